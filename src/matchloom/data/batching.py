@@ -1,0 +1,90 @@
+"""Texts into padded batches. Each distinct text is tokenised once; padding is only ever behind a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer, stem
+from matchloom.text.vocab import UNKNOWN, Vocab
+from matchloom.types import Lexical, PairBatch, Texts
+
+Rows = NDArray[np.int64]
+
+
+class TextTable:
+    """Distinct texts as flat arrays of word ids, from which batches are cut.
+
+    A text without a word is held as one unknown word that matches nothing exactly.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], vocab: Vocab, tokenizer: Tokenizer, *, lexical: bool = False, progress: bool = False
+    ) -> None:
+        words = [tokenizer(text) for text in track(texts, "reading texts", show=progress)]
+        self.lengths = np.array([max(1, len(w)) for w in words], dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
+        self.ids = _flat([vocab.ids(w) or [UNKNOWN] for w in words], np.int64)
+        self.lexical: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]] | None = None
+        if lexical:
+            features: dict[str, tuple[int, int, float, float]] = {}
+            for w in words:
+                for word in w:
+                    if word not in features:
+                        s = stem(word)
+                        features[word] = (word_hash(word), word_hash(s), vocab.idf(word), vocab.stem_idf(s))
+            # Hashes are positive; -1 - row is a word of its own in every wordless text.
+            rows = [[features[x] for x in w] or [(-1 - n, -1 - n, 0.0, 0.0)] for n, w in enumerate(words)]
+            columns = list(zip(*(entry for row in rows for entry in row), strict=True))
+            self.lexical = (
+                np.array(columns[0], dtype=np.int64),
+                np.array(columns[1], dtype=np.int64),
+                np.array(columns[2], dtype=np.float32),
+                np.array(columns[3], dtype=np.float32),
+            )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def pad(self, rows: Rows) -> Texts:
+        """The texts of these rows, padded to the longest of them."""
+        lengths = self.lengths[rows]
+        positions = np.arange(lengths.max())
+        valid = positions < lengths[:, None]  # (N, L)
+        places = np.where(valid, self.starts[rows][:, None] + positions, 0)
+
+        def cut(flat: NDArray[np.generic]) -> torch.Tensor:
+            return torch.from_numpy(np.where(valid, flat[places], flat.dtype.type(0)))
+
+        lexical = Lexical(*(cut(flat) for flat in self.lexical)) if self.lexical else None
+        return Texts(cut(self.ids), torch.from_numpy(lengths), lexical)
+
+
+def _flat(lists: list[list[int]], dtype: type[np.int64]) -> NDArray[np.int64]:
+    return np.array([x for row in lists for x in row], dtype=dtype)
+
+
+def word_hash(word: str) -> int:
+    """A positive number for a word, the same in every process: 62 bits, so that collisions never happen in practice."""
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") >> 2
+
+
+def make_batch(left: TextTable, right: TextTable, left_rows: Rows, right_rows: Rows) -> PairBatch:
+    """The batch of pairs (left[left_rows[b]], right[right_rows[b]]); a text in several pairs is padded in once."""
+    left_texts, left_index = np.unique(left_rows, return_inverse=True)
+    right_texts, right_index = np.unique(right_rows, return_inverse=True)
+    return PairBatch(
+        left.pad(left_texts), right.pad(right_texts), torch.from_numpy(left_index), torch.from_numpy(right_index)
+    )
+
+
+def distinct(texts: Sequence[str]) -> tuple[list[str], Rows]:
+    """The distinct texts in order of first appearance, and for each given text its row among them."""
+    rows: dict[str, int] = {}
+    index = np.array([rows.setdefault(text, len(rows)) for text in texts], dtype=np.int64)
+    return list(rows), index

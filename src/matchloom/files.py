@@ -1,0 +1,118 @@
+"""Files read line by line and written whole: a bad file is told in one line, a failed write leaves the old file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Literal, TextIO, overload
+
+from matchloom.types import MatchloomError
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF8_BOM = b"\xef\xbb\xbf"
+
+
+@contextmanager
+def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
+    """Open a file for reading, plain or gzip (told by its first bytes, not its name)."""
+    try:
+        with Path(path).open("rb") as raw:
+            if raw.peek(2)[:2] == b"\x1f\x8b":
+                with gzip.GzipFile(fileobj=raw) as unzipped:
+                    yield io.BufferedReader(unzipped, 1 << 16)
+            else:
+                yield raw
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise MatchloomError(f"{path} is damaged or cut off: {error}; fetch or write the file again") from None
+    except OSError as error:
+        if error.filename not in (None, str(path)):
+            raise  # of another file, which the caller read or wrote in between
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
+    r"""Yield (line number, line) of a UTF-8 text file, plain or gzip, one line in memory at a time.
+
+    Lines end with a line feed only, which stays on, so that a text may hold the rarer line separators of Unicode
+    and the caller can see whether the last line is whole. A byte order mark is dropped.
+    """
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if number == 1:
+                if raw.startswith(_UTF16):
+                    raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+                raw = raw.removeprefix(_UTF8_BOM)
+            if b"\0" in raw:
+                raise MatchloomError(f"{path}, line {number}: found a NUL byte; expected UTF-8 text (is it UTF-16?)")
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise MatchloomError(
+                    f"{path}, line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
+                    "if the file is Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+                ) from None
+            yield number, line
+
+
+@overload
+def atomic_write(path: Path | str, mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
+@overload
+def atomic_write(path: Path | str, mode: Literal["wb"]) -> AbstractContextManager[BinaryIO]: ...
+def atomic_write(path: Path | str, mode: Literal["w", "wb"] = "w") -> AbstractContextManager[IO[Any]]:
+    """Write a file (text is UTF-8) whole or not at all: it takes its name only when all of it is on the disk.
+
+    A full disk, an exception or a kill inside the `with` leaves the file that was there before.
+
+    >>> with atomic_write("notes.txt") as file:  # doctest: +SKIP
+    ...     file.write("all or nothing")
+    """
+    return _atomic_write(Path(path), mode)
+
+
+@contextmanager
+def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
+    encoding = {"w": "utf-8", "wb": None}[mode]
+    newline = {"w": "\n", "wb": None}[mode]
+    special = path.exists() and not path.is_file()  # /dev/null, a pipe: nothing to replace
+    target = path if special else path.resolve()  # a link keeps pointing where it did
+    name = f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp"
+    temporary = target if special else target.with_name(name)
+    if not target.parent.is_dir():
+        raise MatchloomError(f"{path} was not written: the folder {target.parent} does not exist; create it first")
+    try:
+        with temporary.open(mode, encoding=encoding, newline=newline) as stream:
+            yield stream
+            stream.flush()
+            if not special:
+                os.fsync(stream.fileno())
+        if not special:
+            temporary.replace(target)
+    except UnicodeEncodeError as error:
+        broken = error.object[error.start : error.end]
+        raise MatchloomError(f"{path} was not written: {broken!r} is half a character and has no UTF-8") from None
+    except OSError as error:
+        if error.filename not in (None, str(temporary)):
+            raise  # of another file, which the caller read or wrote in between
+        raise MatchloomError(
+            f"{path} was not written ({error.strerror or error}); what was there before is unchanged"
+        ) from None
+    finally:
+        if not special:
+            temporary.unlink(missing_ok=True)
+
+
+def write_lines(path: Path | str, lines: Iterable[bytes]) -> None:
+    """Write lines as they come, whole or not at all; a name that ends with .gz asks for gzip."""
+    with atomic_write(path, "wb") as file:
+        if str(path).lower().endswith(".gz"):
+            # No name and no time inside: the same lines give the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
+                zipped.writelines(lines)
+        else:
+            file.writelines(lines)

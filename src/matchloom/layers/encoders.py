@@ -1,0 +1,53 @@
+"""Words into one vector for each position, h_t, by LSTMs without peepholes (Graves et al., 2013)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class LSTM(nn.Module):
+    """One LSTM read from the left, or with `reverse` from each text's own last word to its first.
+
+    Padding lies behind each text in either case, so that it is only ever read after the last word and no packing
+    is needed: the states at padded positions are meaningless and nothing may use them.
+    """
+
+    def __init__(self, size: int, hidden: int, *, reverse: bool = False) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(size, hidden, batch_first=True)
+        self.reverse = reverse
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors (N, L, D) to states (N, L, H)."""
+        if not self.reverse:
+            return self.lstm(x)[0]  # type: ignore[no-any-return]
+        order = reversed_positions(lengths, x.shape[1])  # (N, L)
+        states = self.lstm(take_positions(x, order))[0]
+        return take_positions(states, order)  # reversing twice restores the order
+
+
+class BiLSTM(nn.Module):
+    """p_t = [forward h_t ; backward h_t], (N, L, 2H): the positional sentence representations of MV-LSTM."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.forwards = LSTM(size, hidden)
+        self.backwards = LSTM(size, hidden, reverse=True)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors (N, L, D) to states (N, L, 2H)."""
+        return torch.cat([self.forwards(x, lengths), self.backwards(x, lengths)], dim=2)
+
+
+def reversed_positions(lengths: Tensor, width: int) -> Tensor:
+    """For each text the positions length-1 ... 0, then its padding where it was. (N, width)"""
+    positions = torch.arange(width, device=lengths.device)
+    mirrored = lengths[:, None] - 1 - positions
+    return torch.where(mirrored >= 0, mirrored, positions)
+
+
+def take_positions(x: Tensor, order: Tensor) -> Tensor:
+    """x[n, order[n, t]] for every n and t. (N, L, D)"""
+    return torch.gather(x, 1, order[:, :, None].expand(-1, -1, x.shape[2]))
+

@@ -1,0 +1,26 @@
+"""From signals to a score, and how parameters start."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class MLP(nn.Module):
+    """r = relu(W_r q + b_r), s = W_s r + b_s."""
+
+    def __init__(self, size: int, units: int) -> None:
+        super().__init__()
+        self.W_r = nn.Linear(size, units)
+        self.W_s = nn.Linear(units, 1)
+
+    def forward(self, q: Tensor) -> Tensor:
+        """(B, size) -> (B,)"""
+        return self.W_s(torch.relu(self.W_r(q)))[:, 0]  # type: ignore[no-any-return]
+
+
+def start_uniform(model: nn.Module, embedding: nn.Embedding, scale: float = 0.1) -> None:
+    """Draw every parameter but the word vectors from a uniform distribution in (-scale, scale)."""
+    for parameter in model.parameters():
+        if parameter is not embedding.weight:
+            nn.init.uniform_(parameter, -scale, scale)

@@ -1,0 +1,104 @@
+"""How two positions interact: s(u, v) for every left vector u and right vector v, a grid (B, C, L, R).
+
+The vectors come for each distinct text, (N, L, E), with the batch that says which texts make a pair: what depends on
+one side alone is computed once for each text.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.types import PairBatch
+
+
+def pick(encoded: Tensor, rows: Tensor) -> Tensor:
+    """The encoding that belongs to each pair; a single text stays single (1, ...) and meets all others."""
+    if len(encoded) == 1:
+        return encoded
+    if len(encoded) == len(rows) and torch.equal(rows, torch.arange(len(rows), device=rows.device)):
+        return encoded  # no copy where each text stands in one pair, as in a ranking
+    return encoded.index_select(0, rows)
+
+
+def dot(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+    """u'v for all positions of each pair. (N, L, E), (M, R, E) -> (B, L, R)"""
+    left, right = pick(left, batch.left_rows), pick(right, batch.right_rows)
+    if len(left) == 1 < len(right):  # one matrix product does
+        return (right.flatten(0, 1) @ left[0].T).view(*right.shape[:2], -1).transpose(1, 2)
+    return left @ right.transpose(1, 2)
+
+
+class Cosine(nn.Module):
+    """u'v / (|u| |v|). The vectors get their length of one when they are encoded, once for each text."""
+
+    channels = 1
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Positions of length one."""
+        return nn.functional.normalize(x, dim=-1)
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
+        return dot(left, right, batch)[:, None]
+
+
+class Bilinear(nn.Module):
+    """u'Mv + b."""
+
+    channels = 1
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.M = nn.Parameter(torch.empty(size, size))
+        self.b = nn.Parameter(torch.empty(1))
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Positions as they are."""
+        return x
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
+        return dot(left @ self.M, right, batch)[:, None] + self.b
+
+
+class TensorLayer(nn.Module):
+    """relu(u' M[1:c] v + W [u ; v] + b), c slices."""
+
+    def __init__(self, size: int, slices: int) -> None:
+        super().__init__()
+        self.channels = slices
+        self.M = nn.Parameter(torch.empty(slices, size, size))
+        self.W_u = nn.Parameter(torch.empty(size, slices))
+        self.W_v = nn.Parameter(torch.empty(size, slices))
+        self.b = nn.Parameter(torch.empty(slices))
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Positions as they are."""
+        return x
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L, E), (M, R, E) -> (B, C, L, R)"""
+        L, E, R, C = left.shape[1], left.shape[2], right.shape[1], self.channels
+        uM = (left[:, None] @ self.M).view(-1, C * L, E)  # (N, C * L, E)
+        bilinear = dot(uM, right, batch).reshape(-1, C, L, R)  # (B, C, L, R)
+        linear_u = pick((left @ self.W_u + self.b).transpose(1, 2), batch.left_rows)  # (B, C, L)
+        linear_v = pick((right @ self.W_v).transpose(1, 2), batch.right_rows)  # (B, C, R)
+        return torch.relu(bilinear + linear_u[:, :, :, None] + linear_v[:, :, None, :])
+
+
+def exact_matches(batch: PairBatch) -> Tensor:
+    """Two slices, same word and same stem, each the IDF of the match. (B, 2, L, R)
+
+    A word that stands several times on either side counts once, at its first places: k-max pooling then picks
+    different words instead of one word's repetitions.
+    """
+    left, right, cells = batch.left.lexical, batch.right.lexical, batch.cells
+    assert left is not None and right is not None, "the batch was made without lexical fields"
+    slices = []
+    for ours, theirs, idf in ((left.words, right.words, left.word_idf), (left.stems, right.stems, left.stem_idf)):
+        same = (ours[batch.left_rows][:, :, None] == theirs[batch.right_rows][:, None, :]) & cells
+        same = same & (same.cumsum(2) == 1)
+        same = same & (same.cumsum(1) == 1)
+        slices.append(same * idf[batch.left_rows][:, :, None])
+    return torch.stack(slices, dim=1)

@@ -1,0 +1,46 @@
+"""The models by name: the one place to add one. A model is its file, its line here and its test."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+
+from matchloom.models.base import PairModel
+from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
+from matchloom.models.mv_lstm import MVLSTM
+from matchloom.types import MatchloomError
+
+Argument = int | float | str | bool
+
+MODELS: dict[str, Callable[..., PairModel]] = {
+    "mv_lstm": MVLSTM,
+    "lstm_rnn": lstm_rnn,
+    "bi_lstm_rnn": bi_lstm_rnn,
+}
+
+
+def model_arguments(name: str) -> dict[str, Argument]:
+    """The arguments of a model with their defaults."""
+    if name not in MODELS:
+        raise MatchloomError(f"model {name!r} is unknown; choose one of {', '.join(MODELS)}")
+    parameters = inspect.signature(MODELS[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def build_model(name: str, arguments: Mapping[str, Argument], embedding: nn.Embedding, *, seed: int) -> PairModel:
+    """A new model; its parameters are drawn from the seed. Unknown arguments and wrong types are refused."""
+    known = model_arguments(name)
+    for key, value in arguments.items():
+        if key not in known:
+            raise MatchloomError(f"{name} has no argument {key!r}; it takes {', '.join(known)}")
+        if type(value) is not type(known[key]):
+            expected = type(known[key]).__name__
+            raise MatchloomError(f"argument {key} of {name} is a {expected} (default {known[key]!r}), found {value!r}")
+        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+            raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return MODELS[name](embedding, **arguments)

@@ -1,0 +1,80 @@
+"""LSTM-RNN and Bi-LSTM-RNN: one vector for each text, compared by cosine (Palangi et al., 2015).
+
+Symbols      h_m, h_n -> the state at each text's own last word;  s = cos(h_m, h_n)
+Departures   trained with the losses of this package, as MV-LSTM's authors did, not with click-through softmax.
+
+Both are MV-LSTM with a single position: LSTM-RNN matches the last one, Bi-LSTM-RNN the last of the forward and the
+first of the backward direction.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.layers.encoders import LSTM
+from matchloom.layers.heads import start_uniform
+from matchloom.layers.interactions import pick
+from matchloom.models.base import PairModel
+from matchloom.types import PairBatch, Signal, Texts, Trace
+
+
+class LSTMRNN(PairModel):
+    """Cosine of the last states of one LSTM, or of two that read in opposite directions."""
+
+    def __init__(self, embedding: nn.Embedding, *, hidden: int = 50, bidirectional: bool = False) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.channels = ["forward", "backward"] if bidirectional else ["forward"]
+        self.readers = nn.ModuleList(
+            LSTM(embedding.embedding_dim, hidden, reverse=name == "backward") for name in self.channels
+        )
+        start_uniform(self, embedding)
+
+    def states(self, texts: Texts) -> tuple[Tensor, Tensor]:
+        """States of each direction (N, directions, L, H), over the length of the text's vector, and where each ends."""
+        x = self.embedding(texts.words)
+        states = torch.stack([read(x, texts.lengths) for read in self.readers], dim=1)
+        # The forward direction ends at the last word, the backward one at the first.
+        ends = torch.stack([texts.lengths - 1, torch.zeros_like(texts.lengths)], dim=1)[:, : len(self.channels)]
+        last = self.at(states, ends)  # (N, directions, H)
+        return states / last.flatten(1).norm(dim=1).clamp_min(1e-12)[:, None, None, None], ends
+
+    @staticmethod
+    def at(states: Tensor, ends: Tensor) -> Tensor:
+        """states[n, d, ends[n, d]]. (N, directions, H)"""
+        return states.gather(2, ends[:, :, None, None].expand(-1, -1, 1, states.shape[3]))[:, :, 0]
+
+    def encode(self, texts: Texts) -> Tensor:
+        """The vector of each text, of length one. (N, directions * H)"""
+        return self.at(*self.states(texts)).flatten(1)
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Cosines (B,)."""
+        return (pick(left, batch.left_rows) * pick(right, batch.right_rows)).sum(1)
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """The products of all positions; only the last position of each direction took part, and its share is exact."""
+        with torch.no_grad():
+            left, left_ends = self.states(batch.left)
+            right, right_ends = self.states(batch.right)
+            traces = []
+            for x, y in zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True):
+                L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
+                grid = (left[x] @ right[y].transpose(1, 2))[:, :L, :R]  # (directions, L, R)
+                signals = []
+                for c, (i, j) in enumerate(zip(left_ends[x].tolist(), right_ends[y].tolist(), strict=True)):
+                    signals.append(Signal(i, j, c, float(grid[c, i, j]), float(grid[c, i, j])))
+                score = sum(signal.share for signal in signals)
+                traces.append(Trace(score, signals, 0.0, grid.cpu().numpy().copy(), list(self.channels)))
+        return traces
+
+
+def bi_lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50) -> LSTMRNN:
+    """Bi-LSTM-RNN: both directions."""
+    return LSTMRNN(embedding, hidden=hidden, bidirectional=True)
+
+
+def lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50) -> LSTMRNN:
+    """LSTM-RNN: one direction."""
+    return LSTMRNN(embedding, hidden=hidden)

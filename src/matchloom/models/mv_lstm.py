@@ -1,0 +1,110 @@
+"""MV-LSTM: matching with multiple positional sentence representations (Wan et al., AAAI 2016).
+
+Symbols      S_X, S_Y -> left, right;  p_t -> positions;  s(u, v) -> interaction;  q -> signals;  r, s -> head
+Departures   none by default. The paper gives neither the number of tensor slices c nor the size of r: both are
+             arguments. A pair with fewer than k cells has its missing places filled with 0, the value of no interaction.
+             `lexical=True` adds two slices that the paper does not have: the same word and the same stem, weighted
+             by IDF, pooled like the learned ones, and the sum of each slice (the IDF overlap) beside its k largest.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.layers.encoders import BiLSTM
+from matchloom.layers.heads import MLP, start_uniform
+from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer, exact_matches
+from matchloom.layers.pooling import k_max
+from matchloom.models.base import PairModel
+from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+
+INTERACTIONS = ("cosine", "bilinear", "tensor")
+
+
+class MVLSTM(PairModel):
+    """Bi-LSTM positions, all pairs of positions interact, the k strongest interactions are scored by an MLP."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        hidden: int = 50,
+        interaction: str = "tensor",
+        slices: int = 4,
+        k: int = 5,
+        units: int = 50,
+        lexical: bool = False,
+    ) -> None:
+        super().__init__()
+        if interaction not in INTERACTIONS:
+            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+        self.embedding, self.k, self.needs_lexical = embedding, k, lexical
+        self.positions = BiLSTM(embedding.embedding_dim, hidden)
+        self.interaction: Cosine | Bilinear | TensorLayer
+        if interaction == "cosine":
+            self.interaction = Cosine()
+        elif interaction == "bilinear":
+            self.interaction = Bilinear(2 * hidden)
+        else:
+            self.interaction = TensorLayer(2 * hidden, slices)
+        learned = self.interaction.channels
+        self.channels = [interaction] if learned == 1 else [f"{interaction} {c + 1}" for c in range(learned)]
+        if lexical:
+            self.channels += ["same word", "same stem"]
+        self.head = MLP(len(self.channels) * k + 2 * lexical, units)
+        start_uniform(self, embedding)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """p_t for every position, (N, L, 2H).   step 1"""
+        return self.interaction.prepare(self.positions(self.embedding(texts.words), texts.lengths))
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        grid = self.interact(left, right, batch)  # (B, C, L, R)   step 2
+        values, _ = k_max(grid, batch.cells, self.k)  # (B, C, K)      step 3
+        score: Tensor = self.head(self.signals(values, grid))  # (B,)   r, s
+        return score
+
+    def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """s(p_Xi, p_Yj) for all i, j; with `lexical` the exact matches as two more channels. (B, C, L, R)"""
+        grid = self.interaction(left, right, batch)
+        return torch.cat([grid, exact_matches(batch)], dim=1) if self.needs_lexical else grid
+
+    def signals(self, values: Tensor, grid: Tensor) -> Tensor:
+        """q: the pooled values of all channels, and the sums of the lexical slices. (B, C * K [+ 2])"""
+        q = values.flatten(1)
+        return torch.cat([q, grid[:, -2:].sum((2, 3))], dim=1) if self.needs_lexical else q
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """The pooled cells and the whole grid. Shares are exact: the head is linear around each pair's signals."""
+        with torch.no_grad():
+            grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
+            values, places = k_max(grid, batch.cells, self.k)
+        q = self.signals(values, grid).requires_grad_()
+        with torch.enable_grad():
+            scores = self.head(q)
+        slopes, scores = torch.autograd.grad(scores.sum(), q)[0], scores.detach()
+        return [self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b]) for b in range(len(batch))]
+
+    def _trace_one(
+        self, batch: PairBatch, b: int, grid: Tensor, values: Tensor, places: Tensor, score: Tensor, slopes: Tensor
+    ) -> Trace:
+        L = int(batch.left.lengths[batch.left_rows[b]])
+        R = int(batch.right.lengths[batch.right_rows[b]])
+        width = grid.shape[2]
+        shares: dict[tuple[int, int, int], tuple[float, float]] = {}
+        pooled = slopes[: values.numel()].view_as(values)
+        for c, i in ((places >= 0) & (values != 0)).nonzero().tolist():  # a value of 0 is no interaction
+            place, value = int(places[c, i]), float(values[c, i])
+            shares[c, place // width, place % width] = (value, value * float(pooled[c, i]))
+        if self.needs_lexical:  # each match also counts in its slice's sum
+            for slice_, slope in zip((-2, -1), slopes[-2:].tolist(), strict=True):
+                c = len(self.channels) + slice_
+                for i, j in grid[c, :L, :R].nonzero().tolist():
+                    value = float(grid[c, i, j])
+                    before = shares.get((c, i, j), (value, 0.0))[1]
+                    shares[c, i, j] = (value, before + value * slope)
+        signals = [Signal(i, j, c, value, share) for (c, i, j), (value, share) in shares.items()]
+        rest = float(score) - sum(signal.share for signal in signals)
+        return Trace(float(score), signals, rest, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels))

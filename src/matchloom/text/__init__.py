@@ -1,0 +1,1 @@
+"""Texts into words, words into numbers."""

@@ -1,0 +1,64 @@
+"""How a model is trained, in one frozen place."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from matchloom.types import MatchloomError
+
+LOSSES = ("hinge", "cross_entropy", "squared_error")
+OPTIMIZERS = ("adagrad", "adadelta", "adam")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The settings of a run. The defaults are those of MV-LSTM's authors where they gave them.
+
+    loss           hinge over (query, better text, worse text); cross_entropy or squared_error on single pairs
+    margin         by how much a better text should win (hinge)
+    optimizer      adagrad, adadelta or adam
+    learning_rate  0.03 for MV-LSTM on question answering
+    batch          triples (hinge) or pairs in one step
+    negatives      worse texts drawn for each better one in an epoch; all of them where a list has no more (hinge)
+    epochs         at most this many
+    patience       stop after so many epochs without a better development measure
+    measure        the development measure, by its ir-measures name
+    clip           largest length of the gradient; 0 for none
+    weight_decay   L2 penalty on all parameters but the word vectors
+    freeze_vectors keep the word vectors as they are
+    seed           of the parameters, the order and the draws
+    workers        shards of each batch that are worked on side by side; part of the result's last digits
+    """
+
+    loss: str = "hinge"
+    margin: float = 1.0
+    optimizer: str = "adagrad"
+    learning_rate: float = 0.03
+    batch: int = 128
+    negatives: int = 4
+    epochs: int = 20
+    patience: int = 3
+    measure: str = "RR"
+    clip: float = 5.0
+    weight_decay: float = 0.0
+    freeze_vectors: bool = False
+    seed: int = 0
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        for name, choices in (("loss", LOSSES), ("optimizer", OPTIMIZERS)):
+            if getattr(self, name) not in choices:
+                raise MatchloomError(f"{name} {getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}")
+        for name in ("batch", "negatives", "epochs", "patience", "workers"):
+            if getattr(self, name) < 1:
+                raise MatchloomError(f"{name} must be at least 1, found {getattr(self, name)}")
+        for name in ("learning_rate", "margin"):
+            if not getattr(self, name) > 0:
+                raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
+        for name in ("clip", "weight_decay", "seed"):
+            if not getattr(self, name) >= 0:
+                raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
+
+    def as_dict(self) -> dict[str, int | float | str | bool]:
+        """The settings as they are saved with a matcher."""
+        return asdict(self)

@@ -1,0 +1,26 @@
+"""The three losses. Each takes the scores of a batch and gives the sum over its units, to be divided by their number."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def hinge(scores: Tensor, better: Tensor, worse: Tensor, margin: float = 1.0) -> Tensor:
+    """sum max(0, margin - s(x, y+) + s(x, y-)) over the triples; better and worse are places in scores (T,).
+
+    >>> float(hinge(torch.tensor([2.0, 1.5, 0.0]), torch.tensor([0, 0]), torch.tensor([1, 2])))
+    0.5
+    """
+    return torch.relu(margin - scores[better] + scores[worse]).sum()
+
+
+def cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+    """sum -log p(label), where p(match) = sigmoid(s): the softmax over two classes whose logits differ by s."""
+    return functional.binary_cross_entropy_with_logits(scores, labels, reduction="sum")
+
+
+def squared_error(scores: Tensor, labels: Tensor) -> Tensor:
+    """sum (s - label)^2."""
+    return functional.mse_loss(scores, labels, reduction="sum")

@@ -1,0 +1,247 @@
+"""The whole run: vocabulary, model, epochs, development set, checkpoints, log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from matchloom.evaluation.measures import measure
+from matchloom.files import atomic_write
+from matchloom.matcher import Matcher
+from matchloom.models import Argument, build_model
+from matchloom.parallel import side_by_side
+from matchloom.progress import bar
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors, initial_matrix
+from matchloom.text.vocab import Vocab
+from matchloom.training.checkpoint import load_checkpoint, read_state, save_checkpoint
+from matchloom.training.config import TrainConfig
+from matchloom.training.step import StepResult, make_optimizer, step
+from matchloom.training.units import Units
+from matchloom.types import MatchloomError, Pair
+
+CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+MAX_WORDS = 200
+
+
+def train(
+    pairs: Iterable[Pair],
+    development: Iterable[Pair] | None = None,
+    *,
+    model: str = "mv_lstm",
+    arguments: Mapping[str, Argument] | None = None,
+    config: TrainConfig | None = None,
+    tokenizer: Tokenizer | None = None,
+    vectors: WordVectors | None = None,
+    dimensions: int = 50,
+    min_count: int = 1,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    progress: bool = False,
+) -> Matcher:
+    """Train a model on labelled pairs and return the matcher of its best epoch.
+
+    With a development set the best epoch is the one with the highest `config.measure`, and training stops after
+    `config.patience` epochs without a better one; without, every epoch is run and the last one kept.
+    With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
+    from the checkpoint to exactly the weights of an uninterrupted run.
+    Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
+    """
+    run = _Run(
+        list(pairs),
+        None if development is None else list(development),
+        model,
+        dict(arguments or {}),
+        config or TrainConfig(),
+        tokenizer or Tokenizer(max_words=MAX_WORDS),
+        vectors,
+        dimensions,
+        min_count,
+        None if folder is None else Path(folder),
+        device,
+    )
+    return run.go(resume, progress)
+
+
+class _Run:
+    def __init__(
+        self,
+        pairs: list[Pair],
+        development: list[Pair] | None,
+        model: str,
+        arguments: dict[str, Argument],
+        config: TrainConfig,
+        tokenizer: Tokenizer,
+        vectors: WordVectors | None,
+        dimensions: int,
+        min_count: int,
+        folder: Path | None,
+        device: str,
+    ) -> None:
+        self.config, self.folder, self.development = config, folder, development
+        self.units = Units(pairs, config)
+        words = [tokenizer(text) for text in (*self.units.left_texts, *self.units.right_texts)]
+        vocab = Vocab.build(words, min_count)
+        if not vocab.words:
+            raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
+        if vectors is not None:
+            dimensions = vectors.dimensions
+            matrix = initial_matrix(vocab, vectors, dimensions=dimensions, seed=config.seed)
+            extended = vocab.extended(vectors.words)
+            if len(extended) > len(vocab):
+                more = [vectors.index[word] for word in extended.words[len(vocab.words) :]]
+                matrix = np.concatenate([matrix, vectors.matrix[more]])
+            vocab = extended
+        else:
+            matrix = initial_matrix(vocab, None, dimensions=dimensions, seed=config.seed)
+        embedding = nn.Embedding.from_pretrained(torch.from_numpy(matrix), freeze=False, padding_idx=0)
+        network = build_model(model, arguments, embedding, seed=config.seed).to(device)
+        settings = {
+            "model": model,
+            "arguments": arguments,
+            "tokenizer": tokenizer._asdict(),
+            "min_count": min_count,
+            "config": config.as_dict(),
+            "data": _digest(pairs, development, matrix),
+        }
+        about = {
+            "config": config.as_dict(),
+            "pairs": len(pairs),
+            "development_pairs": None if development is None else len(development),
+            "queries_left_out": self.units.left_out,
+        }
+        self.settings: dict[str, Any] = settings
+        self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
+        self.optimizer = make_optimizer(network, config)
+        self.units.left = self.matcher.table(self.units.left_texts)
+        self.units.right = self.matcher.table(self.units.right_texts)
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Tensor] | None = None
+
+    def go(self, resume: bool, progress: bool) -> Matcher:
+        """Run the epochs that are left."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if resume:
+                self._resume(self.folder / CHECKPOINT)
+        elif resume:
+            raise MatchloomError("resume needs the folder of the run to go on with")
+        try:
+            with side_by_side(self.config.workers) as pool:
+                for epoch in range(len(self.history), self.config.epochs):
+                    if self._out_of_patience():
+                        break
+                    self._epoch(epoch, pool, progress)
+        except KeyboardInterrupt:
+            if self.folder is not None and not self.history:
+                self.matcher.save(self.folder)  # usable, though no epoch was finished
+            raise
+        if self.best is not None:
+            self.matcher.model.load_state_dict(self.best)
+        self.matcher.model.eval()
+        return self.matcher
+
+    def _epoch(self, epoch: int, pool: ThreadPoolExecutor, progress: bool) -> None:
+        model = self.matcher.model.train()
+        results: list[StepResult] = []
+        start = time.perf_counter()
+        with bar() as live:
+            live.disable = live.disable or not progress
+            task = live.add_task(f"epoch {epoch + 1}", total=len(self.units), note="")
+            for shards in self.units.steps(epoch):
+                result = step(model, self.optimizer, self.units, shards, self.config, pool)
+                if not math.isfinite(result.loss):
+                    raise MatchloomError(
+                        f"the loss became {result.loss} in epoch {epoch + 1}, step {len(results) + 1}; "
+                        f"lower learning_rate (now {self.config.learning_rate}) or set clip"
+                    )
+                results.append(result)
+                loss = sum(r.loss for r in results) / sum(r.units for r in results)
+                speed = sum(r.pairs for r in results) / (time.perf_counter() - start)
+                best = f", {self.config.measure} {self._best_value():.4f}" if self._has_measure() else ""
+                live.update(task, advance=sum(len(s) for s in shards), note=f"loss {loss:.4f}, {speed:,.0f} pairs/s{best}")
+        low, high = min(r.lowest for r in results), max(r.highest for r in results)
+        if high - low <= 1e-6 * max(1.0, abs(high)):
+            raise MatchloomError(
+                f"training collapsed in epoch {epoch + 1}: every score is {high:.6g}, so nothing is learnt; "
+                "lower learning_rate, try another seed, or check that the labels differ within each query"
+            )
+        entry: dict[str, Any] = {
+            "epoch": epoch + 1,
+            "loss": loss,
+            "pairs_per_second": round(speed, 1),
+            "seconds": round(time.perf_counter() - start, 2),
+        }
+        model.eval()
+        if self.development is not None:
+            scores = self.matcher.score(self.development)
+            entry[self.config.measure] = measure(self.development, scores, (self.config.measure,)).values[self.config.measure]
+        better = not self.history or not self._has_measure() or entry[self.config.measure] > self._best_value()
+        self.history.append(entry)
+        if better:
+            self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
+            self.matcher.training = {**self.matcher.training, "best": entry}
+        self._write(better)
+
+    def _write(self, better: bool) -> None:
+        if self.folder is None:
+            return
+        if better:
+            self.matcher.save(self.folder)
+        state = {"settings": self.settings, "history": self.history}
+        save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state)
+        with atomic_write(self.folder / LOG) as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in self.history)
+
+    def _resume(self, path: Path) -> None:
+        state = read_state(path)
+        # A longer run may follow a shorter one; everything else must be as it was.
+        then, now = ({**s, "config": {**s["config"], "epochs": 0, "patience": 0}} for s in (state["settings"], self.settings))
+        for key in now:
+            if then.get(key) != now[key]:
+                raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")
+        load_checkpoint(path, self.matcher.model, self.optimizer)
+        self.history = state["history"]
+        saved = Matcher.load(path.parent)
+        self.best = saved.model.state_dict()
+        self.matcher.training = saved.training
+
+    def _has_measure(self) -> bool:
+        return bool(self.history) and self.config.measure in self.history[0]
+
+    def _best_value(self) -> float:
+        return max(float(entry[self.config.measure]) for entry in self.history)
+
+    def _out_of_patience(self) -> bool:
+        if not self._has_measure():
+            return False
+        values = [entry[self.config.measure] for entry in self.history]
+        return len(values) - 1 - values.index(max(values)) >= self.config.patience
+
+
+def _digest(pairs: Sequence[Pair], development: Sequence[Pair] | None, matrix: np.ndarray[Any, Any]) -> str:
+    digest = hashlib.sha256(matrix.tobytes())
+    for pair in (*pairs, *(development or ())):
+        digest.update(repr(tuple(pair)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _difference(key: str, then: Any, now: Any) -> str:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for inner in now:
+            if then.get(inner) != now[inner]:
+                return f"{inner} was {then.get(inner)!r}, now {now[inner]!r}"
+    if key == "data":
+        return "training data, development data or vectors were others"
+    return f"{key} was {then!r}, now {now!r}"

@@ -1,0 +1,98 @@
+"""One step: the gradients of a batch's shards side by side, summed in a fixed order, clipped, applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.data.batching import Rows
+from matchloom.models.base import PairModel
+from matchloom.training.config import TrainConfig
+from matchloom.training.units import Units
+
+
+class StepResult(NamedTuple):
+    """What a step did: the summed loss, how many units and pairs it saw, the lowest and highest score."""
+
+    loss: float
+    units: int
+    pairs: int
+    lowest: float
+    highest: float
+
+
+def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
+    """The optimizer, and word vectors set up so that AdaGrad touches only those a batch holds."""
+    model.embedding.weight.requires_grad_(not config.freeze_vectors)
+    model.embedding.sparse = config.optimizer == "adagrad" and not config.freeze_vectors
+    parameters = trained(model)
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(parameters, lr=config.learning_rate)
+    if config.optimizer == "adadelta":
+        return torch.optim.Adadelta(parameters, lr=config.learning_rate, rho=0.95, eps=1e-6)
+    return torch.optim.Adam(parameters, lr=config.learning_rate)
+
+
+def trained(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that learn."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def step(
+    model: PairModel,
+    optimizer: torch.optim.Optimizer,
+    units: Units,
+    shards: Sequence[list[Rows]],
+    config: TrainConfig,
+    pool: ThreadPoolExecutor,
+) -> StepResult:
+    """Move the model once."""
+    parameters = trained(model)
+    device = model.embedding.weight.device
+
+    def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
+        shard = units.shard(members)
+        scores = model(shard.batch.to(device))
+        loss = shard.loss(scores, config)
+        gradients = torch.autograd.grad(loss, parameters)
+        low, high = torch.aminmax(scores.detach())
+        return StepResult(float(loss.detach()), shard.units, len(shard.batch), float(low), float(high)), gradients
+
+    results = list(pool.map(work, shards))
+    seen = sum(result.units for result, _ in results)
+    for n, parameter in enumerate(parameters):
+        total = results[0][1][n]
+        for _, gradients in results[1:]:
+            total = total + gradients[n]
+        if total.is_sparse:
+            total = total.coalesce()
+        parameter.grad = total / seen
+        if config.weight_decay and parameter is not model.embedding.weight:
+            parameter.grad = parameter.grad + config.weight_decay * parameter.detach()
+    if config.clip:
+        clip_gradients(parameters, config.clip)
+    optimizer.step()
+    return StepResult(
+        sum(result.loss for result, _ in results),
+        seen,
+        sum(result.pairs for result, _ in results),
+        min(result.lowest for result, _ in results),
+        max(result.highest for result, _ in results),
+    )
+
+
+def clip_gradients(parameters: Sequence[nn.Parameter], longest: float) -> None:
+    """Shorten the gradient of all parameters together to the length `longest`, sparse ones included."""
+    values = []
+    for parameter in parameters:
+        assert parameter.grad is not None
+        # coalesce() of a coalesced tensor is the tensor itself, and its values share memory
+        values.append(parameter.grad.coalesce().values() if parameter.grad.is_sparse else parameter.grad)
+    length = torch.stack([value.norm() for value in values]).norm()
+    if length > longest:
+        for value in values:
+            value.mul_(longest / length)

@@ -1,0 +1,126 @@
+"""What one step of training looks at: triples of a candidate list (hinge) or single pairs, cut into batches.
+
+Every draw comes from the seed and the epoch alone, so that an interrupted run continues exactly where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from matchloom.data.batching import Rows, TextTable, distinct, make_batch
+from matchloom.training.config import TrainConfig
+from matchloom.training.losses import cross_entropy, hinge, squared_error
+from matchloom.types import MatchloomError, Pair, PairBatch
+
+_POOL = 32  # batches among which units are ordered by length, so that padding is small and order still random
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of one step: its pairs, and what its loss needs to know of them."""
+
+    batch: PairBatch
+    units: int
+    better: Tensor | None = None  # (T,) places in the batch
+    worse: Tensor | None = None  # (T,)
+    labels: Tensor | None = None  # (B,)
+
+    def loss(self, scores: Tensor, config: TrainConfig) -> Tensor:
+        """The sum of the losses of this shard's units."""
+        if self.better is not None and self.worse is not None:
+            return hinge(scores, self.better.to(scores.device), self.worse.to(scores.device), config.margin)
+        assert self.labels is not None
+        return {"cross_entropy": cross_entropy, "squared_error": squared_error}[config.loss](
+            scores, self.labels.to(scores.device)
+        )
+
+
+class Units:
+    """The training pairs as rows of text tables, grouped into units.
+
+    With the hinge loss a unit is a positive text with the negatives drawn for it, which share one encoding of their
+    query; otherwise a unit is a pair.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], config: TrainConfig) -> None:
+        self.config = config
+        self.left_texts, self.left_rows = distinct([pair.query for pair in pairs])
+        self.right_texts, self.right_rows = distinct([pair.text for pair in pairs])
+        missing = sum(pair.label is None for pair in pairs)
+        if missing:
+            raise MatchloomError(f"{missing} of {len(pairs)} training pairs have no label; every one needs it")
+        self.labels = np.array([pair.label for pair in pairs], dtype=np.float32)
+        self.left: TextTable | None = None
+        self.right: TextTable | None = None
+        if config.loss == "hinge":
+            self._group(pairs)
+        else:
+            if config.loss == "cross_entropy" and not np.isin(self.labels, (0.0, 1.0)).all():
+                raise MatchloomError("cross_entropy needs labels 0 and 1; use squared_error for graded labels")
+            if len(set(self.labels.tolist())) < 2:
+                raise MatchloomError("all training labels are equal: there is nothing to learn; mine negatives first")
+            self.positives = np.arange(len(pairs))
+            self.left_out = 0
+
+    def _group(self, pairs: Sequence[Pair]) -> None:
+        lists: dict[str, tuple[list[int], list[int]]] = {}
+        for n, pair in enumerate(pairs):
+            lists.setdefault(pair.query_id or pair.query, ([], []))[0 if self.labels[n] > 0 else 1].append(n)
+        usable = [(good, bad) for good, bad in lists.values() if good and bad]
+        self.left_out = len(lists) - len(usable)
+        if not usable:
+            reason = "positive" if all(not good for good, _ in lists.values()) else "negative"
+            raise MatchloomError(
+                f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); "
+                "run 'matchloom mine' to add negatives"
+            )
+        self.positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
+        self.negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]
+
+    def __len__(self) -> int:
+        return len(self.positives)
+
+    def steps(self, epoch: int) -> Iterator[list[list[Rows]]]:
+        """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
+        assert self.left is not None and self.right is not None, "the text tables are set before training"
+        rng = np.random.default_rng([self.config.seed, epoch])
+        if self.config.loss == "hinge":
+            members = [self._members(n, rng) for n in range(len(self))]
+            size = max(1, round(self.config.batch / np.mean([len(m) - 1 for m in members])))
+        else:
+            members = [np.array([n]) for n in self.positives]
+            size = self.config.batch
+        lengths = np.array([self.right.lengths[self.right_rows[m]].max() for m in members])
+        order = rng.permutation(len(members))
+        batches = []
+        for start in range(0, len(order), size * _POOL):
+            pool = order[start : start + size * _POOL]
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            batches += [pool[i : i + size] for i in range(0, len(pool), size)]
+        for b in rng.permutation(len(batches)):
+            # Alternate units go to different shards, which then have texts of the same lengths.
+            shards = [batches[b][w :: self.config.workers] for w in range(self.config.workers)]
+            yield [[members[n] for n in shard] for shard in shards if len(shard)]
+
+    def _members(self, n: int, rng: np.random.Generator) -> Rows:
+        bad = self.negatives[n]
+        if len(bad) > self.config.negatives:
+            bad = rng.choice(bad, self.config.negatives, replace=False)
+        return np.concatenate([self.positives[n : n + 1], bad])
+
+    def shard(self, members: list[Rows]) -> Shard:
+        """The padded pairs of some units."""
+        assert self.left is not None and self.right is not None
+        pairs = np.concatenate(members)
+        batch = make_batch(self.left, self.right, self.left_rows[pairs], self.right_rows[pairs])
+        if self.config.loss != "hinge":
+            return Shard(batch, len(pairs), labels=torch.from_numpy(self.labels[pairs]))
+        starts = np.cumsum([0] + [len(m) for m in members[:-1]])
+        better = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
+        worse = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])
+        return Shard(batch, len(better), torch.from_numpy(better), torch.from_numpy(worse))

@@ -1,0 +1,144 @@
+"""The few types everything else speaks: pairs in, batches through, traces and scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Scores = NDArray[np.float32]
+
+
+class MatchloomError(ValueError):
+    """Something the user can put right. The message is one line: where, what was found, what to do."""
+
+
+class Pair(NamedTuple):
+    """Two texts and, where it is known, how well they match.
+
+    `query_id` names the candidate list the pair belongs to and `text_id` the candidate in it; readers fill them
+    from content where a file has none, so that nothing depends on the order of lines. Pairs of one `group`
+    must stay on one side of a split.
+    """
+
+    query: str
+    text: str
+    label: float | None = None
+    query_id: str = ""
+    text_id: str = ""
+    group: str = ""
+
+
+class Ranked(NamedTuple):
+    """One candidate of a ranking: its place in the list that was given, its score and its text."""
+
+    place: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Lexical:
+    """What exact matching needs to know of each position; a model asks for it with `needs_lexical`."""
+
+    words: Tensor  # (N, L) int64: a hash of the word itself, so that unknown words match too
+    stems: Tensor  # (N, L) int64: a hash of the stem
+    word_idf: Tensor  # (N, L) float32, scaled so that a word seen nowhere weighs 1
+    stem_idf: Tensor  # (N, L) float32
+
+    def to(self, device: torch.device) -> Lexical:
+        """The same on a device."""
+        return Lexical(*(x.to(device) for x in (self.words, self.stems, self.word_idf, self.stem_idf)))
+
+
+@dataclass(frozen=True)
+class Texts:
+    """N different texts, padded to the longest. Row n has lengths[n] words; what lies behind is padding (id 0)."""
+
+    words: Tensor  # (N, L) int64
+    lengths: Tensor  # (N,) int64
+    lexical: Lexical | None = None
+
+    @property
+    def mask(self) -> Tensor:
+        """True where there is a word. (N, L)"""
+        return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
+
+    def to(self, device: torch.device) -> Texts:
+        """The same on a device."""
+        lexical = None if self.lexical is None else self.lexical.to(device)
+        return Texts(self.words.to(device), self.lengths.to(device), lexical)
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """B pairs over two sets of texts: pair b is left text left_rows[b] and right text right_rows[b].
+
+    A text that occurs in several pairs (the query of a candidate list) stands, and is encoded, once.
+    """
+
+    left: Texts
+    right: Texts
+    left_rows: Tensor  # (B,) int64
+    right_rows: Tensor  # (B,) int64
+
+    def __len__(self) -> int:
+        return len(self.left_rows)
+
+    def to(self, device: torch.device) -> PairBatch:
+        """The same on a device."""
+        rows = (self.left_rows.to(device), self.right_rows.to(device))
+        return PairBatch(self.left.to(device), self.right.to(device), *rows)
+
+    @property
+    def cells(self) -> Tensor:
+        """True where both the left and the right position hold a word. (B, L, R)"""
+        return self.left.mask[self.left_rows][:, :, None] & self.right.mask[self.right_rows][:, None, :]
+
+
+class Signal(NamedTuple):
+    """One interaction that took part in a score: which two words, in which channel, how strong, and its share.
+
+    The shares of a trace and its `rest` add up to the score.
+    """
+
+    left: int
+    right: int
+    channel: int
+    value: float
+    share: float
+
+
+class Trace(NamedTuple):
+    """Why one pair got its score. `grid` is the whole interaction map, (channels, left words, right words)."""
+
+    score: float
+    signals: list[Signal]
+    rest: float
+    grid: NDArray[np.float32]
+    channels: list[str]
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """All that evaluation, mining, the commands and the service know of a model. Higher scores match better."""
+
+    name: str
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """The score of each pair, in their order."""
+        ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A scorer that can say why. The words are those its tokenizer made of the two texts."""
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """The words of both texts, and why they got their score."""
+        ...

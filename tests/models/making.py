@@ -1,0 +1,51 @@
+"""Small models and batches for the tests of models."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from matchloom.data.batching import TextTable, make_batch
+from matchloom.models import build_model
+from matchloom.models.base import PairModel
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
+from matchloom.types import PairBatch
+
+TOKENIZER = Tokenizer()
+TEXTS = [
+    "how do I open a file for reading",
+    "open files with the open function and read the lines of the file",
+    "closing sockets",
+    "sort",
+    "the list is sorted in place and the sort is stable and the list is kept",
+    "",
+    "zzyzx quux",
+    "read",
+]
+VOCAB = Vocab.build([TOKENIZER(text) for text in TEXTS[:5]])
+PAIRS = [(0, 1), (0, 4), (2, 1), (3, 3), (3, 4), (5, 1), (6, 6), (7, 5), (4, 0)]
+
+
+def embedding(size: int = 6, seed: int = 1) -> nn.Embedding:
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(len(VOCAB), size, generator=generator)
+    weight[0] = 0
+    return nn.Embedding.from_pretrained(weight, freeze=False, padding_idx=0)
+
+
+def make_model(name: str, seed: int = 0, **arguments: int | float | str | bool) -> PairModel:
+    """A model in double precision whose scores differ well: start values of 0.1 leave them nearly equal."""
+    model = build_model(name, arguments, embedding(), seed=seed).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter is not model.embedding.weight:
+                parameter.mul_(5)
+    return model
+
+
+def make_pairs(model: PairModel, pairs: list[tuple[int, int]] | None = None) -> PairBatch:
+    table = TextTable(TEXTS, VOCAB, TOKENIZER, lexical=model.needs_lexical)
+    left, right = (np.array(side) for side in zip(*(pairs or PAIRS), strict=True))
+    return make_batch(table, table, left, right)

@@ -1,0 +1,164 @@
+"""What every entry of MODELS owes, whatever it is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import pad
+
+from matchloom.models import MODELS, build_model, model_arguments
+from matchloom.types import MatchloomError, PairBatch, Texts
+from tests.models.making import PAIRS, embedding, make_model, make_pairs
+
+# For each model the arguments to vary, one or more values other than the default. Every argument must be here.
+VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
+    "mv_lstm": {
+        "hidden": [3],
+        "interaction": ["cosine", "bilinear"],
+        "slices": [1, 7],
+        "k": [1, 10, 300],
+        "units": [3],
+        "lexical": [True],
+    },
+    "lstm_rnn": {"hidden": [3]},
+    "bi_lstm_rnn": {"hidden": [3]},
+}
+CASES = [(name, {}) for name in MODELS] + [
+    (name, {argument: value})
+    for name, varied in VARIED.items()
+    for argument, values in varied.items()
+    for value in values
+]
+IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in arguments.items()) or 'default'}" for name, arguments in CASES]
+each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=IDS)
+
+
+def more_padding(texts: Texts, extra: int) -> Texts:
+    lexical = texts.lexical
+    if lexical is not None:
+        # Padding that would match if it were ever looked at.
+        fields = {f.name: pad(getattr(lexical, f.name), (0, extra), value=1) for f in dataclasses.fields(lexical)}
+        lexical = type(lexical)(**fields)
+    return Texts(pad(texts.words, (0, extra), value=3), texts.lengths, lexical)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_argument_is_varied(name: str) -> None:
+    assert VARIED[name].keys() == model_arguments(name).keys()
+    for argument, default in model_arguments(name).items():
+        assert default not in VARIED[name][argument]
+
+
+@each_case
+def test_scores_are_finite_one_for_each_pair_and_differ(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    scores = model(make_pairs(model))
+    assert scores.shape == (len(PAIRS),)
+    assert torch.isfinite(scores).all()
+    assert len({round(float(s), 9) for s in scores}) > len(PAIRS) / 2
+
+
+@each_case
+def test_padding_never_changes_a_score(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    batch = make_pairs(model)
+    padded = PairBatch(more_padding(batch.left, 9), more_padding(batch.right, 4), batch.left_rows, batch.right_rows)
+    torch.testing.assert_close(model(padded), model(batch), rtol=0, atol=1e-12)
+
+
+@each_case
+def test_batch_mates_and_their_order_never_change_a_score(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    together = model(make_pairs(model))
+    alone = torch.cat([model(make_pairs(model, [pair])) for pair in PAIRS])
+    turned = model(make_pairs(model, PAIRS[::-1])).flip(0)
+    torch.testing.assert_close(alone, together, rtol=0, atol=1e-12)
+    torch.testing.assert_close(turned, together, rtol=0, atol=1e-12)
+
+
+@each_case
+def test_one_query_against_many_texts_scores_as_pairs_do(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    pairs = [(0, n) for n in range(8)]
+    batch = make_pairs(model, pairs)
+    assert len(batch.left.words) == 1
+    alone = torch.cat([model(make_pairs(model, [pair])) for pair in pairs])
+    torch.testing.assert_close(model(batch), alone, rtol=0, atol=1e-12)
+
+
+@each_case
+def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    scores = model(make_pairs(model))
+    # Different weights, so that what adds to all scores alike cannot cancel.
+    (scores * torch.linspace(-1, 2, len(scores), dtype=scores.dtype)).sum().backward()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        assert parameter.grad.abs().sum() > 0, parameter_name
+        assert torch.isfinite(parameter.grad).all(), parameter_name
+
+
+@each_case
+def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    batch = make_pairs(model)
+    scores = model(batch)
+    for n, trace in enumerate(model.trace(batch)):
+        L = int(batch.left.lengths[batch.left_rows[n]])
+        R = int(batch.right.lengths[batch.right_rows[n]])
+        assert trace.score == pytest.approx(float(scores[n]), abs=1e-6)
+        assert trace.rest + sum(s.share for s in trace.signals) == pytest.approx(trace.score, abs=1e-6)
+        assert trace.grid.shape == (len(trace.channels), L, R)
+        for signal in trace.signals:
+            assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_overfits_eight_pairs(name: str) -> None:
+    model = build_model(name, {}, embedding(16), seed=0)
+    batch = make_pairs(model, [(0, 1), (0, 4), (2, 6), (2, 1), (4, 7), (4, 6), (3, 4), (3, 2)])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(150):
+        scores = model(batch)
+        loss = torch.relu(0.8 - scores[0::2] + scores[1::2]).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (model(batch)[0::2] > model(batch)[1::2] + 0.4).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_seed_same_model(name: str) -> None:
+    first, again, other = (build_model(name, {}, embedding(), seed=seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not all(torch.equal(first[key], other[key]) for key in first)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_building_leaves_the_random_state_alone(name: str) -> None:
+    before = torch.random.get_rng_state()
+    build_model(name, {}, embedding(), seed=3)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(MatchloomError, match="no argument 'hiden'; it takes hidden"):
+        build_model("mv_lstm", {"hiden": 3}, embedding(), seed=0)
+    with pytest.raises(MatchloomError, match="argument k of mv_lstm is a int"):
+        build_model("mv_lstm", {"k": "five"}, embedding(), seed=0)
+    with pytest.raises(MatchloomError, match="at least 1, found 0"):
+        build_model("mv_lstm", {"k": 0}, embedding(), seed=0)
+    with pytest.raises(MatchloomError, match="model 'bert' is unknown; choose one of mv_lstm"):
+        build_model("bert", {}, embedding(), seed=0)
+    with pytest.raises(MatchloomError, match="interaction 'dot' is unknown; choose one of cosine"):
+        build_model("mv_lstm", {"interaction": "dot"}, embedding(), seed=0)
+
+
+def test_a_text_in_several_pairs_is_encoded_once() -> None:
+    batch = make_pairs(make_model("mv_lstm"), [(0, 1), (0, 4), (0, 1)])
+    assert batch.left.words.shape[0] == 1
+    assert batch.right.words.shape[0] == 2
+    np.testing.assert_array_equal(batch.right_rows, [0, 1, 0])

@@ -1,0 +1,73 @@
+"""MV-LSTM and its special cases against the slow reference."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from matchloom.text.tokenize import stem
+from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, make_model, make_pairs
+from tests.reference import mv_lstm as reference
+
+
+def word_ids(n: int) -> list[int]:
+    return VOCAB.ids(TOKENIZER(TEXTS[n])) or [1]
+
+
+@pytest.mark.parametrize("interaction", ["cosine", "bilinear", "tensor"])
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_equals_the_paper_cell_by_cell(interaction: str, k: int) -> None:
+    model = make_model("mv_lstm", interaction=interaction, k=k, hidden=4, slices=3, units=6)
+    expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
+    torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_gradients_equal_the_reference() -> None:
+    model = make_model("mv_lstm", hidden=4, slices=2, k=3, units=6)
+    weights = torch.linspace(-1, 1, len(PAIRS), dtype=torch.double)
+    ours = torch.autograd.grad((model(make_pairs(model)) * weights).sum(), list(model.parameters()))
+    slow = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
+    theirs = torch.autograd.grad((slow * weights).sum(), list(model.parameters()))
+    for (name, _), a, b in zip(model.named_parameters(), ours, theirs, strict=True):
+        if name == "embedding.weight":
+            a, b = a[1:], b[1:]  # the padding row is never trained
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10, msg=name)
+
+
+def test_lexical_slices_equal_the_reference() -> None:
+    model = make_model("mv_lstm", lexical=True, hidden=4, slices=2, k=3, units=6)
+    expected = []
+    for i, j in PAIRS:
+        left, right = TOKENIZER(TEXTS[i]), TOKENIZER(TEXTS[j])
+        words = reference.exact_slices(left, right, VOCAB.idf)
+        stems = reference.exact_slices([stem(w) for w in left], [stem(w) for w in right], VOCAB.stem_idf)
+        idfs = [[value for *_, value in cells] for cells in (words, stems)]
+        expected.append(reference.mv_lstm(model, word_ids(i), word_ids(j), idfs))
+    # The IDF enters in single precision.
+    torch.testing.assert_close(model(make_pairs(model)), torch.stack(expected), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
+def test_special_cases_equal_the_reference(name: str) -> None:
+    model = make_model(name, hidden=4)
+    expected = torch.stack([reference.lstm_rnn(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
+    torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_trace_lists_the_k_strongest_cells() -> None:
+    model = make_model("mv_lstm", interaction="cosine", k=5)
+    trace = model.trace(make_pairs(model, [(0, 1)]))[0]
+    cells = sorted(((v, i, j) for (i, j), v in _cells(trace.grid[0])), reverse=True)[:5]
+    assert [(s.left, s.right) for s in trace.signals] == [(i, j) for _, i, j in cells]
+    assert [s.value for s in trace.signals] == pytest.approx([float(v) for v, *_ in cells])
+
+
+def _cells(grid):  # noqa: ANN001, ANN202
+    return [((i, j), grid[i, j]) for i in range(grid.shape[0]) for j in range(grid.shape[1])]
+
+
+def test_a_word_that_repeats_is_one_exact_match() -> None:
+    model = make_model("mv_lstm", lexical=True)
+    trace = model.trace(make_pairs(model, [(4, 4)]))[0]
+    words = trace.channels.index("same word")
+    assert (trace.grid[words] > 0).sum() == len({w for w in TOKENIZER(TEXTS[4]) if VOCAB.idf(w) > 0})
