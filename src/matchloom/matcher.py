@@ -155,7 +155,11 @@ class Matcher:
         vocab = self.vocab.dumps()
         settings = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
         tensors = {name: x.detach().cpu().contiguous() for name, x in self.model.state_dict().items()}
-        seals = {"settings": _digest(settings.encode()), "vocab": _digest(vocab.encode()), "weights": _digest_of(tensors)}
+        seals = {
+            "settings": _digest(settings.encode()),
+            "vocab": _digest(vocab.encode()),
+            "weights": _digest_of(tensors),
+        }
         with ExitStack() as stack:
             files = [stack.enter_context(atomic_write(folder / "vocab.txt", "wb"))]
             files.append(stack.enter_context(atomic_write(folder / "matcher.json", "wb")))
@@ -181,15 +185,21 @@ class Matcher:
             about = json.loads(settings)
             version = int(about["format"])
         except (ValueError, TypeError, KeyError):
-            raise MatchloomError(f"{files['matcher.json']} is damaged or cut off; train or copy the matcher again") from None
+            raise MatchloomError(
+                f"{files['matcher.json']} is damaged or cut off; train or copy the matcher again"
+            ) from None
         if version > FORMAT:
-            raise MatchloomError(f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom")
+            raise MatchloomError(
+                f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
+            )
         try:
             with safetensors.safe_open(files["weights.safetensors"], "pt") as opened:
                 seals = opened.metadata() or {}
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
         except safetensors.SafetensorError as error:
-            raise MatchloomError(f"{files['weights.safetensors']} is damaged or cut off ({error}); copy it again") from None
+            raise MatchloomError(
+                f"{files['weights.safetensors']} is damaged or cut off ({error}); copy it again"
+            ) from None
         found = {
             "settings": _digest(settings),
             "vocab": _digest(files["vocab.txt"].read_bytes()),

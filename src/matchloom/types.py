@@ -44,16 +44,18 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexical:
-    """What exact matching needs to know of each position; a model asks for it with `needs_lexical`."""
+    """What exact matching needs to know of each position; a model asks for it with `needs_lexical`.
 
-    words: Tensor  # (N, L) int64: a hash of the word itself, so that unknown words match too
-    stems: Tensor  # (N, L) int64: a hash of the stem
-    word_idf: Tensor  # (N, L) float32, scaled so that a word seen nowhere weighs 1
-    stem_idf: Tensor  # (N, L) float32
+    Each word has three faces: itself, its stem, and its first four letters. Keys are hashes, so that words which the
+    vocabulary does not know match too.
+    """
+
+    keys: Tensor  # (N, 3, L) int64
+    idf: Tensor  # (N, 3, L) float32, scaled so that a word seen nowhere weighs 1
 
     def to(self, device: torch.device) -> Lexical:
         """The same on a device."""
-        return Lexical(*(x.to(device) for x in (self.words, self.stems, self.word_idf, self.stem_idf)))
+        return Lexical(self.keys.to(device), self.idf.to(device))
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import pad
 
 from matchloom.models import MODELS, build_model, model_arguments
-from matchloom.types import MatchloomError, PairBatch, Texts
+from matchloom.types import Lexical, MatchloomError, PairBatch, Texts
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
 
 # For each model the arguments to vary, one or more values other than the default. Every argument must be here.
@@ -40,8 +38,7 @@ def more_padding(texts: Texts, extra: int) -> Texts:
     lexical = texts.lexical
     if lexical is not None:
         # Padding that would match if it were ever looked at.
-        fields = {f.name: pad(getattr(lexical, f.name), (0, extra), value=1) for f in dataclasses.fields(lexical)}
-        lexical = type(lexical)(**fields)
+        lexical = Lexical(pad(lexical.keys, (0, extra), value=1), pad(lexical.idf, (0, extra), value=1.0))
     return Texts(pad(texts.words, (0, extra), value=3), texts.lengths, lexical)
 
 
@@ -58,7 +55,7 @@ def test_scores_are_finite_one_for_each_pair_and_differ(name: str, arguments: di
     scores = model(make_pairs(model))
     assert scores.shape == (len(PAIRS),)
     assert torch.isfinite(scores).all()
-    assert len({round(float(s), 9) for s in scores}) > len(PAIRS) / 2
+    assert len({round(s, 9) for s in scores.tolist()}) > len(PAIRS) / 2
 
 
 @each_case

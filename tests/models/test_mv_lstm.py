@@ -41,7 +41,9 @@ def test_lexical_slices_equal_the_reference() -> None:
         left, right = TOKENIZER(TEXTS[i]), TOKENIZER(TEXTS[j])
         words = reference.exact_slices(left, right, VOCAB.idf)
         stems = reference.exact_slices([stem(w) for w in left], [stem(w) for w in right], VOCAB.stem_idf)
-        idfs = [[value for *_, value in cells] for cells in (words, stems)]
+        idf_of_start = {w[:4]: VOCAB.stem_idf(stem(w)) for w in reversed(left)}  # that of the first word which has it
+        starts = reference.exact_slices([w[:4] for w in left], [w[:4] for w in right], idf_of_start.get)
+        idfs = [[value for *_, value in cells] for cells in (words, stems, starts)]
         expected.append(reference.mv_lstm(model, word_ids(i), word_ids(j), idfs))
     # The IDF enters in single precision.
     torch.testing.assert_close(model(make_pairs(model)), torch.stack(expected), rtol=1e-6, atol=1e-6)

@@ -41,9 +41,7 @@ def interaction(layer: torch.nn.Module, u: Tensor, v: Tensor) -> list[Tensor]:
     if kind == "Bilinear":
         return [u @ layer.M @ v + layer.b[0]]
     W = torch.cat([layer.W_u, layer.W_v])  # the paper's W_uv, for [u ; v]
-    return [
-        torch.relu(u @ layer.M[c] @ v + torch.cat([u, v]) @ W[:, c] + layer.b[c]) for c in range(layer.channels)
-    ]
+    return [torch.relu(u @ layer.M[c] @ v + torch.cat([u, v]) @ W[:, c] + layer.b[c]) for c in range(layer.channels)]
 
 
 def exact_slices(left: list[str], right: list[str], idf) -> list[list[tuple[int, int, float]]]:
@@ -71,11 +69,13 @@ def mv_lstm(model, left: list[int], right: list[int], lexical: list[list[float]]
     for c in range(model.interaction.channels):
         q += k_largest([cell[c] for row in grid for cell in row], model.k)
     sums = []
+    discount = 1 / (1 + len(right) / 40)
     for idfs in lexical or []:
         values = [torch.tensor(x, dtype=X[0].dtype) for x in idfs]
         zeros = [torch.zeros((), dtype=X[0].dtype)] * (len(left) * len(right) - len(values))
         q += k_largest(values + zeros, model.k)
-        sums.append(torch.stack(values).sum() if values else torch.zeros((), dtype=X[0].dtype))
+        total, squares = sum(idfs), sum(x * x for x in idfs)
+        sums += [torch.tensor(x, dtype=X[0].dtype) for x in (total, total * discount, squares * discount)]
     q = torch.stack(q + sums)
     r = torch.relu(model.head.W_r.weight @ q + model.head.W_r.bias)
     return model.head.W_s.weight[0] @ r + model.head.W_s.bias[0]

@@ -30,22 +30,18 @@ class TextTable:
         self.lengths = np.array([max(1, len(w)) for w in words], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
         self.ids = _flat([vocab.ids(w) or [UNKNOWN] for w in words], np.int64)
-        self.lexical: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]] | None = None
+        self.lexical: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
         if lexical:
-            features: dict[str, tuple[int, int, float, float]] = {}
-            for w in words:
-                for word in w:
-                    if word not in features:
-                        s = stem(word)
-                        features[word] = (word_hash(word), word_hash(s), vocab.idf(word), vocab.stem_idf(s))
+            faces: dict[str, list[tuple[int, float]]] = {}
+            for word in {word for w in words for word in w}:
+                s = stem(word)
+                idf = vocab.stem_idf(s)
+                faces[word] = [(word_hash(word), vocab.idf(word)), (word_hash(s), idf), (word_hash(word[:4]), idf)]
             # Hashes are positive; -1 - row is a word of its own in every wordless text.
-            rows = [[features[x] for x in w] or [(-1 - n, -1 - n, 0.0, 0.0)] for n, w in enumerate(words)]
-            columns = list(zip(*(entry for row in rows for entry in row), strict=True))
+            flat = [face for n, w in enumerate(words) for face in ([faces[x] for x in w] or [[(-1 - n, 0.0)] * 3])]
             self.lexical = (
-                np.array(columns[0], dtype=np.int64),
-                np.array(columns[1], dtype=np.int64),
-                np.array(columns[2], dtype=np.float32),
-                np.array(columns[3], dtype=np.float32),
+                np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
+                np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),
             )
 
     def __len__(self) -> int:
@@ -58,11 +54,12 @@ class TextTable:
         valid = positions < lengths[:, None]  # (N, L)
         places = np.where(valid, self.starts[rows][:, None] + positions, 0)
 
-        def cut(flat: NDArray[np.generic]) -> torch.Tensor:
-            return torch.from_numpy(np.where(valid, flat[places], flat.dtype.type(0)))
-
-        lexical = Lexical(*(cut(flat) for flat in self.lexical)) if self.lexical else None
-        return Texts(cut(self.ids), torch.from_numpy(lengths), lexical)
+        words = torch.from_numpy(np.where(valid, self.ids[places], 0))
+        lexical = None
+        if self.lexical is not None:
+            keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in self.lexical)
+            lexical = Lexical(keys, idf)
+        return Texts(words, torch.from_numpy(lengths), lexical)
 
 
 def _flat(lists: list[list[int]], dtype: type[np.int64]) -> NDArray[np.int64]:

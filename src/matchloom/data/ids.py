@@ -22,8 +22,8 @@ def digest(*parts: str) -> str:
 def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Fill the ids that are empty and leave the others; pairs come out one by one as they come in.
 
-    A query's id is a digest of its text. A candidate's id is a digest of its list, text, label and how often that
-    same candidate came before, so that a text listed twice gets two ids. A digest has no order of its own: ties that
+    A query's id is a digest of its text. A candidate's id is a digest of all that its pair says and of how often
+    that same pair came before, so that a text listed twice gets two ids. A digest has no order of its own: ties that
     are broken by id follow neither the lines of the file nor the labels.
     """
     seen: Counter[str] = Counter()
@@ -32,8 +32,8 @@ def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
         text_id = pair.text_id
         if not text_id:
             label = "" if pair.label is None else str(float(pair.label))
-            text_id = digest(query_id, pair.text, label)
+            text_id = digest(query_id, pair.query, pair.text, label, pair.group)
             seen[text_id] += 1
             if seen[text_id] > 1:
-                text_id = digest(query_id, pair.text, label, str(seen[text_id]))
+                text_id = digest(text_id, str(seen[text_id]))
         yield pair._replace(query_id=query_id, text_id=text_id)

@@ -50,4 +50,3 @@ def reversed_positions(lengths: Tensor, width: int) -> Tensor:
 def take_positions(x: Tensor, order: Tensor) -> Tensor:
     """x[n, order[n, t]] for every n and t. (N, L, D)"""
     return torch.gather(x, 1, order[:, :, None].expand(-1, -1, x.shape[2]))
-

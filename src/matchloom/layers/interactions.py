@@ -85,20 +85,3 @@ class TensorLayer(nn.Module):
         linear_u = pick((left @ self.W_u + self.b).transpose(1, 2), batch.left_rows)  # (B, C, L)
         linear_v = pick((right @ self.W_v).transpose(1, 2), batch.right_rows)  # (B, C, R)
         return torch.relu(bilinear + linear_u[:, :, :, None] + linear_v[:, :, None, :])
-
-
-def exact_matches(batch: PairBatch) -> Tensor:
-    """Two slices, same word and same stem, each the IDF of the match. (B, 2, L, R)
-
-    A word that stands several times on either side counts once, at its first places: k-max pooling then picks
-    different words instead of one word's repetitions.
-    """
-    left, right, cells = batch.left.lexical, batch.right.lexical, batch.cells
-    assert left is not None and right is not None, "the batch was made without lexical fields"
-    slices = []
-    for ours, theirs, idf in ((left.words, right.words, left.word_idf), (left.stems, right.stems, left.stem_idf)):
-        same = (ours[batch.left_rows][:, :, None] == theirs[batch.right_rows][:, None, :]) & cells
-        same = same & (same.cumsum(2) == 1)
-        same = same & (same.cumsum(1) == 1)
-        slices.append(same * idf[batch.left_rows][:, :, None])
-    return torch.stack(slices, dim=1)

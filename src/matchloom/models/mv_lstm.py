@@ -3,8 +3,8 @@
 Symbols      S_X, S_Y -> left, right;  p_t -> positions;  s(u, v) -> interaction;  q -> signals;  r, s -> head
 Departures   none by default. The paper gives neither the number of tensor slices c nor the size of r: both are
              arguments. A pair with fewer than k cells has its missing places filled with 0, the value of no interaction.
-             `lexical=True` adds two slices that the paper does not have: the same word and the same stem, weighted
-             by IDF, pooled like the learned ones, and the sum of each slice (the IDF overlap) beside its k largest.
+             `lexical=True` adds three slices that the paper does not have: the same word, stem or start, weighted
+             by IDF and pooled like the learned ones, and for each the sums of `match_sums` beside its k largest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from matchloom.layers.encoders import BiLSTM
 from matchloom.layers.heads import MLP, start_uniform
-from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer, exact_matches
+from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer
+from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
 from matchloom.models.base import PairModel
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
@@ -50,9 +51,10 @@ class MVLSTM(PairModel):
             self.interaction = TensorLayer(2 * hidden, slices)
         learned = self.interaction.channels
         self.channels = [interaction] if learned == 1 else [f"{interaction} {c + 1}" for c in range(learned)]
+        self.learned = len(self.channels)
         if lexical:
-            self.channels += ["same word", "same stem"]
-        self.head = MLP(len(self.channels) * k + 2 * lexical, units)
+            self.channels += SLICES
+        self.head = MLP(len(self.channels) * k + (len(SLICES) * SUMS if lexical else 0), units)
         start_uniform(self, embedding)
 
     def encode(self, texts: Texts) -> Tensor:
@@ -63,29 +65,31 @@ class MVLSTM(PairModel):
         """Scores (B,)."""
         grid = self.interact(left, right, batch)  # (B, C, L, R)   step 2
         values, _ = k_max(grid, batch.cells, self.k)  # (B, C, K)      step 3
-        score: Tensor = self.head(self.signals(values, grid))  # (B,)   r, s
+        score: Tensor = self.head(self.signals(values, grid, batch))  # (B,)   r, s
         return score
 
     def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """s(p_Xi, p_Yj) for all i, j; with `lexical` the exact matches as two more channels. (B, C, L, R)"""
+        """s(p_Xi, p_Yj) for all i, j; with `lexical` the exact matches as more channels. (B, C, L, R)"""
         grid = self.interaction(left, right, batch)
         return torch.cat([grid, exact_matches(batch)], dim=1) if self.needs_lexical else grid
 
-    def signals(self, values: Tensor, grid: Tensor) -> Tensor:
-        """q: the pooled values of all channels, and the sums of the lexical slices. (B, C * K [+ 2])"""
+    def signals(self, values: Tensor, grid: Tensor, batch: PairBatch) -> Tensor:
+        """q: the pooled values of all channels, and with `lexical` the sums of the exact matches. (B, C * K [+ 9])"""
         q = values.flatten(1)
-        return torch.cat([q, grid[:, -2:].sum((2, 3))], dim=1) if self.needs_lexical else q
+        return torch.cat([q, match_sums(grid[:, self.learned :], batch)], dim=1) if self.needs_lexical else q
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The pooled cells and the whole grid. Shares are exact: the head is linear around each pair's signals."""
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
             values, places = k_max(grid, batch.cells, self.k)
-        q = self.signals(values, grid).requires_grad_()
+        q = self.signals(values, grid, batch).requires_grad_()
         with torch.enable_grad():
             scores = self.head(q)
         slopes, scores = torch.autograd.grad(scores.sum(), q)[0], scores.detach()
-        return [self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b]) for b in range(len(batch))]
+        return [
+            self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b]) for b in range(len(batch))
+        ]
 
     def _trace_one(
         self, batch: PairBatch, b: int, grid: Tensor, values: Tensor, places: Tensor, score: Tensor, slopes: Tensor
@@ -98,13 +102,14 @@ class MVLSTM(PairModel):
         for c, i in ((places >= 0) & (values != 0)).nonzero().tolist():  # a value of 0 is no interaction
             place, value = int(places[c, i]), float(values[c, i])
             shares[c, place // width, place % width] = (value, value * float(pooled[c, i]))
-        if self.needs_lexical:  # each match also counts in its slice's sum
-            for slice_, slope in zip((-2, -1), slopes[-2:].tolist(), strict=True):
-                c = len(self.channels) + slice_
+        if self.needs_lexical:  # each match also counts in the sums of its slice
+            discount = float(length_discount(batch)[b])
+            sums = slopes[values.numel() :].view(len(SLICES), SUMS).tolist()
+            for c, (plain, discounted, squared) in enumerate(sums, start=self.learned):
                 for i, j in grid[c, :L, :R].nonzero().tolist():
                     value = float(grid[c, i, j])
-                    before = shares.get((c, i, j), (value, 0.0))[1]
-                    shares[c, i, j] = (value, before + value * slope)
+                    share = value * (plain + discount * (discounted + value * squared))
+                    shares[c, i, j] = (value, shares.get((c, i, j), (value, 0.0))[1] + share)
         signals = [Signal(i, j, c, value, share) for (c, i, j), (value, share) in shares.items()]
         rest = float(score) - sum(signal.share for signal in signals)
         return Trace(float(score), signals, rest, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels))

@@ -13,7 +13,7 @@ import Stemmer
 from matchloom.types import MatchloomError
 
 # Numbers keep their inner points and commas, words their inner apostrophes; all else parts words and is dropped.
-_ENGLISH = regex.compile(r"\d+(?:[.,]\d+)*|[\p{L}\p{M}\d]+(?:['’][\p{L}\p{M}]+)*")
+_ENGLISH = regex.compile(r"\d+(?:[.,]\d+)+|[\p{L}\p{M}\d]+(?:['’][\p{L}\p{M}]+)*")
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 
 

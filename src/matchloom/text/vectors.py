@@ -97,7 +97,7 @@ def read_vectors(path: Path | str, *, keep: Container[str] | None = None, progre
 def _header(path: Path | str, line: bytes) -> tuple[int | None, int]:
     """How many words and dimensions: word2vec's first line says both; of GloVe we know the dimensions only."""
     parts = line.split()
-    if len(parts) == 2 and parts[0].isdigit() and parts[1].isdigit() and int(parts[1]) > 0:
+    if len(parts) == 2 and all(part.isdigit() and len(part) < 10 for part in parts) and int(parts[1]) > 0:
         return int(parts[0]), int(parts[1])
     if len(parts) < 2:
         raise MatchloomError(f"{path}, line 1: found {line[:40]!r}; expected a word and its numbers")

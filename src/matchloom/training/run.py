@@ -170,12 +170,14 @@ class _Run:
                 loss = sum(r.loss for r in results) / sum(r.units for r in results)
                 speed = sum(r.pairs for r in results) / (time.perf_counter() - start)
                 best = f", {self.config.measure} {self._best_value():.4f}" if self._has_measure() else ""
-                live.update(task, advance=sum(len(s) for s in shards), note=f"loss {loss:.4f}, {speed:,.0f} pairs/s{best}")
-        low, high = min(r.lowest for r in results), max(r.highest for r in results)
-        if high - low <= 1e-6 * max(1.0, abs(high)):
+                live.update(
+                    task, advance=sum(len(s) for s in shards), note=f"loss {loss:.4f}, {speed:,.0f} pairs/s{best}"
+                )
+        # Within a step: a bias that still moves makes dead scores differ between steps.
+        if all(r.highest - r.lowest <= 1e-6 * max(1.0, abs(r.highest)) for r in results):
             raise MatchloomError(
-                f"training collapsed in epoch {epoch + 1}: every score is {high:.6g}, so nothing is learnt; "
-                "lower learning_rate, try another seed, or check that the labels differ within each query"
+                f"training collapsed in epoch {epoch + 1}: all scores are equal, so nothing is learnt (loss {loss:.4f}); "
+                "try another seed or a lower learning_rate, and check that the labels differ within each query"
             )
         entry: dict[str, Any] = {
             "epoch": epoch + 1,
@@ -186,7 +188,9 @@ class _Run:
         model.eval()
         if self.development is not None:
             scores = self.matcher.score(self.development)
-            entry[self.config.measure] = measure(self.development, scores, (self.config.measure,)).values[self.config.measure]
+            entry[self.config.measure] = measure(self.development, scores, (self.config.measure,)).values[
+                self.config.measure
+            ]
         better = not self.history or not self._has_measure() or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
         if better:
@@ -207,7 +211,9 @@ class _Run:
     def _resume(self, path: Path) -> None:
         state = read_state(path)
         # A longer run may follow a shorter one; everything else must be as it was.
-        then, now = ({**s, "config": {**s["config"], "epochs": 0, "patience": 0}} for s in (state["settings"], self.settings))
+        then, now = (
+            {**s, "config": {**s["config"], "epochs": 0, "patience": 0}} for s in (state["settings"], self.settings)
+        )
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")

@@ -1,0 +1,94 @@
+"""The candidate lists that the benchmarks measure on: train, development and test pairs of each task.
+
+The data sets are no part of the project; `data` is the folder that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from matchloom.data.corpora import (
+    insuranceqa_answers,
+    read_cqa,
+    read_insuranceqa,
+    read_pydocs,
+    read_trecqa,
+)
+from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.data.negatives import mine_negatives
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors, read_vectors
+from matchloom.types import Pair
+
+
+class Task(NamedTuple):
+    """Lists to train on, choose on and report, and how their texts are read."""
+
+    train: list[Pair]
+    development: list[Pair]
+    test: list[Pair]
+    tokenizer: Tokenizer
+    collection: list[str]  # the texts that lexical scorers take their statistics from
+    vectors: WordVectors | None  # None: skip-gram on the training texts
+    protocol: str
+
+
+def _texts(pairs: list[Pair]) -> list[str]:
+    return sorted({pair.text for pair in pairs})
+
+
+def cqa(data: Path, seed: int) -> Task:
+    """The papers' QA protocol on the cqa corpus: 4 of the BM25 top 1,000 of the true answer, 8:1:1 by question."""
+    positives = [pair._replace(group="") for pair in read_cqa(data / "cqa" / "cqa_5_50.tsv.gz")]
+    pairs = list(mine_negatives(positives, count=4, top=1000, seed=0, progress=True))
+    train, development, test = split_by_group(pairs, parts=(8, 1, 1), seed=0)
+    protocol = f"{len(positives)} questions without duplicates, 4 negatives from the BM25 top 1,000, 8:1:1 by question"
+    return Task(train, development, test, Tokenizer(), _texts(positives), None, protocol)
+
+
+def insuranceqa(data: Path, seed: int) -> Task:
+    """InsuranceQA English, answers cut to 50 words, first gold answer, 4 of the BM25 top 1,000 of it."""
+    folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
+    pool = list(insuranceqa_answers(folder, cut=cut).values())
+    parts = []
+    for split in ("train", "valid", "test"):
+        gold = read_insuranceqa(folder, split, gold="all", cut=cut)  # no gold answer may be drawn as a negative
+        first = {(p.query_id, p.text_id) for p in read_insuranceqa(folder, split, gold="first", cut=cut)}
+        kept, keep = [], False
+        for pair in mine_negatives(gold, count=4, top=1000, seed=0, pool=pool, progress=True):
+            if pair.label == 1:
+                keep = (pair.query_id, pair.text_id) in first
+            if keep:
+                kept.append(pair)
+        parts.append(kept)
+    protocol = (
+        "English, answers cut to 50 words, its own splits, first gold answer, 4 negatives from the BM25 top 1,000"
+    )
+    return Task(*parts, Tokenizer(), sorted(set(pool)), None, protocol)
+
+
+def trecqa(data: Path, seed: int) -> Task:
+    """TREC-QA: train on TRAIN-ALL, choose on clean DEV, report on clean TEST; GloVe vectors."""
+    parts = [read_trecqa(data / "trecqa" / f"{name}.tsv") for name in ("TRAIN-ALL", "DEV.clean", "TEST.clean")]
+    vectors = read_vectors(data / "glove" / "glove.6B.100d.subset.txt.gz", progress=True)
+    protocol = "TRAIN-ALL, chosen on clean DEV (65 questions), reported on clean TEST (68 questions), GloVe 100"
+    return Task(*parts, Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
+
+
+def pydocs(data: Path, seed: int) -> Task:
+    """The embedded corpus with grouped lists; the seed draws groups and split."""
+    positives = read_pydocs()
+    pairs = grouped_lists(positives, seed=seed)
+    train, development, test = split_by_group(pairs, parts=(8, 1, 1), seed=seed)
+    protocol = f"{len(positives)} docstrings, grouped lists of 5, 8:1:1 by group, groups and split drawn by the seed"
+    return Task(train, development, test, Tokenizer(), _texts(positives), None, protocol)
+
+
+TASKS: dict[str, Callable[[Path, int], Task]] = {
+    "cqa": cqa,
+    "insuranceqa": insuranceqa,
+    "trecqa": trecqa,
+    "pydocs": pydocs,
+}

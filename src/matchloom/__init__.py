@@ -1,0 +1,43 @@
+"""matchloom matches two texts and shows why.
+
+from matchloom import evaluate, explain, read_pairs, train
+
+matcher = train(read_pairs("pairs.tsv"))
+print(matcher.rank("how do I open a file?", ["open(path) opens a file", "print writes to the screen"]))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matchloom.data.formats import read_pairs
+    from matchloom.data.negatives import mine_negatives
+    from matchloom.evaluation import evaluate
+    from matchloom.explanation import explain
+    from matchloom.matcher import Matcher
+    from matchloom.models import MODELS
+    from matchloom.training import TrainConfig, train
+    from matchloom.types import Pair
+
+__all__ = ["MODELS", "Matcher", "Pair", "TrainConfig", "evaluate", "explain", "mine_negatives", "read_pairs", "train"]
+
+_HOMES = {
+    "MODELS": "models",
+    "Matcher": "matcher",
+    "Pair": "types",
+    "TrainConfig": "training",
+    "evaluate": "evaluation",
+    "explain": "explanation",
+    "mine_negatives": "data.negatives",
+    "read_pairs": "data.formats",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: torch takes two seconds that `matchloom --help` need not wait."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'matchloom' has no attribute {name!r}")
+    return getattr(import_module(f"matchloom.{_HOMES[name]}"), name)

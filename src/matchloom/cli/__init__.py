@@ -1,0 +1,102 @@
+"""The command `matchloom`: one file a command, each of which parses, calls one Python function and prints.
+
+Nothing here imports torch before a command runs, so that `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from matchloom.cli import corpus, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
+from matchloom.cli.options import PAIRS_FILE, SCORER
+
+app = typer.Typer(
+    name="matchloom",
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: what a user wrote in brackets is never markup, and a pipe sees the same
+    pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
+)
+
+for name, function, epilog in (
+    ("corpus", corpus.command, ""),
+    ("split", split.command, PAIRS_FILE),
+    ("vectors", vectors.command, PAIRS_FILE),
+    ("mine", mine.command, PAIRS_FILE),
+    ("train", train.command, PAIRS_FILE),
+    ("evaluate", evaluate.command, f"{SCORER}\n\n{PAIRS_FILE}"),
+    ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
+    ("rank", rank.command, SCORER),
+    ("explain", explain.command, SCORER),
+    ("doctor", doctor.command, ""),
+    ("models", models.command, ""),
+):
+    app.command(name, epilog=epilog or None)(function)
+
+# typer has carried a click of its own since 0.26; by way of the class we need not know which.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"matchloom {version('matchloom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Match two texts and show why: train small matching networks from your own pairs, on a CPU, in minutes.
+
+    \b
+    A first round, with no file of your own (the texts come from Python's own documentation):
+      matchloom corpus pydocs --out data
+      matchloom train data/train.tsv --dev data/dev.tsv --out runs/first --set lexical=true
+      matchloom evaluate runs/first data/test.tsv
+      matchloom rank runs/first "read a file line by line" data/test.tsv
+
+    With your own: a file with the columns query, text and label. Without wrong texts in it, 'matchloom mine' adds
+    some. Each command has its own --help, with examples.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end a run
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = get_command(app).main(args=given or ["--help"], prog_name="matchloom", standalone_mode=False)
+        sys.stdout.flush()  # a reader that went away is noticed here, not at the very end
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except _UsageError as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "matchloom"
+        _complain(f"{getattr(error, 'format_message', error.__str__)()} (see {path} --help)")
+        return 2
+    except Exception as error:
+        from matchloom.types import MatchloomError
+
+        if not isinstance(error, MatchloomError):
+            raise  # a bug of ours, which needs its traceback
+        _complain(str(error))
+        return 2
+
+
+def _complain(message: str) -> None:
+    print(f"matchloom: error: {' '.join(message.split())}", file=sys.stderr)

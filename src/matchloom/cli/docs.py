@@ -1,0 +1,59 @@
+"""The page docs/commands.md, made from the commands themselves: `python -m matchloom.cli.docs > docs/commands.md`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.main import get_command
+
+from matchloom.cli import app
+from matchloom.cli.options import PAIRS_FILE, SCORER
+
+_HEAD = """# Commands
+
+This page is generated from the commands' own help (`python -m matchloom.cli.docs > docs/commands.md`); a test keeps it
+up to date. Results go to standard output, bars and notes to standard error. Exit codes: 0; 2 with one line that says
+what to put right; 130 after Ctrl-C.
+"""
+
+
+def commands_page() -> str:
+    """The whole page."""
+    root: Any = get_command(app)
+    sections = [_HEAD, _text(root.help), _text(PAIRS_FILE), _text(SCORER)]  # the latter two end many a help
+    for name, command in root.commands.items():
+        sections.append(f"## matchloom {name}\n")
+        sections.append(_text(command.help))
+        rows = [row for row in map(_row, command.params) if row]
+        if rows:
+            sections.append("| | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join(sections).rstrip() + "\n"
+
+
+def _text(help_text: str) -> str:
+    r"""The paragraphs of a help text; one that starts with \b is kept line by line: a title and its examples."""
+    paragraphs = []
+    for paragraph in help_text.split("\n\n"):
+        if paragraph.startswith("\b"):
+            title, *lines = paragraph.removeprefix("\b").strip("\n").splitlines()
+            paragraphs.append("\n".join([title, "", "```sh", *(line.strip() for line in lines), "```"]))
+        else:
+            paragraphs.append(" ".join(paragraph.split()))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _row(parameter: Any) -> str:
+    """One line of the table of a command's arguments and options; none for --help."""
+    if parameter.name == "help":
+        return ""
+    option = parameter.param_type_name == "option"
+    name = ", ".join(parameter.opts) if option else str(parameter.metavar)
+    if option and parameter.metavar:
+        name += f" {parameter.metavar}"
+    default = parameter.default
+    shown = "" if default is None or default is False else f"`{default}`"
+    return f"| `{name}` | {'required' if parameter.required else shown} | {parameter.help} |"
+
+
+if __name__ == "__main__":
+    print(commands_page(), end="")

@@ -1,0 +1,127 @@
+"""`matchloom doctor`: what is wrong with a run file, and what it does to the figure; and what this machine has."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchloom.cli.evaluate import MeasuresOption
+from matchloom.cli.options import SeedOption
+from matchloom.cli.printing import console, print_json, table
+
+if TYPE_CHECKING:
+    from matchloom.evaluation import Finding
+
+_PACKAGES = (
+    "torch",
+    "numpy",
+    "bm25s",
+    "ir-measures",
+    "pytrec-eval-terrier",
+    "gensim",
+    "rjieba",
+    "pyarrow",
+    "typer",
+    "rich",
+)
+_OPTIONAL = ("matplotlib",)
+_FLAGS = ("avx2", "avx512f", "amx_tile", "asimd", "neon")
+
+
+def command(
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", help="A TREC run file.", show_default=False)] = None,
+    qrels: Annotated[Path | None, typer.Argument(metavar="QRELS", help="Its judgements.", show_default=False)] = None,
+    measures: MeasuresOption = "AP RR P@1 nDCG@10",
+    json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
+    seed: SeedOption = 0,
+    system: Annotated[bool, typer.Option("--system", help="Show versions, cores and threads instead.")] = False,
+) -> None:
+    """Audit anyone's run file.
+
+    It looks for ties, constant scores, an order that follows the labels, missing queries, NaN and ids twice. For
+    each trouble it says what the figure is with and without. A run has lines of 'query_id Q0 text_id rank score
+    tag', qrels lines of 'query_id 0 text_id label'; 'matchloom evaluate' writes both with --run and --qrels.
+
+    \b
+    Examples:
+      matchloom doctor system.run test.qrels
+      matchloom doctor --system
+    """
+    from matchloom.evaluation import audit
+    from matchloom.types import MatchloomError
+
+    if system:
+        _print_pairs(system_facts(), json)
+        return
+    if run is None or qrels is None:
+        raise MatchloomError("give a run and its qrels: matchloom doctor RUN QRELS (or matchloom doctor --system)")
+    findings = audit(run, qrels, measures.replace(",", " ").split(), seed=seed)
+    if json:
+        print_json([_plain(finding) for finding in findings])
+        return
+    shown = table("", "")
+    shown.show_header = False
+    for finding in findings:
+        shown.add_row(finding.kind, finding.text)
+    if len(findings) == 1:
+        shown.add_row("no trouble", "no ties, no missing queries, no NaN, no ids twice")
+    console().print(shown)
+
+
+def system_facts() -> dict[str, str]:
+    """Versions, cores, threads and what is there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    import torch
+
+    facts = {
+        "matchloom": version("matchloom"),
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "cores": f"{os.cpu_count()}, of which {_usable_cores()} may be used",
+        "threads of torch": str(torch.get_num_threads()),
+        "processor flags": _flags() or "none of interest, or not told",
+        "cuda": "available" if torch.cuda.is_available() else "not available",
+    }
+    for package in (*_PACKAGES, *_OPTIONAL):
+        try:
+            facts[package] = version(package)
+        except PackageNotFoundError:
+            facts[package] = "missing (optional)" if package in _OPTIONAL else "missing"
+    return facts
+
+
+def _usable_cores() -> int | None:
+    # Not on every system: a container may have fewer than the machine.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _flags() -> str:
+    try:
+        told = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    except OSError:
+        return ""
+    return " ".join(flag for flag in _FLAGS if flag in told)
+
+
+def _print_pairs(facts: dict[str, str], json: bool) -> None:
+    if json:
+        print_json(facts)
+        return
+    shown = table("", "")
+    shown.show_header = False
+    for name, fact in facts.items():
+        shown.add_row(name, fact)
+    console().print(shown)
+
+
+def _plain(finding: Finding) -> dict[str, object]:
+    figures = {
+        way: {name: None if value != value else value for name, value in row.items()}
+        for way, row in finding.figures.items()
+    }
+    return {"kind": finding.kind, "text": finding.text, "figures": figures}

@@ -1,0 +1,145 @@
+"""`matchloom evaluate`: figures, with all that is needed to believe them."""
+
+from __future__ import annotations
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchloom.cli.options import (
+    CollectionOption,
+    PairsArgument,
+    ScorerArgument,
+    ScorerTokenizerOption,
+    SeedOption,
+    VectorsOption,
+    tokenizer_of,
+)
+from matchloom.cli.printing import console, print_json, table
+from matchloom.cli.reading import both_sides, read_all, read_texts, texts_of, vectors_for
+from matchloom.cli.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from matchloom.evaluation import Comparison, Report
+
+MeasuresOption = Annotated[str, typer.Option(help="By their ir-measures names, such as R@10 or Success@5.")]
+
+
+def command(
+    scorer: ScorerArgument,
+    pairs: PairsArgument,
+    measures: MeasuresOption = "AP RR P@1 nDCG@10",
+    subset: Annotated[
+        str,
+        typer.Option(help="Which questions count: those with both labels, with a positive, or all."),
+    ] = "both",
+    no_floors: Annotated[bool, typer.Option("--no-floors", help="Leave out floors and blind probes.")] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="SCORER", help="Also test whether this other one is better or worse.", show_default=False),
+    ] = None,
+    vectors: VectorsOption = None,
+    collection: CollectionOption = None,
+    tokenizer: ScorerTokenizerOption = None,
+    per_query: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write each question's figures as TSV.", show_default=False)
+    ] = None,
+    run: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a TREC run.", show_default=False)] = None,
+    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="Write TREC qrels.", show_default=False)] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write everything as JSON; - for the screen.", show_default=False)
+    ] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Measure a scorer on labelled pairs.
+
+    Beside it stand the floors it should clear and the probes that must stay at chance. Floors: random, the order of
+    the file, IDF overlap, BM25 plain and stemmed, soft coverage where there are vectors. Blind probes: the scorer
+    with the questions shuffled, and text length alone; where one is above chance, the lists give the answer away.
+    Ties, questions left out and anything else that moves a figure is said below the table. --against prints the
+    paired randomisation test, question by question.
+
+    \b
+    Examples:
+      matchloom evaluate runs/faq data/test.tsv
+      matchloom evaluate runs/faq data/test.tsv --against bm25_stemmed --measures "P@1 RR"
+      matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
+    """
+    from matchloom import evaluate
+    from matchloom.data.formats import write_qrels, write_run
+    from matchloom.evaluation import compare
+    from matchloom.files import atomic_write
+
+    cut = tokenizer_of(tokenizer)
+    found = read_all(pairs, require_label=True)
+    texts = None if collection is None else read_texts(collection)
+    word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
+
+    def measure(name: str, floors: bool) -> Report:
+        chosen = load_scorer(name, lambda: texts or texts_of(found), tokenizer=cut, vectors=word_vectors, seed=seed)
+        made = evaluate(
+            chosen,
+            found,
+            measures=measures.replace(",", " ").split(),
+            subset=subset,
+            floors=floors,
+            vectors=word_vectors,
+            tokenizer=None if tokenizer is None else cut,
+            collection=texts,
+            seed=seed,
+            progress=True,
+        )
+        if run is not None and name == scorer:
+            write_run(run, made.subset.pairs, chosen.score(made.subset.pairs, progress=True), _one_word(chosen.name))
+        return made
+
+    report = measure(scorer, not no_floors)
+    other = None if against is None else measure(against, False)
+    compared = None if other is None else compare(report.measured, other.measured, seed=seed)
+    if qrels is not None:
+        write_qrels(qrels, report.subset.pairs)
+    if per_query is not None:
+        _write_per_query(per_query, report)
+    if json is not None:
+        content = report.to_json()
+        if other is not None and compared is not None:
+            tests = {name: result._asdict() for name, result in compared.items()}
+            content["against"] = {"scorer": against, "values": other.to_json()["values"], "tests": tests}
+        if json == "-":
+            print_json(content)
+            return
+        with atomic_write(json) as file:
+            file.write(dumps(content, ensure_ascii=False, allow_nan=False) + "\n")
+    console(markup=True).print(report.table())
+    if other is not None and compared is not None:
+        _show_comparison((scorer, report), (against or "", other), compared)
+
+
+def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Comparison]) -> None:
+    (name, report), (other_name, other) = first, second  # as the user called them: two matchers may share a model
+    shown = table("measure", name, other_name, "difference", "p", right=(name, other_name, "difference", "p"))
+    for measure, result in compared.items():
+        values = (f"{each.values[measure]:.4f}" for each in (report, other))
+        shown.add_row(measure, *values, f"{result.difference:+.4f}", f"{result.p:.4f}")
+    printer = console()
+    printer.print()
+    printer.print(shown)
+    printer.print(f"p: the chance of such a difference if both were equally good, over {report.subset.kept} questions")
+
+
+def _write_per_query(path: Path, report: Report) -> None:
+    from matchloom.files import write_lines
+
+    queries = {pair.query_id: " ".join(pair.query.split()) for pair in report.subset.pairs}
+    rows = [["query_id", *report.values, "query"]]
+    for query_id, values in report.per_query.items():
+        rows.append(
+            [query_id, *("" if value != value else f"{value:.6g}" for value in values.values()), queries[query_id]]
+        )
+    write_lines(path, (("\t".join(row) + "\n").encode() for row in rows))
+
+
+def _one_word(name: str) -> str:
+    return "_".join(name.split()) or "scorer"

@@ -1,0 +1,91 @@
+"""`matchloom explain`: why a text got its score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchloom.cli.options import (
+    CollectionOption,
+    ScorerArgument,
+    ScorerTokenizerOption,
+    VectorsOption,
+    tokenizer_of,
+)
+from matchloom.cli.printing import console, note, print_json
+from matchloom.cli.reading import read_texts, vectors_for
+from matchloom.cli.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from matchloom.explanation import Explanation
+
+
+def command(
+    scorer: ScorerArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One text.", show_default=False)],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The other.", show_default=False)],
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page to look at in a browser.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Everything as JSON, the whole map included.")] = False,
+    channel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Which map to show, by its number from 1 or its name; else the weightiest.",
+            show_default=False,
+        ),
+    ] = None,
+    tokenizer: ScorerTokenizerOption = None,
+    vectors: VectorsOption = None,
+    collection: CollectionOption = None,
+) -> None:
+    """Show why a text got its score.
+
+    Which words met, how strongly, and what each added. The shares of all signals and the rest add up to the score
+    exactly. The map shows how every word of the query meets every word of the text. random and run files cannot
+    explain themselves.
+
+    \b
+    Examples:
+      matchloom explain runs/faq "how do I open a file?" "open(path) opens a file and returns it" --html why.html
+      matchloom explain bm25 "open a file" "files are opened with open" --collection answers.txt
+    """
+    from matchloom.explanation import TerminalView, as_dict, explain, render_html
+    from matchloom.files import atomic_write
+    from matchloom.lexical import LEXICAL
+
+    cut = tokenizer_of(tokenizer)
+    chosen = load_scorer(
+        scorer,
+        lambda: [text] if collection is None else read_texts(collection),
+        tokenizer=cut,
+        vectors=vectors_for(vectors, (query, text), cut),
+    )
+    explanation = explain(chosen, query, text)
+    if scorer in LEXICAL and collection is None:
+        note(f"{scorer} knows no text but this one, so all words are equally rare; give some with --collection FILE")
+    shown = _channel(explanation, channel)
+    if html is not None:
+        with atomic_write(html) as file:
+            file.write(render_html([explanation]))
+        note(f"{html} is written; open it in a browser")
+    if json:
+        print_json(as_dict(explanation, grid=True))
+    elif html is None:
+        console().print(TerminalView(explanation, channel=shown))
+
+
+def _channel(explanation: Explanation, wanted: str | None) -> str | None:
+    """The name of a channel, which may be given by its number."""
+    from matchloom.types import MatchloomError
+
+    names = explanation.trace.channels
+    if wanted is None or wanted in names:
+        return wanted
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    listed = ", ".join(f"{number} ({name})" for number, name in enumerate(names, start=1))
+    raise MatchloomError(f"--channel {wanted!r} is unknown to {explanation.scorer}; choose one of {listed}")

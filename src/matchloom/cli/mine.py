@@ -1,0 +1,63 @@
+"""`matchloom mine`: wrong texts for pairs that are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.options import PairsArgument, SeedOption, TokenizerOption, tokenizer_of
+from matchloom.cli.printing import note
+from matchloom.cli.reading import read_all, read_texts
+
+
+def command(
+    pairs: PairsArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs file to write.", show_default=False)],
+    count: Annotated[int, typer.Option(min=1, help="Negatives for each right pair.")] = 4,
+    source: Annotated[str, typer.Option(help="bm25, random, or the folder of a matcher.")] = "bm25",
+    top: Annotated[int, typer.Option(min=1, help="Draw among so many nearest texts.")] = 1000,
+    pool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts to draw from, one a line or a pairs file; else the right texts of PAIRS.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    tokenizer: TokenizerOption = "english",
+) -> None:
+    """Add wrong texts to right pairs.
+
+    A network learns from both: right pairs (label 1, or none given) and wrong ones (label 0). bm25 draws among the
+    texts nearest to the right one, as the papers do; random among all; a matcher among those it ranks highest for
+    the query, which finds what it still gets wrong. Never a text that is right for the same query. Pairs of PAIRS
+    with label 0 are left out.
+
+    Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
+
+    \b
+    Examples:
+      matchloom mine faq.tsv --out faq.mined.tsv
+      matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
+    """
+    from matchloom import Matcher, mine_negatives
+    from matchloom.data.formats import write_pairs
+    from matchloom.types import MatchloomError, Scorer
+
+    cut = tokenizer_of(tokenizer)
+    chosen: str | Scorer = source if source in ("bm25", "random") else Matcher.load(source)
+    found = read_all(pairs)
+    positives = [pair for pair in found if pair.label is None or pair.label > 0]
+    if not positives:
+        raise MatchloomError(f"{pairs} has no pair with a label above 0 (or without one) to find negatives for")
+    if len(positives) < len(found):
+        note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and are left out.")
+    texts = None if pool is None else read_texts(pool)
+    mined = mine_negatives(
+        positives, count=count, source=chosen, top=top, seed=seed, tokenizer=cut, pool=texts, progress=True
+    )
+    write_pairs(out, mined)
+    print(f"{out}: {len(positives):,} right pairs, each with {count} wrong ones")

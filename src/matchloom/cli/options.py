@@ -1,0 +1,62 @@
+"""Options that several commands share, and the paragraphs their help ends with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from matchloom.text.tokenize import Tokenizer
+
+PAIRS_FILE = (
+    "A pairs file is TSV, CSV, JSONL or Parquet by its name (the text formats also with .gz). Its columns, in any "
+    "order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
+    "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
+    "split). Other columns are ignored; question and answer will do for query and text."
+)
+SCORER = (
+    "SCORER is the folder of a trained matcher, a TREC run file, or one of random, bm25, bm25_stemmed, overlap, "
+    "soft_coverage (which needs --vectors)."
+)
+
+PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]
+ScorerArgument = Annotated[
+    str, typer.Argument(metavar="SCORER", help="A matcher's folder, a lexical scorer or a run.", show_default=False)
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of every random draw: the same seed, the same result.")]
+TokenizerOption = Annotated[
+    str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for texts that are tokenised already.")
+]
+ScorerTokenizerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        metavar="KIND",
+        help="english (default), chinese or whitespace, for lexical scorers; a matcher knows its own.",
+        show_default=False,
+    ),
+]
+VectorsOption = Annotated[
+    Path | None,
+    typer.Option("--vectors", metavar="FILE", help="Word vectors for soft_coverage.", show_default=False),
+]
+CollectionOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--collection",
+        metavar="FILE",
+        help="Texts by which lexical scorers know rare words: one a line, or a pairs file. Else the candidates.",
+        show_default=False,
+    ),
+]
+
+
+def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
+    """The tokenizer of an option; an unknown kind is refused before any file is read."""
+    from matchloom.text.tokenize import Tokenizer
+
+    tokenizer = Tokenizer(kind or "english", max_words=max_words)
+    tokenizer("")
+    return tokenizer

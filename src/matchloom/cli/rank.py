@@ -1,0 +1,151 @@
+"""`matchloom rank`: the best of many texts for a query."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from matchloom.cli.options import (
+    CollectionOption,
+    ScorerArgument,
+    ScorerTokenizerOption,
+    SeedOption,
+    VectorsOption,
+    tokenizer_of,
+)
+from matchloom.cli.printing import console, print_json, table
+from matchloom.cli.reading import read_texts
+from matchloom.cli.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from matchloom.explanation import Explanation
+    from matchloom.types import Ranked, Scorer
+
+_REASONS = 3  # pairs of words shown beside a text
+
+
+def command(
+    scorer: ScorerArgument,
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help="The query, or - for one on each line of the input.", show_default=False),
+    ],
+    candidates: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CANDIDATES", help="Texts, one a line, or a pairs file for its texts.", show_default=False
+        ),
+    ],
+    top: Annotated[int, typer.Option(min=1, help="Show so many.")] = 10,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Beside each text, the words that made its score.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON for each query.")] = False,
+    tokenizer: ScorerTokenizerOption = None,
+    vectors: VectorsOption = None,
+    collection: CollectionOption = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Rank the texts of a file for a query.
+
+    The best comes first; equal scores are ordered by their text. With - as QUERY, queries are read from the input,
+    one a line, and the candidates are encoded only once. CANDIDATES is a plain text file with a candidate on each
+    line, or a pairs file (.tsv, .csv, .jsonl, .parquet), of which the different texts are taken. A text that stands
+    there twice is ranked once.
+
+    \b
+    Examples:
+      matchloom rank runs/faq "how do I reset my password?" answers.txt --top 5 --explain
+      matchloom rank bm25 - data/test.tsv --json < questions.txt > rankings.jsonl
+    """
+    from matchloom import explain as explain_one
+    from matchloom.text.vectors import read_vectors
+
+    cut = tokenizer_of(tokenizer)
+    texts = read_texts(candidates)
+    chosen = load_scorer(
+        scorer,
+        lambda: texts if collection is None else read_texts(collection),
+        tokenizer=cut,
+        vectors=None if vectors is None else read_vectors(vectors, progress=True),
+        seed=seed,
+    )
+    ranked = _ranker(chosen, texts)
+    for asked in _queries() if query == "-" else [query]:
+        found = ranked(asked, top)
+        reasons = [explain_one(chosen, asked, one.text) for one in found] if explain else None
+        if json:
+            print_json(_plain(chosen.name, asked, found, reasons))
+        else:
+            _show(asked, found, reasons, len(texts), titled=query == "-")
+
+
+def _queries() -> Iterator[str]:
+    for line in sys.stdin:
+        if line.strip():
+            yield line.strip()
+
+
+def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranked]]:
+    """A function of query and top. A matcher encodes the texts now, once; any other scorer scores pairs."""
+    from matchloom import Matcher, Pair
+    from matchloom.types import Ranked
+
+    if isinstance(scorer, Matcher):
+        encoded = scorer.encode(texts, progress=True)
+        return lambda query, top: scorer.rank(query, encoded, top=top)
+
+    def rank(query: str, top: int) -> list[Ranked]:
+        scores = scorer.score([Pair(query, text) for text in texts]).tolist()
+        best = sorted(range(len(texts)), key=lambda n: (-scores[n], texts[n]))[:top]
+        return [Ranked(n, scores[n], texts[n]) for n in best]
+
+    return rank
+
+
+def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explanation] | None) -> dict[str, Any]:
+    from matchloom.explanation import as_dict
+
+    ranking: list[dict[str, Any]] = [
+        {"rank": rank, "score": one.score, "place": one.place, "text": one.text}
+        for rank, one in enumerate(found, start=1)
+    ]
+    for row, explanation in zip(ranking, reasons or [], strict=False):
+        row["explanation"] = as_dict(explanation)
+    return {"scorer": name, "query": query, "ranking": ranking}
+
+
+def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None, count: int, *, titled: bool) -> None:
+    from matchloom.explanation.cells import printable
+
+    printer = console()
+    shown = table("", "score", "text", *(["why"] if reasons is not None else []), right=("", "score"))
+    for n, one in enumerate(found):
+        row = [str(n + 1), f"{one.score:.4f}", printable(" ".join(one.text.split()))]
+        if reasons is not None:
+            row.append(printable(_in_words(reasons[n])))
+        shown.add_row(*row)
+    if titled:
+        printer.print(printable(query), style="bold")
+    printer.print(shown)
+    if titled:
+        printer.print()
+    elif len(found) < count:
+        printer.print(f"{len(found)} of {count:,} texts; --top shows more", style="dim")
+
+
+def _in_words(explanation: Explanation) -> str:
+    """The pairs of words that moved the score most, over all channels and places."""
+    from matchloom.explanation import cells
+
+    shares: dict[str, float] = defaultdict(float)
+    for cell in cells(explanation):
+        same = cell.query_word == cell.text_word
+        shares[cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"] += cell.share
+    strongest = sorted(shares, key=lambda words: (-abs(shares[words]), words))[:_REASONS]
+    return ", ".join(f"{words} {shares[words]:+.2f}" for words in strongest) or "nothing in common"

@@ -1,0 +1,76 @@
+"""A scorer by what the user calls it: a lexical name, a matcher's folder or a run file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matchloom.text.tokenize import Tokenizer
+    from matchloom.text.vectors import WordVectors
+    from matchloom.types import Pair, Scorer, Scores
+
+
+class Run:
+    """The scores of a TREC run file, by query_id and text_id."""
+
+    def __init__(self, path: Path) -> None:
+        from matchloom.data.formats import read_run
+        from matchloom.types import MatchloomError
+
+        self.name = path.name
+        self._path = path
+        self._scores: dict[tuple[str, str], float] = {}
+        for line in read_run(path):
+            ids = (line.query_id, line.text_id)
+            if ids in self._scores:
+                raise MatchloomError(
+                    f"{path} lists query {ids[0]!r} with text {ids[1]!r} twice; 'matchloom doctor' says what it does"
+                )
+            self._scores[ids] = line.score
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """The score of each pair; a pair that the run lacks is an error, as any score for it would be invented."""
+        import numpy as np
+
+        from matchloom.types import MatchloomError
+
+        missing = [pair for pair in pairs if (pair.query_id, pair.text_id) not in self._scores]
+        if missing:
+            raise MatchloomError(
+                f"{self._path} lacks {len(missing)} of {len(pairs)} pairs, such as query {missing[0].query_id!r} with "
+                f"text {missing[0].text_id!r}; are the ids the file's own? For a run that is not whole use "
+                "'matchloom doctor'"
+            )
+        return np.array([self._scores[pair.query_id, pair.text_id] for pair in pairs], dtype=np.float32)
+
+
+def load_scorer(
+    name: str,
+    texts: Callable[[], Sequence[str]],
+    *,
+    tokenizer: Tokenizer,
+    vectors: WordVectors | None = None,
+    seed: int = 0,
+) -> Scorer:
+    """The scorer of this name; a lexical one counts its words in `texts`, which are read only then."""
+    from matchloom import Matcher
+    from matchloom.lexical import LEXICAL, fit_scorer
+    from matchloom.types import MatchloomError
+
+    if name in LEXICAL:
+        return fit_scorer(name, texts(), tokenizer=tokenizer, vectors=vectors, seed=seed)
+    path = Path(name)
+    try:
+        folder, file = path.is_dir(), path.is_file()
+    except OSError:  # a query in the wrong place may be too long to be a name
+        folder = file = False
+    if folder:
+        return Matcher.load(path)
+    if file:
+        return Run(path)
+    raise MatchloomError(
+        f"scorer {name[:80]!r} is no matcher's folder, no run file and none of {', '.join(LEXICAL)}; "
+        "'matchloom train' makes a matcher"
+    )

@@ -1,0 +1,57 @@
+"""`matchloom split`: one pairs file into training, development and test files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.corpus import print_parts
+from matchloom.cli.options import PairsArgument, SeedOption
+from matchloom.cli.reading import make_folder, read_all
+
+_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
+
+
+def command(
+    pairs: PairsArgument,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.", show_default=False)],
+    parts: Annotated[str, typer.Option(metavar="8,1,1", help="Proportions of train, dev and test.")] = "8,1,1",
+    seed: SeedOption = 0,
+) -> None:
+    """Part a pairs file into train, dev and test.
+
+    No group (or question, where there are no groups) is in two of them. Which group goes where depends on the seed
+    and the names, not on the order of the lines. Two proportions make train and test. The files have the format of
+    PAIRS.
+
+    \b
+    Examples:
+      matchloom split faq.tsv --out data
+      matchloom split faq.jsonl --out data --parts 9,1 --seed 7
+    """
+    from matchloom.data.formats import write_pairs
+    from matchloom.data.grouping import split_by_group
+
+    shares = _shares(parts)
+    found = read_all(pairs)
+    split = split_by_group(found, parts=shares, seed=seed)
+    make_folder(out)
+    ending = "".join(pairs.suffixes[-2:]) if pairs.suffix == ".gz" else pairs.suffix
+    files = {out / f"{name}{ending}": part for name, part in zip(_NAMES[len(shares)], split, strict=True)}
+    for path, part in files.items():
+        write_pairs(path, part)
+    print_parts(dict(files))
+
+
+def _shares(parts: str) -> list[float]:
+    from matchloom.types import MatchloomError
+
+    try:
+        shares = [float(part) for part in parts.split(",")]
+    except ValueError:
+        shares = []
+    if len(shares) not in _NAMES:
+        raise MatchloomError(f"--parts {parts!r}: expected two or three numbers parted by commas, such as 8,1,1")
+    return shares

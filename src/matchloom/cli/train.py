@@ -1,0 +1,219 @@
+"""`matchloom train`: from labelled pairs to a matcher."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchloom.cli.arguments import parse_arguments
+from matchloom.cli.following import EpochLines, epochs_of
+from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
+from matchloom.cli.printing import note
+from matchloom.cli.reading import both_sides, make_folder, read_all
+from matchloom.cli.vectors import EPOCHS
+
+if TYPE_CHECKING:
+    from matchloom.text.tokenize import Tokenizer
+    from matchloom.text.vectors import WordVectors
+    from matchloom.types import Pair
+
+
+def command(
+    pairs: PairsArgument,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the matcher is kept; made if need be.", show_default=False)
+    ],
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Pairs that choose the best epoch; else a tenth of the questions is set aside.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option(help="See 'matchloom models'.")] = "mv_lstm",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="An argument of the model; may be repeated.", show_default=False
+        ),
+    ] = None,
+    vectors: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random."),
+    ] = "skip-gram",
+    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")] = 50,
+    tokenizer: TokenizerOption = "english",
+    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
+    min_count: Annotated[int, typer.Option(min=1, help="Words seen less often are unknown.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in FOLDER, exactly.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the matcher in FOLDER.")] = False,
+    device: Annotated[str, typer.Option(help="Where torch works.")] = "cpu",
+    loss: Annotated[
+        str, typer.Option(help="hinge (a right text should win); cross_entropy or squared_error (on single pairs).")
+    ] = "hinge",
+    margin: Annotated[float, typer.Option(help="By how much a right text should win (hinge).")] = 1.0,
+    optimizer: Annotated[str, typer.Option(help="adagrad, adadelta or adam.")] = "adagrad",
+    learning_rate: Annotated[float, typer.Option(help="How far a step goes.")] = 0.03,
+    batch: Annotated[int, typer.Option(help="Triples (hinge) or pairs in one step.")] = 128,
+    negatives: Annotated[int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge).")] = 4,
+    epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
+    patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
+    measure: Annotated[str, typer.Option(help="What chooses the best epoch, by its ir-measures name.")] = "RR",
+    clip: Annotated[float, typer.Option(help="Largest length of the gradient; 0 for none.")] = 5.0,
+    weight_decay: Annotated[float, typer.Option(help="L2 penalty on all but the word vectors.")] = 0.0,
+    freeze_vectors: Annotated[
+        bool, typer.Option("--freeze-vectors", help="Keep the word vectors as they are.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the parameters, the order, the draws and the set aside.")] = 0,
+    workers: Annotated[int, typer.Option(help="Parts of a batch worked on side by side.")] = 2,
+) -> None:
+    """Train a matcher on labelled pairs.
+
+    Its best epoch is kept in a folder. Each question needs a right and a wrong text (label 1 and 0); 'matchloom
+    mine' finds wrong ones. After every epoch the matcher, if it is better than before, and a checkpoint are
+    written. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with the very weights of
+    an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs.
+
+    \b
+    Examples:
+      matchloom train data/train.tsv --dev data/dev.tsv --out runs/faq --set lexical=true
+      matchloom train faq.mined.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
+    """
+    from matchloom import TrainConfig, train
+    from matchloom.evaluation import measure as figure
+    from matchloom.training.run import LOG
+    from matchloom.types import MatchloomError
+
+    config = TrainConfig(
+        loss=loss,
+        margin=margin,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        batch=batch,
+        negatives=negatives,
+        epochs=epochs,
+        patience=patience,
+        measure=measure,
+        clip=clip,
+        weight_decay=weight_decay,
+        freeze_vectors=freeze_vectors,
+        seed=seed,
+        workers=workers,
+    )
+    arguments = parse_arguments(model, set_ or [])
+    cut = tokenizer_of(tokenizer, max_words)
+    _check_device(device)
+    if resume and overwrite:
+        raise MatchloomError("--resume goes on with a run and --overwrite drops it; give one of them")
+    if (out / "matcher.json").exists() and not resume and not overwrite:
+        raise MatchloomError(f"{out} holds a matcher already; add --resume to go on, --overwrite, or another --out")
+    training = read_all(pairs, require_label=True)
+    if dev is not None:
+        development = read_all(dev, require_label=True)
+    else:
+        training, development = _set_aside(training, seed)
+    figure(development, [0.0] * len(development), [measure])  # refuse it now, not after the first epoch
+    start = _first_vectors(vectors, training, cut, dimensions, min_count, seed)
+    make_folder(out)
+    if overwrite:
+        _drop_run(out)
+    try:
+        with EpochLines(out / LOG, measure, skip=len(epochs_of(out / LOG))):
+            matcher = train(
+                training,
+                development,
+                model=model,
+                arguments=arguments,
+                config=config,
+                tokenizer=cut,
+                vectors=start,
+                dimensions=dimensions,
+                min_count=min_count,
+                folder=out,
+                resume=resume,
+                device=device,
+                progress=True,
+            )
+    except KeyboardInterrupt:
+        note(_what_is_there(out))
+        raise typer.Exit(130) from None
+    best = matcher.training["best"]
+    print(f"\nThe matcher is in {out}: epoch {best['epoch']}, {measure} {best[measure]:.4f} on the development pairs.")
+    _say_what_next(out, pairs, dev, development)
+
+
+def _set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
+    from matchloom.data.grouping import split_by_group
+
+    training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
+    kept, aside = (len({pair.query_id for pair in part}) for part in (training, development))
+    note(
+        f"No --dev: {aside} of {kept + aside} questions (a tenth of the groups, by seed {seed}) are set aside to "
+        "choose the best epoch."
+    )
+    return training, development
+
+
+def _first_vectors(
+    source: str, pairs: Sequence[Pair], tokenizer: Tokenizer, dimensions: int, min_count: int, seed: int
+) -> WordVectors | None:
+    from matchloom.text.vectors import read_vectors, train_vectors
+
+    if source == "random":
+        return None
+    if source != "skip-gram":
+        return read_vectors(source, progress=True)
+    texts = (tokenizer(text) for text in both_sides(pairs))
+    return train_vectors(texts, dimensions=dimensions, min_count=min_count, epochs=EPOCHS, seed=seed, progress=True)
+
+
+def _check_device(name: str) -> None:
+    import torch
+
+    from matchloom.types import MatchloomError
+
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MatchloomError(f"--device {name!r} cannot be used ({reason}); cpu always can") from None
+
+
+def _drop_run(folder: Path) -> None:
+    """Forget an old run's checkpoint and log; its matcher stays until the first epoch of the new one is done."""
+    from matchloom.training.run import CHECKPOINT, LOG
+
+    for name in (CHECKPOINT, LOG):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _what_is_there(folder: Path) -> str:
+    from matchloom.training.run import CHECKPOINT
+
+    try:
+        about = json.loads((folder / "matcher.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return f"Stopped before there was anything to keep in {folder}."
+    best = about["training"].get("best")
+    if best is None or not (folder / CHECKPOINT).exists():
+        return f"Stopped in the first epoch: the matcher in {folder} is untrained; start again with --overwrite."
+    return f"Stopped: {folder} holds the matcher of epoch {best['epoch']}; the same command with --resume goes on."
+
+
+def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Sequence[Pair]) -> None:
+    test = pairs.with_name(pairs.name.replace("train", "test"))
+    shown = test if test != pairs and test.is_file() else dev or pairs
+    right = [pair for pair in development if pair.label and pair.query.strip() and pair.text.strip()]
+    example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair), default=None)
+    print("Next:")
+    print("  " + shlex.join(["matchloom", "evaluate", str(folder), str(shown)]))
+    if example is not None:
+        query, text = " ".join(example.query.split()), " ".join(example.text.split())
+        print("  " + shlex.join(["matchloom", "rank", str(folder), query, str(shown), "--top", "5"]))
+        print("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))

@@ -1,0 +1,85 @@
+"""`matchloom vectors`: word vectors from the task's own text, and how much of it vectors cover."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from matchloom.cli.options import SeedOption, TokenizerOption, tokenizer_of
+from matchloom.cli.reading import both_sides, read_all
+
+if TYPE_CHECKING:
+    from matchloom.text.vectors import WordVectors
+
+EPOCHS = 10  # of skip-gram, here and in `matchloom train`
+
+
+def command(
+    pairs: Annotated[list[Path], typer.Argument(metavar="PAIRS...", help="Pairs files.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write the vectors (word2vec text).", show_default=False),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="VECTORS", help="Train nothing: report how these vectors cover the texts.", show_default=False
+        ),
+    ] = None,
+    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 50,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = EPOCHS,
+    window: Annotated[int, typer.Option(min=1, help="Words on either side that count as neighbours.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Words seen less often get no vector.")] = 1,
+    tokenizer: TokenizerOption = "english",
+    seed: SeedOption = 0,
+) -> None:
+    """Train word vectors on your own texts.
+
+    Skip-gram, on the texts of pairs files; how many words the vectors cover is reported. Every different query and
+    text counts once. 'matchloom train' does the same by itself; use this to share vectors among runs, to learn from
+    more text than is labelled, or with --check to see whether vectors you have (GloVe, word2vec text or binary,
+    plain or gzip) know the words of your texts.
+
+    \b
+    Examples:
+      matchloom vectors data/train.tsv --out data/vectors.txt.gz
+      matchloom vectors data/train.tsv --check glove.6B.100d.txt
+    """
+    from matchloom.text.vectors import read_vectors, train_vectors, write_vectors
+    from matchloom.types import MatchloomError
+
+    if (out is None) == (check is None):
+        raise MatchloomError("give --out FILE to train vectors, or --check VECTORS to look at some; one of the two")
+    cut = tokenizer_of(tokenizer)
+    texts = both_sides(pair for path in pairs for pair in read_all(path))
+    words = [cut(text) for text in texts]
+    counts = Counter(word for text in words for word in text)
+    if check is not None:
+        _report(check, read_vectors(check, keep=counts, progress=True), counts)
+    elif out is not None:
+        vectors = train_vectors(
+            words,
+            dimensions=dimensions,
+            epochs=epochs,
+            window=window,
+            min_count=min_count,
+            seed=seed,
+            progress=True,
+        )
+        write_vectors(out, vectors)
+        _report(out, vectors, counts)
+
+
+def _report(path: Path, vectors: WordVectors, counts: Counter[str]) -> None:
+    from matchloom.explanation.cells import printable
+    from matchloom.text.vectors import coverage
+
+    covered = coverage(vectors, counts)
+    print(f"{path}: {len(vectors.words):,} words of the texts, {vectors.dimensions} dimensions")
+    print(f"covered: {covered.running:.1%} of {counts.total():,} running words", end=", ")
+    print(f"{covered.distinct:.1%} of {len(counts):,} different words")
+    if covered.missing:
+        print(f"most frequent without a vector: {printable(', '.join(covered.missing))}")

@@ -1,0 +1,100 @@
+"""TREC-QA: answer sentences for factoid questions (Wang et al., EMNLP 2007), Penn tokens, cased."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from matchloom.data.corpora.lines import numbered_lines, rows, zero_or_one
+from matchloom.data.corpora.subsets import both_labels
+from matchloom.data.ids import with_ids
+from matchloom.types import MatchloomError, Pair
+
+_QUESTION_ID = re.compile(r"<QApairs id=(['\"])(.+)\1>")
+_LABELS = {"<positive>": 1.0, "<negative>": 0.0}
+_MARKS = ("<question>", "<positive>", "<negative>", "</QApairs>")
+_COLUMNS = ("qid", "question", "answer", "label")
+
+
+def read_trecqa(path: Path | str, subset: Literal["raw", "clean"] = "raw") -> list[Pair]:
+    """Read a file of TREC-QA, in the public pseudo-XML or as TSV with the header `qid question answer label`.
+
+    `raw` has every pair. `clean` leaves out the questions whose candidates are all right or all wrong; a figure
+    should name its subset, for the all-right ones lift every system. The public files list right answers first.
+    """
+    if subset not in ("raw", "clean"):
+        raise MatchloomError(f"subset {subset!r} of TREC-QA is unknown; choose raw or clean")
+    pairs = list(with_ids(_read(path)[1]))
+    return pairs if subset == "raw" else both_labels(pairs)
+
+
+def trecqa_questions(path: Path | str) -> dict[str, str]:
+    """The text of every question by its id.
+
+    Published question counts include the few that have no candidate at all: the pseudo-XML holds them, pairs and
+    TSV files cannot.
+    """
+    return _read(path)[0]
+
+
+def _read(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
+    first = next(numbered_lines(path), (0, ""))[1]
+    return _read_xml(path) if first.lstrip().startswith("<") else _read_tsv(path)
+
+
+def _read_tsv(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
+    questions: dict[str, str] = {}
+    pairs = []
+    for number, (qid, question, answer, label) in rows(path, _COLUMNS, header=True):
+        if questions.setdefault(qid, question) != question:
+            raise MatchloomError(f"{path}, line {number}: question {qid} had another text before")
+        pairs.append(Pair(question, answer, zero_or_one(label, path, number), query_id=qid))
+    return questions, pairs
+
+
+def _read_xml(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
+    """No parser for XML can read it: `&` and `<` stand bare, and there is no root.
+
+    Within <question>, <positive> and <negative> the first line has the words, parted by tabs; the other lines
+    (tags, dependencies, entities) are not needed.
+    """
+    questions: dict[str, str] = {}
+    pairs: list[Pair] = []
+    qid = tag = ""
+    want_words = False
+    number = 0
+    for number, line in numbered_lines(path):
+        if want_words:
+            words = " ".join(line.split())
+            if not words or words == f"</{tag[1:]}":
+                raise MatchloomError(f"{path}, line {number}: expected words, parted by tabs, after {tag}")
+            if tag == "<question>":
+                questions[qid] = words
+            elif qid not in questions:
+                raise MatchloomError(f"{path}, line {number}: a candidate before the words of question {qid!r}")
+            else:
+                pairs.append(Pair(questions[qid], words, _LABELS[tag], query_id=qid))
+            want_words = False
+        elif tag:
+            if line in _MARKS:
+                raise MatchloomError(f"{path}, line {number}: expected </{tag[1:]} before {line}")
+            if line == f"</{tag[1:]}":
+                tag = ""
+        elif qid and line in _MARKS[:3]:
+            tag, want_words = line, True
+        elif line == "</QApairs>":
+            qid = ""
+        elif not line.strip():
+            continue
+        elif (found := _QUESTION_ID.fullmatch(line)) and not qid:
+            qid = found[2]
+            if qid in questions:
+                raise MatchloomError(f"{path}, line {number}: question {qid} was there before")
+        else:
+            raise MatchloomError(
+                f"{path}, line {number}: expected <QApairs id='...'> and in it {', '.join(_MARKS)}, found {line[:60]!r}"
+            )
+    if qid:
+        raise MatchloomError(f"{path}, line {number}: the file ends within question {qid}; fetch it again")
+    return questions, pairs

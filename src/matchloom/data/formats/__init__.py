@@ -1,0 +1,16 @@
+"""Files of pairs (TSV, CSV, JSONL, Parquet) and TREC's runs and judgements, in and out."""
+
+from matchloom.data.formats.pairs import FORMATS, read_pairs, write_pairs
+from matchloom.data.formats.trec import Judgement, RunLine, read_qrels, read_run, write_qrels, write_run
+
+__all__ = [
+    "FORMATS",
+    "Judgement",
+    "RunLine",
+    "read_pairs",
+    "read_qrels",
+    "read_run",
+    "write_pairs",
+    "write_qrels",
+    "write_run",
+]

@@ -1,0 +1,130 @@
+"""Candidate lists that do not leak, and splits that keep together what belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+
+import numpy as np
+
+from matchloom.data.ids import digest
+from matchloom.data.negatives import Pool, fold, highest
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair
+
+# A group is drawn from this many times its size of neighbours: the very nearest are often near-twins (one function
+# documented for two classes) that nobody could tell apart by the query.
+_NEAR = 8
+
+
+def grouped_lists(
+    pairs: Sequence[Pair],
+    *,
+    size: int = 5,
+    seed: int = 0,
+    tokenizer: Tokenizer = Tokenizer(),  # noqa: B008 (a NamedTuple: nobody can change it)
+    progress: bool = False,
+) -> list[Pair]:
+    """Make a list of `size` candidates for each query such that only the query tells which one is right.
+
+    The positive pairs are parted into groups of `size`: a pair and others drawn from the 8 * size texts nearest to its
+    own by BM25. Each text of a group is a candidate for each query of it, so it is the answer once and a distractor
+    size - 1 times, and a scorer that never looks at the query gets P@1 = 1 / size exactly. `group` is set (an earlier
+    one is replaced) for `split_by_group`.
+
+    A query or text that comes twice (case and spacing apart) is used once, no text stands in a list as wrong that any
+    pair calls right, and pairs that are left over when no full group can be made are dropped: the result has `size`
+    lines for each pair that was used. Neither the groups nor the order of the result depend on the order of the pairs.
+    """
+    if size < 2:
+        raise MatchloomError(f"size {size} makes no lists; expected 2 candidates or more")
+    known = set()
+    for pair in pairs:
+        if pair.label is not None and pair.label <= 0:
+            raise MatchloomError(
+                f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
+            )
+        known.add((fold(pair.query), fold(pair.text)))
+    waiting = _once_each(pairs, seed)
+    if len(waiting) < size:
+        raise MatchloomError(f"found {len(waiting)} different pairs, expected {size} or more for lists of {size}")
+    pool = Pool((pair.text for pair in waiting), tokenizer, progress=progress)
+    by_row = {pool.rows[fold(pair.text)]: pair for pair in waiting}
+    free = np.ones(len(waiting), dtype=bool)
+    lists: list[Pair] = []
+    for pair in track(waiting, "Grouping", show=progress):
+        row = pool.rows[fold(pair.text)]
+        if not free[row]:
+            continue
+        members = [row]
+        scores = np.where(free, pool.scores(pair.text), -np.inf).astype(np.float32)
+        near = highest(scores, _NEAR * size, without=members)
+        for other in Random(f"{seed} {pair.query_id}").sample(sorted(near.tolist()), len(near)):
+            if len(members) < size and not any(_right(by_row[other], by_row[member], known) for member in members):
+                members.append(other)
+        if len(members) == size:
+            free[members] = False
+            # By row, which is by digest: the pair that was first, the middle of its group, must not stand first.
+            lists += _lists([by_row[member] for member in sorted(members)])
+    return lists
+
+
+def _once_each(pairs: Sequence[Pair], seed: int) -> list[Pair]:
+    """The pairs in an order of the seed's own, without those whose query, id or text came before."""
+    keyed = [
+        (digest(str(seed), fold(pair.query), fold(pair.text)), pair.query, pair.text, pair.query_id) for pair in pairs
+    ]
+    queries: set[str] = set()
+    texts: set[str] = set()
+    ids: set[str] = set()
+    kept = []
+    for _, query, text, given_id in sorted(set(keyed)):
+        query_id = given_id or digest(query)
+        if fold(query) in queries or fold(text) in texts or query_id in ids:
+            continue
+        queries.add(fold(query))
+        texts.add(fold(text))
+        ids.add(query_id)
+        kept.append(Pair(query, text, 1.0, query_id, digest(text)))
+    return kept
+
+
+def _right(one: Pair, other: Pair, known: set[tuple[str, str]]) -> bool:
+    """Whether the text of either is known to be right for the query of the other."""
+    return (fold(one.query), fold(other.text)) in known or (fold(other.query), fold(one.text)) in known
+
+
+def _lists(members: list[Pair]) -> list[Pair]:
+    group = digest(*sorted(pair.query_id for pair in members))
+    return [
+        Pair(pair.query, other.text, float(other is pair), pair.query_id, other.text_id, group)
+        for pair in members
+        for other in members
+    ]
+
+
+def split_by_group(
+    pairs: Sequence[Pair], *, parts: Sequence[float] = (8, 1, 1), seed: int = 0
+) -> tuple[list[Pair], ...]:
+    """Part the pairs in these proportions such that a group (a query where there is none) stays on one side.
+
+    Which group goes where depends on the seed and the names of the groups, not on the order of the pairs; the pairs of
+    a part stay in the order they came in. Groups are counted, not pairs.
+    """
+    if not parts or any(part <= 0 for part in parts):
+        raise MatchloomError(f"parts {tuple(parts)} must all be above zero")
+    keys = [("group", p.group) if p.group else ("query", p.query_id or digest(p.query)) for p in pairs]
+    shuffled = sorted(set(keys), key=lambda key: digest(str(seed), *key))
+    ends = [round(len(shuffled) * share / sum(parts)) for share in accumulate(parts)]
+    starts = [0, *ends[:-1]]
+    if any(start == end for start, end in zip(starts, ends, strict=True)):
+        raise MatchloomError(
+            f"{len(shuffled)} groups cannot be parted {tuple(parts)} without an empty part; give more pairs"
+        )
+    side = {key: i for i, (start, end) in enumerate(zip(starts, ends, strict=True)) for key in shuffled[start:end]}
+    split: tuple[list[Pair], ...] = tuple([] for _ in parts)
+    for key, pair in zip(keys, pairs, strict=True):
+        split[side[key]].append(pair)
+    return split

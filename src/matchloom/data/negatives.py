@@ -1,0 +1,171 @@
+"""Wrong texts for pairs that are right: drawn at random, from the BM25 neighbours of the true text, or by any scorer.
+
+Negatives drawn from the neighbours of the true text leak (a scorer that never sees the question can tell them from
+it by their length): this is the papers' protocol, for the papers' tables. For lists of one's own see grouping.py.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.data.ids import digest
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scorer, Scores
+
+PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 finds for the question
+
+
+def fold(text: str) -> str:
+    """The text without case and with single spaces: two texts that fold alike are one."""
+    return " ".join(text.casefold().split())
+
+
+class Pool:
+    """Different texts, and for any words the nearest of them by BM25.
+
+    The texts stand in the order of their digests, so that neither the order they came in nor the alphabet decides
+    which of equally near ones is taken.
+    """
+
+    def __init__(self, texts: Iterable[str], tokenizer: Tokenizer, *, progress: bool = False) -> None:
+        spellings: dict[str, str] = {}
+        for text in texts:
+            folded = fold(text)
+            spellings[folded] = min(text, spellings.get(folded, text))
+        folded_texts = sorted(spellings, key=digest)
+        self.texts = [spellings[folded] for folded in folded_texts]
+        self.rows = {folded: row for row, folded in enumerate(folded_texts)}
+        self._tokenizer = tokenizer
+        self._progress = progress
+        self._words: dict[str, int] = {}
+        self._index: bm25s.BM25 | None = None
+
+    def scores(self, text: str) -> Scores:
+        """BM25 of every text of the pool for the words of this one."""
+        if self._index is None:  # random negatives need none
+            self._index = bm25s.BM25()
+            # Our own word ids: those of bm25s change from run to run.
+            ids = [
+                [self._words.setdefault(word, len(self._words)) for word in self._tokenizer(line)]
+                for line in track(self.texts, "Indexing texts", show=self._progress)
+            ]
+            if not self._words:
+                raise MatchloomError("no text of the pool holds a word; check the texts and the tokenizer")
+            self._index.index((ids, self._words), create_empty_token=False, show_progress=False)
+        known = [self._words[word] for word in self._tokenizer(text) if word in self._words]
+        return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float32)
+
+    def nearest(self, text: str, count: int, without: Iterable[int]) -> NDArray[np.intp]:
+        """The rows of the `count` texts with the highest scores, in no particular order, leaving some rows out."""
+        return highest(self.scores(text), count, without)
+
+
+def highest(scores: Scores, count: int, without: Iterable[int] = ()) -> NDArray[np.intp]:
+    """Where the `count` highest scores stand, in no particular order; of equal scores the first ones count."""
+    scores = scores.copy()
+    scores[list(without)] = -np.inf
+    if count < len(scores):
+        # The value at the cut is the same on every machine; which of equal scores argpartition takes is not.
+        cut = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above = np.flatnonzero(scores > cut)
+        rows = np.concatenate([above, np.flatnonzero(scores == cut)[: count - len(above)]])
+    else:
+        rows = np.arange(len(scores))
+    kept: NDArray[np.intp] = rows[scores[rows] > -np.inf]
+    return kept
+
+
+def mine_negatives(
+    positives: Sequence[Pair],
+    *,
+    count: int = 4,
+    source: str | Scorer = "bm25",
+    top: int = 1000,
+    seed: int = 0,
+    tokenizer: Tokenizer = Tokenizer(),  # noqa: B008 (a NamedTuple: nobody can change it)
+    pool: Sequence[str] | None = None,
+    progress: bool = False,
+) -> Iterator[Pair]:
+    """Yield each positive pair (label 1) and after it `count` negatives (label 0) of the same query and group.
+
+    Where they come from is the `source`: "random" draws from the whole pool; "bm25" from the `top` texts nearest to
+    the true text, as the papers do; a scorer from the `top` texts it ranks highest for the query, among the ten times
+    as many that BM25 finds for it. The pool is the texts of the positives unless one is given.
+
+    A negative is never a text that is positive for the same query, by id or by wording, case and spacing apart, and
+    no text comes twice in a list. The draw of a query depends on the seed and its id, not on the order of the pairs.
+    Pairs come out query by query; ids are filled from content.
+    """
+    if not positives:
+        raise MatchloomError("there are no pairs to find negatives for")
+    if not isinstance(source, Scorer) and source not in ("bm25", "random"):
+        raise MatchloomError(f"source {source!r} is unknown; use bm25, random or a scorer")
+    if count < 1 or top < count:
+        raise MatchloomError(f"cannot draw {count} negatives from the top {top}; expected 1 <= count <= top")
+    lists: dict[str, list[Pair]] = defaultdict(list)
+    wordings: dict[str, set[str]] = defaultdict(set)  # the true texts of each wording of a query
+    for pair in positives:
+        if pair.label is not None and pair.label <= 0:
+            raise MatchloomError(
+                f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
+            )
+        query_id = pair.query_id or digest(pair.query)
+        text_id = pair.text_id or digest(pair.text)
+        lists[query_id].append(pair._replace(label=1.0, query_id=query_id, text_id=text_id))
+        wordings[fold(pair.query)].add(fold(pair.text))
+    texts = Pool(pool if pool is not None else (pair.text for pair in positives), tokenizer, progress=progress)
+    return _mine(lists, wordings, texts, count, source, top, seed, progress)
+
+
+def _mine(
+    lists: dict[str, list[Pair]],
+    wordings: dict[str, set[str]],
+    pool: Pool,
+    count: int,
+    source: str | Scorer,
+    top: int,
+    seed: int,
+    progress: bool,
+) -> Iterator[Pair]:
+    for query_id, pairs in track(lists.items(), "Mining negatives", total=len(lists), show=progress):
+        random = Random(f"{seed} {query_id}")
+        true = set().union(*(wordings[fold(pair.query)] for pair in pairs))
+        taken = {pool.rows[text] for text in true if text in pool.rows}
+        for pair in sorted({pair.text_id: pair for pair in sorted(pairs)}.values()):
+            rows = _draw(pair, pool, taken, count, source, top, random)
+            if len(rows) < count:
+                raise MatchloomError(
+                    f"query {query_id!r} ({pair.query[:60]!r}): found {len(rows)} texts to draw, expected {count}; "
+                    "give a larger pool or ask for fewer negatives"
+                )
+            taken.update(rows)
+            yield pair
+            for row in rows:
+                text = pool.texts[row]
+                yield Pair(pair.query, text, 0.0, query_id, digest(text), pair.group)
+
+
+def _draw(
+    pair: Pair, pool: Pool, taken: set[int], count: int, source: str | Scorer, top: int, random: Random
+) -> list[int]:
+    """Rows of the pool that are not taken: `count` of them, or as many as there are."""
+    if source == "random":
+        rows = random.sample(range(len(pool.texts)), min(len(pool.texts), count + len(taken)))
+        return [row for row in rows if row not in taken][:count]
+    if isinstance(source, Scorer):
+        near = np.sort(pool.nearest(pair.query, PRECUT * top, taken))
+        texts = (pool.texts[row] for row in near)
+        scores = source.score([Pair(pair.query, text, None, pair.query_id, digest(text), pair.group) for text in texts])
+        if not np.isfinite(scores).all():
+            raise MatchloomError(f"scorer {source.name!r} gives query {pair.query_id!r} a score that is not finite")
+        best = near[highest(scores, top)]
+    else:
+        best = pool.nearest(pair.text, top, taken)
+    return random.sample(best.tolist(), min(count, len(best)))

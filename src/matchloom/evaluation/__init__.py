@@ -1,0 +1,24 @@
+"""Measures, what they are worth, and audits of other people's."""
+
+from matchloom.evaluation.doctor import Finding, audit
+from matchloom.evaluation.measures import DEFAULT_MEASURES, Measured, measure
+from matchloom.evaluation.report import Report, evaluate
+from matchloom.evaluation.significance import Comparison, compare, paired_randomisation
+from matchloom.evaluation.subset import SUBSETS
+from matchloom.evaluation.ties import TieBounds, tie_bounds
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "SUBSETS",
+    "Comparison",
+    "Finding",
+    "Measured",
+    "Report",
+    "TieBounds",
+    "audit",
+    "compare",
+    "evaluate",
+    "measure",
+    "paired_randomisation",
+    "tie_bounds",
+]

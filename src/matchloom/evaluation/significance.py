@@ -1,0 +1,68 @@
+"""Is one run better than another, or only luckier? The paired randomisation test."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchloom.evaluation.measures import Measured, Numbers
+from matchloom.types import MatchloomError
+
+_BLOCK = 4_000_000  # signs in memory at a time
+
+
+class Comparison(NamedTuple):
+    """The mean of the first run less that of the second, and the chance of a difference as large if they were equal."""
+
+    difference: float
+    p: float
+
+
+def compare(first: Measured, second: Measured, *, draws: int = 10_000, seed: int = 0) -> dict[str, Comparison]:
+    """Compare two runs over the same queries, measure by measure."""
+    if first.queries != second.queries:
+        raise MatchloomError(
+            f"two runs are compared over the same queries; the first has {len(first.queries)}, the second "
+            f"{len(second.queries)}, shared {len({*first.queries} & {*second.queries})}"
+        )
+    result = {}
+    for name in first.per_query.keys() & second.per_query.keys():
+        a, b = first.per_query[name], second.per_query[name]
+        defined = ~(np.isnan(a) | np.isnan(b))
+        result[name] = Comparison(
+            float((a - b)[defined].mean()) if defined.any() else 0.0,
+            paired_randomisation(a[defined], b[defined], draws=draws, seed=seed),
+        )
+    return {name: result[name] for name in first.per_query if name in result}
+
+
+def paired_randomisation(a: ArrayLike, b: ArrayLike, *, draws: int = 10_000, seed: int = 0) -> float:
+    """Two-sided p of the difference of two runs' values, query by query.
+
+    If the runs were equally good, each query's difference could as well have had the other sign: p is the share of
+    sign flips with a total at least as far from 0. With few differing queries all flips are tried, else `draws` of
+    them are drawn, and the observed one is counted in.
+
+    >>> paired_randomisation([1, 1, 1, 1], [0, 0, 0, 0])
+    0.125
+    """
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise MatchloomError(f"paired values are two rows of one length, found shapes {first.shape} and {second.shape}")
+    difference: Numbers = first - second
+    difference = difference[difference != 0]  # flipping a zero changes nothing
+    observed = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()  # rounding must not lose the equal ones
+    if 2 ** len(difference) <= draws:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(difference))))
+        return float(np.mean(np.abs(signs @ difference) >= observed))
+    generator = np.random.default_rng(seed)
+    as_far = 0
+    block = max(1, _BLOCK // len(difference))
+    for start in range(0, draws, block):
+        flipped = generator.integers(0, 256, (min(block, draws - start), -(-len(difference) // 8)), np.uint8)
+        flips = np.unpackbits(flipped, axis=1, count=len(difference)).astype(np.float64)
+        as_far += int(np.sum(np.abs(difference.sum() - 2 * (flips @ difference)) >= observed))
+    return (as_far + 1) / (draws + 1)

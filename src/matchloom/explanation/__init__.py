@@ -1,0 +1,11 @@
+"""Why a pair got its score: words, positions and values, for the terminal, as JSON and as a page."""
+
+from __future__ import annotations
+
+from matchloom.explanation.as_json import as_dict
+from matchloom.explanation.cells import Cell, cells, word_shares
+from matchloom.explanation.explained import Explanation, explain
+from matchloom.explanation.html import render_html
+from matchloom.explanation.terminal import TerminalView
+
+__all__ = ["Cell", "Explanation", "TerminalView", "as_dict", "cells", "explain", "render_html", "word_shares"]

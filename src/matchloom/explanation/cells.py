@@ -1,0 +1,137 @@
+"""From a trace to what a person reads: signals with their words, the share of each word, what to show of long texts."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.explanation.explained import Explanation
+from matchloom.explanation.rounding import decimals
+from matchloom.types import MatchloomError, Signal
+
+
+class Cell(NamedTuple):
+    """A signal in words. Positions count from 0; `channel` is its name."""
+
+    query_word: str
+    text_word: str
+    query_position: int
+    text_position: int
+    channel: str
+    value: float
+    share: float
+
+
+def ordered_signals(explanation: Explanation) -> list[Signal]:
+    """The signals, those that moved the score most first; equal ones by position and channel."""
+    return sorted(explanation.trace.signals, key=lambda s: (-abs(s.share), s.left, s.right, s.channel, s.value))
+
+
+def cells(explanation: Explanation) -> list[Cell]:
+    """The signals in words, those that moved the score most first."""
+    query, text, channels = explanation.query, explanation.text, explanation.trace.channels
+    return [
+        Cell(query[s.left], text[s.right], s.left, s.right, channels[s.channel], float(s.value), float(s.share))
+        for s in ordered_signals(explanation)
+    ]
+
+
+def word_shares(explanation: Explanation) -> tuple[list[float], list[float]]:
+    """What each query word and each text word added to the score; either list adds up to the score less the rest."""
+    query, text = [0.0] * len(explanation.query), [0.0] * len(explanation.text)
+    for signal in explanation.trace.signals:
+        query[signal.left] += float(signal.share)
+        text[signal.right] += float(signal.share)
+    return query, text
+
+
+def channel_shares(explanation: Explanation) -> list[float]:
+    """What each channel added to the score."""
+    shares = [0.0] * len(explanation.trace.channels)
+    for signal in explanation.trace.signals:
+        shares[signal.channel] += float(signal.share)
+    return shares
+
+
+def choose_channel(explanation: Explanation, name: str | None = None) -> int:
+    """The index of the named channel, or of the one that moved the score most."""
+    channels = explanation.trace.channels
+    if name is not None:
+        if name not in channels:
+            known = ", ".join(channels)
+            raise MatchloomError(f"channel {name!r} is unknown to {explanation.scorer}; choose one of {known}")
+        return channels.index(name)
+    shares = channel_shares(explanation)
+    return max(range(len(shares)), key=lambda c: (abs(shares[c]), -c), default=0)
+
+
+def word_weights(explanation: Explanation) -> tuple[dict[int, float], dict[int, float]]:
+    """The positions of either side that took part in the score, with how much they moved it up and down together."""
+    query: dict[int, float] = {}
+    text: dict[int, float] = {}
+    for signal in explanation.trace.signals:
+        query[signal.left] = query.get(signal.left, 0.0) + abs(float(signal.share))
+        text[signal.right] = text.get(signal.right, 0.0) + abs(float(signal.share))
+    return query, text
+
+
+def worth_showing(words: int, weights: Mapping[int, float], limit: int) -> list[int]:
+    """The positions of a long text to show, in order: words that took part first, then those nearest to one."""
+    if words <= limit:
+        return list(range(words))
+    took_part = sorted(weights)
+
+    def distance(i: int) -> int:
+        at = bisect_left(took_part, i)
+        return min((abs(i - j) for j in took_part[max(0, at - 1) : at + 1]), default=0)
+
+    return sorted(sorted(range(words), key=lambda i: (distance(i), -weights.get(i, 0.0), i))[:limit])
+
+
+class Scale(NamedTuple):
+    """The two ends of a map's colours. Where signs mix they lie evenly about 0, so that no colour means no signal.
+
+    Values of one sign run from the weakest to the strongest: cosines between .6 and .9 would otherwise all look alike.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float32]) -> Scale:
+        """The scale of a map."""
+        finite = values[np.isfinite(values)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+        if low < 0 < high:
+            high = max(-low, high)
+            low = -high
+        return cls(low, high)
+
+    def strength(self, value: float) -> float:
+        """How strongly to colour a value: -1 to 1, below 0 for negative values."""
+        low, high = self
+        if low < 0 < high:
+            return value / high
+        if low == high:
+            return float(np.sign(value))
+        return (value - low) / (high - low) if low >= 0 else (value - high) / (high - low)
+
+
+def share_places(explanation: Explanation) -> int:
+    """Places behind the point for the score, its rest and its shares, so that they can be added up by eye."""
+    trace = explanation.trace
+    return decimals([trace.score, trace.rest, *(signal.share for signal in trace.signals)])
+
+
+# Control characters could drive a terminal, surrogates cannot be written, direction overrides reorder what follows.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(word: str) -> str:
+    """A word that is safe to print: control characters, lone surrogates and direction overrides become U+FFFD."""
+    return _UNPRINTABLE.sub("\ufffd", word)

@@ -1,0 +1,339 @@
+"""Explanations as one page that needs nothing else: no network, no other file.
+
+Texts, sums and tables are plain HTML; `heatmap.js` draws the maps and `page.js` links words, partners and cells.
+All text from outside is escaped, and the page's own policy lets no script run but the page's.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from matchloom.explanation.cells import (
+    Cell,
+    Scale,
+    cells,
+    channel_shares,
+    choose_channel,
+    printable,
+    share_places,
+    word_shares,
+    word_weights,
+    worth_showing,
+)
+from matchloom.explanation.explained import Explanation
+from matchloom.explanation.rounding import decimals, fixed, significant
+from matchloom.types import MatchloomError
+
+# What a browser draws at once and a person still reads; every cut is said on the page.
+_TEXT_WORDS = 600
+_MAP_ROWS, _MAP_COLUMNS = 60, 120
+_TABLE_ROWS = 25
+
+
+def render_html(explanations: Sequence[Explanation]) -> str:
+    """One self-contained HTML page for one explanation or several, e.g. the ranked candidates of a query.
+
+    They keep their order. Explanations by the same scorer share their colours' scale, so that they can be compared.
+    """
+    if not explanations:
+        raise MatchloomError("no explanations were given; a page needs at least one")
+    script = _asset("heatmap.js") + _asset("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    word_scale = _largest_word_shares(explanations)
+    map_scales = _map_scales(explanations)
+    single = len(explanations) == 1
+    ones = [_one(e, i, single, word_scale[e.scorer], map_scales) for i, e in enumerate(explanations, start=1)]
+    return Template(_asset("page.html")).substitute(
+        title=_title(explanations),
+        style=_asset("page.css"),
+        body=ones[0] if single else "\n".join([_lead(explanations), *ones]),
+        script=script,
+        script_hash=f"sha256-{digest}",
+    )
+
+
+def _asset(name: str) -> str:
+    return files("matchloom.explanation").joinpath(name).read_text(encoding="utf-8")
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))
+
+
+def _figure(number: float, places: int, *, sign: bool = False) -> str:
+    return fixed(number, places, sign=sign).replace("-", "−")
+
+
+def _score(explanation: Explanation) -> str:
+    return _figure(explanation.trace.score, share_places(explanation))
+
+
+def _begin(words: Sequence[str], limit: int) -> str:
+    """The first words of a text, for headings."""
+    return _text(" ".join(words[:limit])) + (" …" if len(words) > limit else "")
+
+
+def _title(explanations: Sequence[Explanation]) -> str:
+    first = explanations[0]
+    if len(explanations) > 1:
+        return f"{len(explanations)} scores explained: {_begin(first.query, 8)}"
+    return f"Score {_score(first)} by {_text(first.scorer)}: {_begin(first.query, 8)}"
+
+
+def _lead(explanations: Sequence[Explanation]) -> str:
+    query = explanations[0].query
+    if any(e.query != query for e in explanations):
+        return f"<h1>{len(explanations)} scores explained</h1>\n<p class=lead>Open one to see why.</p>"
+    return (
+        f"<h1>{_begin(query, 40)}</h1>\n"
+        f"<p class=lead>{len(explanations)} texts matched with this query. Open one to see why it got its score.</p>"
+    )
+
+
+def _largest_word_shares(explanations: Iterable[Explanation]) -> dict[str, float]:
+    largest: dict[str, float] = {}
+    for explanation in explanations:
+        for shares in word_shares(explanation):
+            largest[explanation.scorer] = max(map(abs, [largest.get(explanation.scorer, 0.0), *shares]))
+    return largest
+
+
+def _map_scales(explanations: Iterable[Explanation]) -> dict[tuple[str, str], Scale]:
+    values: dict[tuple[str, str], list[Any]] = {}
+    for explanation in explanations:
+        for name, grid in zip(explanation.trace.channels, explanation.trace.grid, strict=True):
+            values.setdefault((explanation.scorer, name), []).append(grid.ravel())
+    return {key: Scale.of(np.concatenate(grids)) for key, grids in values.items()}
+
+
+def _one(
+    explanation: Explanation,
+    number: int,
+    single: bool,
+    word_scale: float,
+    map_scales: Mapping[tuple[str, str], Scale],
+) -> str:
+    weights = word_weights(explanation)
+    data: dict[str, Any] = {"places": share_places(explanation), "pairs": _pairs(explanation)}
+    if explanation.trace.grid.size:
+        data["map"] = _map(explanation, weights, map_scales)
+    # In a script element only "<" can end the data; the others are escaped so that no parser is tempted.
+    plain = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    inside = "\n".join(
+        [
+            _head(explanation, single),
+            _texts(explanation, weights, word_scale),
+            _map_block(explanation, data.get("map")),
+            _table(explanation),
+            f'<script type="application/json" class="data">{safe}</script>',
+        ]
+    )
+    if single:
+        return f'<article class="one" id="e{number}">\n{inside}\n</article>'
+    return (
+        f'<details class="one" id="e{number}"{" open" if number == 1 else ""}>\n'
+        f'<summary><span>{number}.</span> <span class="figure">{_score(explanation)}</span> '
+        f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
+        f'<div class="inside">\n{inside}\n</div>\n</details>'
+    )
+
+
+def _head(explanation: Explanation, single: bool) -> str:
+    trace, places = explanation.trace, share_places(explanation)
+    count = len(trace.signals)
+    by = f"Score by {_text(explanation.scorer)}"
+    big = f'<h1 class="score"><small>{by}</small> <span class="figure">{_score(explanation)}</span></h1>\n'
+    return (
+        f'{big if single else ""}<p class="sum">{"" if single else f"{by}: {_score(explanation)} "}'
+        f"= {_signed(sum(s.share for s in trace.signals), places)} from {count} "
+        f"signal{'' if count == 1 else 's'} {_signed(trace.rest, places)} rest</p>"
+    )
+
+
+def _signed(number: float, places: int) -> str:
+    return f'<b class="figure {"neg" if number < 0 else "pos"}">{_figure(number, places, sign=True)}</b>'
+
+
+def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, float]], scale: float) -> str:
+    shares = word_shares(explanation)
+    places = share_places(explanation)
+    blocks = []
+    for side, words in enumerate((explanation.query, explanation.text)):
+        name = ("query", "text")[side]
+        shown = worth_showing(len(words), weights[side], _TEXT_WORDS)
+        parts: list[str] = []
+        last = -1
+        for i in shown:
+            parts.append("… " if i > last + 1 else "")
+            parts.append(_word(words[i], i, shares[side][i] if i in weights[side] else None, scale, places) + " ")
+            last = i
+        if len(shown) < len(words):
+            parts.append(f'<span class="note">… {len(words) - len(shown)} of {len(words)} words left out</span>')
+        blocks.append(
+            f'<div class="side"><h2>{name}</h2><p class="words" data-side="{name}" dir="auto">'
+            f"{''.join(parts) or '<span class=note>(no words)</span>'}</p></div>"
+        )
+    hint = "Point at a shaded word, or tab to it, to see its partners." if weights[0] else "No word pair took part."
+    return (
+        f'<section class="block" aria-label="The two texts"><div class="texts">\n{blocks[0]}\n{blocks[1]}\n'
+        '<svg class="threads" aria-hidden="true"></svg></div>\n'
+        f'<p class="readout" role="status" data-hint="{hint}">{hint}</p></section>'
+    )
+
+
+def _word(word: str, at: int, share: float | None, scale: float, places: int) -> str:
+    """A word; a button where it took part in the score, so that a keyboard can reach it."""
+    if share is None:
+        return f'<span class="w" data-at="{at}">{_text(word)}</span>'
+    kind = "up" if share > 0 else "down" if share < 0 else "flat"
+    strength = abs(share) / scale if scale else 0.0
+    return (
+        f'<button type="button" class="w {kind}" data-at="{at}" style="--s:{strength:.3f}" '
+        f'title="share {_figure(share, places, sign=True)}">{_text(word)}</button>'
+    )
+
+
+def _pairs(explanation: Explanation) -> list[tuple[int, int, float | None]]:
+    """What each pair of words added over all channels, the strongest first."""
+    shares: dict[tuple[int, int], float] = {}
+    for signal in explanation.trace.signals:
+        key = (signal.left, signal.right)
+        shares[key] = shares.get(key, 0.0) + float(signal.share)
+    ranked = sorted(shares.items(), key=lambda item: (-abs(item[1]), item[0]))
+    return [(left, right, significant(share, 6)) for (left, right), share in ranked]
+
+
+def _map(
+    explanation: Explanation,
+    weights: tuple[dict[int, float], dict[int, float]],
+    scales: Mapping[tuple[str, str], Scale],
+) -> dict[str, Any]:
+    """The map as heatmap.js takes it."""
+    trace, places = explanation.trace, share_places(explanation)
+    rows = worth_showing(len(explanation.query), weights[0], _MAP_ROWS)
+    columns = worth_showing(len(explanation.text), weights[1], _MAP_COLUMNS)
+    grids = trace.grid[:, rows][:, :, columns]
+    row_of, column_of = {at: i for i, at in enumerate(rows)}, {at: i for i, at in enumerate(columns)}
+    channels = []
+    for name, grid, share in zip(trace.channels, grids, channel_shares(explanation), strict=True):
+        scale = scales[explanation.scorer, name]
+        channels.append(
+            {
+                "name": printable(name),
+                "label": f"{printable(name)} (share {_figure(share, places, sign=True)})",
+                "low": significant(scale.low, 4),
+                "high": significant(scale.high, 4),
+                "places": decimals(scale),
+                "values": [significant(value, 4) for value in grid.ravel().tolist()],
+            }
+        )
+    return {
+        "rowName": "query",
+        "colName": "text",
+        "rows": [{"word": printable(explanation.query[i]), "at": i} for i in rows],
+        "cols": [{"word": printable(explanation.text[i]), "at": i} for i in columns],
+        "channels": channels,
+        "first": choose_channel(explanation),
+        "marks": [
+            {
+                "row": row_of[s.left],
+                "col": column_of[s.right],
+                "channel": s.channel,
+                "note": f"share of the score {_figure(s.share, places, sign=True)}",
+            }
+            for s in trace.signals
+            if s.left in row_of and s.right in column_of
+        ],
+    }
+
+
+def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
+    if data is None:
+        return '<section class="block"><h2>Interaction map</h2><p class="note">One side has no words.</p></section>'
+    cuts = [
+        f"{len(words) - len(shown)} of {len(words)} {side} words"
+        for side, words, shown in (("query", explanation.query, data["rows"]), ("text", explanation.text, data["cols"]))
+        if len(shown) < len(words)
+    ]
+    note = (
+        f'<p class="note">Left out of the map: {" and ".join(cuts)}, those that matter least. '
+        "Dashed lines show where.</p>"
+        if cuts
+        else ""
+    )
+    return (
+        '<section class="block"><h2>Interaction map</h2>\n'
+        '<div class="heat"><noscript><p class="note">The map is drawn by a script, which is switched off here.</p>'
+        f"</noscript></div>\n{note}</section>"
+    )
+
+
+def _table(explanation: Explanation) -> str:
+    """The signals, the rest and the score, each a step of a waterfall from 0 to the score."""
+    trace, places = explanation.trace, share_places(explanation)
+    signals = cells(explanation)
+    several = len(trace.channels) > 1
+    steps: list[tuple[Cell | str, float]] = [(cell, cell.share) for cell in signals[:_TABLE_ROWS]]
+    if more := signals[_TABLE_ROWS:]:
+        steps.append((f"{len(more)} more signals", sum(cell.share for cell in more)))
+    steps.append(("rest (bias, and what belongs to no word pair)", trace.rest))
+    totals = [0.0]
+    for _, share in steps:
+        totals.append(totals[-1] + share)
+    low, high = min(totals), max(totals)
+
+    def percent(number: float) -> float:
+        return 100 * (number - low) / (high - low) if high > low else 0.0
+
+    def fall(start: float, end: float, kind: str) -> str:
+        a, b = sorted((percent(start), percent(end)))
+        return (
+            f'<td class="fall"><div style="--zero:{percent(0):.2f}%">'
+            f'<i class="{kind}" style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i></div></td>'
+        )
+
+    value_places = decimals(cell.value for cell in signals)
+    span = 4 if several else 3
+    rows = []
+    for (what, share), start, end in zip(steps, totals[:-1], totals[1:], strict=True):
+        if isinstance(what, Cell):
+            channel = f'<td class="channel">{_text(what.channel)}</td>' if several else ""
+            first = (
+                f'<tr><th scope="row">{_placed(what.query_word, what.query_position)}</th>'
+                f'<td class="word">{_placed(what.text_word, what.text_position)}</td>{channel}'
+                f'<td class="number">{_figure(what.value, value_places)}</td>'
+            )
+        else:
+            first = f'<tr class="quiet"><th scope="row" colspan="{span}">{what}</th>'
+        rows.append(
+            f'{first}<td class="number">{_signed(share, places)}</td>'
+            f'<td class="number running">{_figure(end, places)}</td>'
+            f"{fall(start, end, 'down' if share < 0 else 'up')}</tr>"
+        )
+    score = _score(explanation)
+    rows.append(
+        f'<tr class="total"><th scope="row" colspan="{span}">score</th><td class="number">{score}</td>'
+        f'<td class="number running">{score}</td>{fall(0.0, trace.score, "whole")}</tr>'
+    )
+    heads = ["query word", "text word", *(["channel"] if several else [])]
+    return (
+        '<section class="block"><h2>What made the score</h2>\n<div class="scroll-x"><table>\n<thead><tr>'
+        + "".join(f'<th scope="col">{head}</th>' for head in heads)
+        + '<th scope="col" class="number">value</th><th scope="col" class="number">share</th>'
+        '<th scope="col" class="number running">so far</th><th scope="col" class="fall">from 0 to the score</th>'
+        "</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody></table></div></section>"
+    )
+
+
+def _placed(word: str, position: int) -> str:
+    return f'<bdi>{_text(word)}</bdi><span class="at" title="position in the text">{position + 1}</span>'

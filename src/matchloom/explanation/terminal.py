@@ -1,0 +1,212 @@
+"""An explanation for the terminal: shaded words, the strongest signals, a heat map. It also reads without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from matchloom.explanation.cells import (
+    Scale,
+    cells,
+    channel_shares,
+    choose_channel,
+    printable,
+    share_places,
+    word_shares,
+    word_weights,
+    worth_showing,
+)
+from matchloom.explanation.explained import Explanation
+from matchloom.explanation.rounding import decimals, fixed
+
+_WIDTH = 100
+_TEXT_WORDS = 150
+_MAP_ROWS = 24
+_LABEL = 14  # columns for a query word beside the map
+_HEAD = 9  # lines for a text word above the map
+# Colours of middle lightness, and black on the grounds: legible on dark and light terminals alike.
+_INK = {1: "#2f86d6", -1: "#cc6a14"}
+_GROUNDS = {
+    1: (f"underline {_INK[1]}", "#000000 on #8fb4dc", "bold #000000 on #4da3ff"),
+    -1: (f"underline {_INK[-1]}", "#000000 on #d9ab80", "bold #000000 on #ff9238"),
+}
+_SHADES = {1: " ░▒▓█", -1: " .-=#"}
+
+
+@dataclass(frozen=True)
+class TerminalView:
+    """Print it with rich: `Console().print(TerminalView(explanation))`. It fits the console, 100 columns at most.
+
+    The map shows the `channel` that moved the score most unless another is named; the table shows the `top` signals.
+    """
+
+    explanation: Explanation
+    channel: str | None = None
+    top: int = 8
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, _WIDTH)
+        colour = console.color_system is not None and not console.no_color
+        yield _sum_line(self.explanation)
+        yield Text()
+        yield from _texts(self.explanation, width, colour)
+        yield Text()
+        yield _signals(self.explanation, width, self.top)
+        yield Text()
+        yield from _map(self.explanation, width, choose_channel(self.explanation, self.channel))
+
+
+def _sum_line(explanation: Explanation) -> Text:
+    trace, places = explanation.trace, share_places(explanation)
+    signals = sum(s.share for s in trace.signals)
+    return Text.assemble(
+        (f"{printable(explanation.scorer)}  score {fixed(trace.score, places)}", "bold"),
+        f"  =  {fixed(signals, places, sign=True)} signals  {fixed(trace.rest, places, sign=True)} rest",
+    )
+
+
+def _texts(explanation: Explanation, width: int, colour: bool) -> RenderResult:
+    shares, weights = word_shares(explanation), word_weights(explanation)
+    largest = max(map(abs, [*shares[0], *shares[1]]), default=0.0)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=5)
+    table.add_column(width=width - 7)
+    for side, words in enumerate((explanation.query, explanation.text)):
+        shown = worth_showing(len(words), weights[side], _TEXT_WORDS)
+        table.add_row(Text(("query", "text")[side], "bold"), _words(words, shares[side], shown, largest, colour))
+    yield table
+    if largest and not colour:
+        yield Text("       strongest words: +++, against the match: ---", "italic")
+
+
+def _words(words: list[str], shares: list[float], shown: list[int], largest: float, colour: bool) -> Text:
+    if not words:
+        return Text("(no words)", "italic")
+    line = Text()
+    last = -1
+    for i in shown:
+        line.append(" … " if i > last + 1 else " " if i else "")
+        last = i
+        level = _level(shares[i], largest)
+        sign = 1 if level > 0 else -1
+        line.append(printable(words[i]), _GROUNDS[sign][abs(level) - 1] if level and colour else "")
+        if not colour:
+            line.append(("+" if level > 0 else "-") * abs(level))
+    if len(shown) < len(words):
+        line.append(" …" if last < len(words) - 1 else "")
+        line.append(f" ({len(words) - len(shown)} of {len(words)} words left out)", "italic")
+    return line
+
+
+def _level(share: float, largest: float) -> int:
+    if not share:
+        return 0
+    part = abs(share) / largest
+    return (3 if part > 2 / 3 else 2 if part > 1 / 3 else 1) * (1 if share > 0 else -1)
+
+
+def _signals(explanation: Explanation, width: int, top: int) -> Table:
+    trace, places = explanation.trace, share_places(explanation)
+    rows = cells(explanation)
+    several = len(trace.channels) > 1
+    value_places = decimals(row.value for row in rows)
+    bar_width, room = (20, 20) if width >= 90 else (6, 9)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("", width=bar_width, no_wrap=True)
+    table.add_column("query word", ratio=2, no_wrap=True, overflow="ellipsis")
+    table.add_column("text word", ratio=2, no_wrap=True, overflow="ellipsis")
+    if several:
+        table.add_column("channel", no_wrap=True, overflow="ellipsis", max_width=room)
+    table.add_column("value", justify="right", no_wrap=True)
+
+    def add(share: float, bar: Text, query: Text, text: Text, channel: str = "", value: str = "") -> None:
+        figure = Text(fixed(share, places, sign=True))
+        table.add_row(figure, bar, query, text, *([Text(channel)] if several else []), Text(value))
+
+    largest = max((abs(row.share) for row in rows), default=0.0)
+    for row in rows[:top]:
+        sign = 1 if row.share >= 0 else -1
+        length = round(bar_width * abs(row.share) / largest) if largest else 0
+        add(
+            row.share,
+            Text(("█" if sign > 0 else "▒") * length, _INK[sign]),
+            _placed(row.query_word, row.query_position, room),
+            _placed(row.text_word, row.text_position, room),
+            printable(row.channel),
+            fixed(row.value, value_places),
+        )
+    if rows[top:]:
+        add(sum(row.share for row in rows[top:]), Text(), Text(f"{len(rows[top:])} more", "italic"), Text())
+    add(trace.rest, Text(), Text("rest", "italic"), Text())
+    total = Text(fixed(trace.score, places), "bold")
+    table.add_row(total, Text(), Text("score", "bold"), Text(), *([Text()] if several else []), Text())
+    return table
+
+
+def _placed(word: str, position: int, room: int) -> Text:
+    return Text.assemble(_short(printable(word), room), (f" {position + 1}", "italic"))
+
+
+def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
+    trace = explanation.trace
+    if not trace.grid.size:
+        yield Text("No map: one side has no words.", "italic")
+        return
+    weights = word_weights(explanation)
+    rows = worth_showing(len(explanation.query), weights[0], _MAP_ROWS)
+    columns = worth_showing(len(explanation.text), weights[1], (width - _LABEL - 1) // 2)
+    grid = trace.grid[channel]
+    scale = Scale.of(grid)
+    places = decimals(scale)
+    yield Text.assemble(
+        (f"map of {printable(trace.channels[channel])}", "bold"),
+        f", share {fixed(channel_shares(explanation)[channel], share_places(explanation), sign=True)}; ",
+        f"{fixed(scale.low, places)} ",
+        (_SHADES[-1][:0:-1], _INK[-1]) if scale.low < 0 else "",
+        (_SHADES[1][1:], _INK[1]) if scale.high > 0 else "",
+        f" {fixed(scale.high, places)}; [] took part",
+    )
+    yield from _heads([explanation.text[j] for j in columns])
+    took_part = {(s.left, s.right) for s in trace.signals if s.channel == channel}
+    for i in rows:
+        line = Text(set_cell_size(_short(printable(explanation.query[i]), _LABEL), _LABEL) + " ")
+        for j in columns:
+            line.append_text(_shade(scale.strength(float(grid[i, j])), (i, j) in took_part))
+        yield line
+    notes = [
+        f"{len(words) - len(shown)} of {len(words)} {side} words"
+        for side, words, shown in (("query", explanation.query, rows), ("text", explanation.text, columns))
+        if len(shown) < len(words)
+    ]
+    if notes:
+        yield Text(f"Left out of the map: {' and '.join(notes)}, those that matter least.", "italic")
+
+
+def _heads(words: Sequence[str]) -> RenderResult:
+    """The text words written downwards, two columns each."""
+    letters = [regex.findall(r"\X", printable(word)) for word in words]
+    letters = [word if len(word) <= _HEAD else [*word[: _HEAD - 1], "…"] for word in letters]
+    height = max(map(len, letters), default=0)
+    for line in range(height):
+        # Words stand on the map, so the shorter ones begin further down.
+        cut = [word[k] if (k := line - height + len(word)) >= 0 else " " for word in letters]
+        yield Text(" " * (_LABEL + 1) + "".join(set_cell_size(c if cell_len(c) <= 2 else "□", 2) for c in cut).rstrip())
+
+
+def _shade(strength: float, took_part: bool) -> Text:
+    sign = 1 if strength >= 0 else -1
+    if took_part:
+        return Text("[]", f"bold {_INK[sign]}")
+    level = sum(abs(strength) >= limit for limit in (0.1, 0.35, 0.6, 0.85))
+    return Text(_SHADES[sign][level] * 2, _INK[sign])
+
+
+def _short(word: str, width: int) -> str:
+    return word if cell_len(word) <= width else set_cell_size(word, width - 1).rstrip() + "…"

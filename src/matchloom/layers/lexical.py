@@ -1,0 +1,42 @@
+"""Exact matches as interaction slices, for models that are told to look at the words themselves too."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from matchloom.types import PairBatch
+
+SLICES = ("same word", "same stem", "same start")
+SUMS = 3  # signals that `match_sums` gives for each slice
+_LONG = 40.0
+
+
+def exact_matches(batch: PairBatch) -> Tensor:
+    """For each slice the IDF of the left word where it meets the same word, stem or start. (B, 3, L, R)
+
+    What stands several times on either side counts once, at its first places: k-max pooling then picks different
+    words instead of one word's repetitions.
+    """
+    left, right = batch.left.lexical, batch.right.lexical
+    assert left is not None and right is not None, "the batch was made without lexical fields"
+    ours, theirs = left.keys[batch.left_rows], right.keys[batch.right_rows]
+    same = (ours[:, :, :, None] == theirs[:, :, None, :]) & batch.cells[:, None]
+    same = same & (same.cumsum(3) == 1)
+    same = same & (same.cumsum(2) == 1)
+    return same * left.idf[batch.left_rows][:, :, :, None]
+
+
+def match_sums(matches: Tensor, batch: PairBatch) -> Tensor:
+    """For each slice the sum of its IDFs, that sum by length of the right text, and that of their squares. (B, 9)
+
+    Long texts hold many words by chance: they are discounted as in BM25. Squares give rare words more weight.
+    """
+    total, squares = matches.sum((2, 3)), matches.square().sum((2, 3))  # (B, 3)
+    discount = length_discount(batch)[:, None]
+    return torch.stack([total, total * discount, squares * discount], dim=2).flatten(1)
+
+
+def length_discount(batch: PairBatch) -> Tensor:
+    """1 / (1 + R / 40) for the R words of each right text. (B,)"""
+    return 1 / (1 + batch.right.lengths[batch.right_rows] / _LONG)

@@ -1,0 +1,121 @@
+"""What all commands share: help, version, exit codes, errors, pipes, and no torch before it is needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import matchloom.cli.models
+from matchloom.cli import app, main
+from tests.cli.conftest import Run, error_of
+
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+DESIGNED = ["corpus", "split", "vectors", "mine", "train", "evaluate", "score", "rank", "explain", "doctor", "models"]
+
+
+def shell(*arguments: object, **more: object) -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "matchloom", *map(str, arguments)]
+    return subprocess.run(given, capture_output=True, text=True, timeout=120, check=False, **more)  # type: ignore[call-overload]
+
+
+def test_the_commands_are_those_of_the_design() -> None:
+    assert list(COMMANDS) == DESIGNED
+
+
+@pytest.mark.parametrize("name", DESIGNED)
+def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run, name: str) -> None:
+    result = run(name, "--help")
+    assert result.code == 0
+    assert f"matchloom {name}" in COMMANDS[name].help, "no example of its own"
+    assert len(COMMANDS[name].help.partition("\n")[0]) <= 60, "the list of commands cuts it off"
+    for parameter in COMMANDS[name].params:
+        if parameter.name != "help":
+            assert parameter.help, f"{name} says nothing about {parameter.name}"
+            shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
+            assert shown in result.out
+
+
+@pytest.mark.parametrize("name", ["split", "vectors", "mine", "train", "evaluate", "score"])
+def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
+    out = " ".join(run(name, "--help").out.split())
+    assert "A pairs file is TSV, CSV, JSONL or Parquet" in out
+    for column in ("query", "text", "label", "query_id", "text_id", "group"):
+        assert column in out.partition("A pairs file is")[2]
+
+
+def test_without_arguments_it_shows_help(run: Run) -> None:
+    result = run()
+    assert result.code == 0
+    assert "Usage: matchloom" in result.out
+    assert all(name in result.out for name in DESIGNED)
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out.startswith("matchloom 0.")
+
+
+def test_unknown_command_and_missing_argument_are_one_line(run: Run) -> None:
+    assert "'weave'" in error_of(run("weave"))
+    assert "PAIRS" in error_of(run("train"))
+    assert "matchloom train --help" in error_of(run("train"))
+    assert "--nosuch" in error_of(run("models", "--nosuch"))
+    assert "--top" in error_of(run("rank", "bm25", "a", "b.txt", "--top", "many"))
+
+
+def test_a_bug_shows_its_traceback_and_ctrl_c_gives_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(matchloom.cli.models, "table", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["models"])
+    monkeypatch.setattr(matchloom.cli.models, "table", interrupted)
+    assert run("models").code == 130
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = (
+        "import sys, matchloom.cli as c; c.main(['train', '--help']); c.main([]); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gensim', 'pyarrow')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_as_a_process_errors_go_to_stderr_with_code_2(tmp_path: Path) -> None:
+    done = shell("score", "bm25", tmp_path / "none.tsv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"matchloom: error: {tmp_path}/none.tsv cannot be read: No such file or directory\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(corpus: Path, tmp_path: Path) -> None:
+    lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()
+    many = tmp_path / "many.tsv"  # more than a pipe holds
+    body = "\n".join(line.replace("\t", f"{n}\t", 1) for n in range(200) for line in lines[1:])
+    many.write_text(f"{lines[0]}\n{body}\n", encoding="utf-8")
+    piped = f"set -o pipefail; {sys.executable} -m matchloom score bm25 {many} | head -n 1"
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.startswith("query_id\t")
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_the_letters_does_not_end_a_command(corpus: Path) -> None:
+    done = shell(
+        "rank",
+        "bm25",
+        "née ☃",
+        corpus / "test.tsv",
+        "--top",
+        "1",
+        "--json",
+        env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["query"] == "née ☃"

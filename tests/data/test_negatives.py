@@ -1,0 +1,300 @@
+"""Negatives: drawn from where they should be, never a true text, and the same whatever the order of the pairs."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matchloom.data.formats import read_pairs, write_pairs
+from matchloom.data.negatives import highest, mine_negatives
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scores
+
+WORDS = [f"word{i}" for i in range(40)]
+
+
+def corpus(size: int, seed: int = 0) -> list[Pair]:
+    """Questions and answers of words whose frequencies fall, as in a language."""
+    draw = np.random.default_rng(seed)
+    share = 1 / np.arange(1, len(WORDS) + 1)
+    share /= share.sum()
+    texts = [" ".join(draw.choice(WORDS, size=draw.integers(5, 12), p=share)) for _ in range(2 * size)]
+    return [Pair(texts[2 * i], texts[2 * i + 1] + f" only{i}", 1.0, f"q{i}", f"t{i}", f"g{i % 3}") for i in range(size)]
+
+
+def bm25_by_hand(query: list[str], texts: list[list[str]]) -> list[float]:
+    """Lucene's BM25 with k1 = 1.5, b = .75, written from its formula."""
+    mean = sum(map(len, texts)) / len(texts)
+    scores = []
+    for text in texts:
+        score = 0.0
+        for word in query:
+            df = sum(word in other for other in texts)
+            tf = text.count(word)
+            idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+            score += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(text) / mean))
+        scores.append(score)
+    return scores
+
+
+def by_query(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
+    lists = defaultdict(list)
+    for pair in pairs:
+        lists[pair.query_id].append(pair)
+    return lists
+
+
+class Shortest:
+    """A scorer that likes short texts and remembers what it was asked."""
+
+    name = "shortest"
+
+    def __init__(self) -> None:
+        self.asked: list[list[Pair]] = []
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        self.asked.append(list(pairs))
+        return np.array([-len(pair.text) for pair in pairs], dtype=np.float32)
+
+
+@pytest.mark.parametrize("source", ["bm25", "random", Shortest()])
+def test_each_positive_is_followed_by_its_negatives(source: str) -> None:
+    pairs = corpus(40)
+    mined = list(mine_negatives(pairs, count=3, source=source, top=20))
+    assert len(mined) == 160
+    for i, pair in enumerate(pairs):
+        first, *rest = mined[4 * i : 4 * i + 4]
+        assert first == pair
+        assert [p.label for p in rest] == [0.0] * 3
+        assert {(p.query, p.query_id, p.group) for p in rest} == {(pair.query, pair.query_id, pair.group)}
+        texts = {p.text for p in rest}
+        assert len(texts) == len({p.text_id for p in rest}) == 3
+        assert texts <= {p.text for p in pairs} - {pair.text}
+
+
+def test_bm25_draws_from_the_nearest_of_the_true_text() -> None:
+    pairs = corpus(60)
+    texts = [pair.text.split() for pair in pairs]
+    drawn = defaultdict(set)
+    for seed in range(40):
+        for pair in mine_negatives(pairs[:5], count=4, top=8, seed=seed, pool=[pair.text for pair in pairs]):
+            if pair.label == 0:
+                drawn[pair.query_id].add(pair.text)
+    for i in range(5):
+        scores = bm25_by_hand(texts[i], texts)
+        assert max(range(60), key=scores.__getitem__) == i  # the true text itself, which is left out
+        best = sorted(set(range(60)) - {i}, key=scores.__getitem__, reverse=True)[:8]
+        assert drawn[f"q{i}"] == {pairs[j].text for j in best}
+
+
+def test_all_of_the_top_are_drawn_equally_often() -> None:
+    pairs = corpus(30)
+    counts: Counter[str] = Counter()
+    for seed in range(400):
+        mined = mine_negatives(pairs[:1], count=2, top=5, seed=seed, pool=[pair.text for pair in pairs])
+        counts.update(pair.text for pair in mined if pair.label == 0)
+    assert len(counts) == 5
+    # 400 draws of 2 in 5: mean 160, standard deviation 9.8.
+    assert all(abs(n - 160) < 5 * 9.8 for n in counts.values())
+
+
+def test_random_draws_from_the_whole_pool() -> None:
+    pairs = corpus(12)
+    counts: Counter[str] = Counter()
+    for seed in range(300):
+        counts.update(
+            p.text
+            for p in mine_negatives(pairs[:1], count=3, source="random", seed=seed, pool=[p.text for p in pairs])
+            if not p.label
+        )
+    assert set(counts) == {pair.text for pair in pairs[1:]}
+    # 300 draws of 3 in 11: mean 81.8, standard deviation 7.7.
+    assert all(abs(n - 81.8) < 5 * 7.7 for n in counts.values())
+
+
+def test_a_scorer_draws_from_what_it_ranks_highest_for_the_query() -> None:
+    pairs = corpus(30)
+    lengths = sorted(len(pair.text) for pair in pairs[1:])
+    scorer = Shortest()
+    for seed in range(20):
+        mined = list(mine_negatives(pairs[:1], count=2, source=scorer, top=4, seed=seed, pool=[p.text for p in pairs]))
+        assert all(len(pair.text) <= lengths[3] for pair in mined[1:])
+    assert all(pair.query == pairs[0].query for pair in scorer.asked[0])
+    assert len(scorer.asked[0]) == 29  # no more than ten times the top, so all but the true text
+
+
+def test_a_scorer_sees_what_bm25_finds_for_the_query() -> None:
+    pairs = corpus(60)
+    scorer = Shortest()
+    list(mine_negatives(pairs[:1], count=1, source=scorer, top=1, pool=[p.text for p in pairs]))
+    scores = bm25_by_hand(pairs[0].query.split(), [pair.text.split() for pair in pairs])
+    best = sorted(range(1, 60), key=scores.__getitem__, reverse=True)[:10]
+    assert {pair.text for pair in scorer.asked[0]} == {pairs[j].text for j in best}
+
+
+# ---- never a true text
+
+few = st.sampled_from(["a", "A", "a  b", "A B", "b", "c", "d d", "D  d", "e"])
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    positives=st.lists(st.builds(Pair, few, few, st.none(), st.sampled_from(["", "q1", "q2"])), min_size=1, max_size=6),
+    source=st.sampled_from(["bm25", "random"]),
+    seed=st.integers(0, 3),
+)
+def test_no_negative_is_true_and_none_comes_twice(positives: list[Pair], source: str, seed: int) -> None:
+    pool = [f"other {i}" for i in range(12)] + [pair.text for pair in positives]
+    mined = list(mine_negatives(positives, count=2, source=source, top=12, seed=seed, pool=pool))
+
+    def same(text: str) -> str:
+        return " ".join(text.lower().split())
+
+    true = {(key, same(p.text)) for p in mined if p.label == 1 for key in (p.query_id, same(p.query))}
+    for pair in mined:
+        if pair.label == 0:
+            assert (pair.query_id, same(pair.text)) not in true
+            assert (same(pair.query), same(pair.text)) not in true
+    names = [(pair.query_id, pair.text_id) for pair in mined]
+    assert len(set(names)) == len(names)
+    for pairs in by_query(mined).values():
+        negatives = [same(pair.text) for pair in pairs if pair.label == 0]
+        assert len(set(negatives)) == len(negatives) == 2 * sum(pair.label == 1 for pair in pairs)
+
+
+def test_texts_of_the_same_question_are_never_its_negatives() -> None:
+    pairs = [
+        Pair("How to knit?", "needles one", 1.0, "q1"),
+        Pair("How to knit?", "needles two", 1.0, "q1"),
+        Pair("how to  KNIT?", "needles three", 1.0, "q2"),
+        Pair("How to weave?", "a loom", 1.0, "q3"),
+        Pair("How to sew?", "a needle", 1.0, "q4"),
+    ]
+    pool = [*(pair.text for pair in pairs), "NEEDLES  one", "a hook", "thread"]
+    for seed in range(20):
+        for pair in mine_negatives(pairs, count=1, top=3, seed=seed, pool=pool):
+            if pair.label == 0 and pair.query_id in ("q1", "q2"):
+                assert pair.text in {"a loom", "a needle", "a hook", "thread"}
+
+
+# ---- seeds and order
+
+
+@pytest.mark.parametrize("source", ["bm25", "random"])
+def test_the_order_of_pairs_and_pool_does_not_show(source: str) -> None:
+    pairs = corpus(40)
+    pairs += [pair._replace(text=pair.text + " too", text_id=pair.text_id + "b") for pair in pairs[:10]]
+    once = by_query(list(mine_negatives(pairs, source=source, top=10)))
+    random.Random(1).shuffle(pairs)
+    assert by_query(list(mine_negatives(pairs, source=source, top=10))) == once
+    other = by_query(list(mine_negatives(pairs, source=source, top=10, seed=1)))
+    assert other != once
+
+
+@pytest.mark.parametrize("source", ["bm25", "random"])
+def test_every_query_has_a_draw_of_its_own(source: str) -> None:
+    positives = [Pair(f"question {i}", "thread", 1.0) for i in range(20)]
+    mined = by_query(list(mine_negatives(positives, source=source, pool=[f"thread {word}" for word in WORDS])))
+    assert len({frozenset(pair.text for pair in pairs) for pairs in mined.values()}) == 20
+
+
+def test_equally_near_texts_are_cut_the_same_way_in_any_order() -> None:
+    pool = [f"thread {word}" for word in WORDS]  # all equally near, so that the cut falls among equals
+    drawn = set()
+    for order in range(5):
+        random.Random(order).shuffle(pool)
+        mined = list(mine_negatives([Pair("q", "thread", 1.0)], count=6, top=6, pool=pool))
+        drawn.add(frozenset(pair.text for pair in mined if pair.label == 0))
+    assert len(drawn) == 1
+    assert drawn != {frozenset(sorted(pool)[:6])}  # and not by the alphabet
+
+
+@given(
+    scores=st.lists(st.integers(0, 5), min_size=1, max_size=30),
+    count=st.integers(1, 35),
+    without=st.sets(st.integers(0, 29)),
+)
+def test_the_highest_scores(scores: list[int], count: int, without: set[int]) -> None:
+    without = {i for i in without if i < len(scores)}
+    found = highest(np.array(scores, dtype=np.float32), count, without)
+    kept = [i for i in range(len(scores)) if i not in without]
+    assert sorted(found) == sorted(sorted(kept, key=lambda i: (-scores[i], i))[:count])
+
+
+# ---- what can go wrong
+
+
+def test_too_few_candidates_are_told() -> None:
+    with pytest.raises(
+        MatchloomError, match=r"query 'q0' \('.*'\): found 3 texts to draw, expected 4; give a larger pool"
+    ):
+        list(mine_negatives(corpus(4)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"positives": []}, "there are no pairs"),
+        ({"positives": [Pair("a", "b", 0.0)]}, "has a pair with label 0.0; give positive pairs only"),
+        ({"source": "tfidf"}, "source 'tfidf' is unknown; use bm25, random or a scorer"),
+        ({"count": 0}, "cannot draw 0 negatives"),
+        ({"count": 5, "top": 4}, "cannot draw 5 negatives from the top 4"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], expected: str) -> None:
+    with pytest.raises(MatchloomError, match=expected):
+        mine_negatives(**{"positives": corpus(9), **arguments})
+
+
+def test_a_pool_without_words_is_told() -> None:
+    with pytest.raises(MatchloomError, match="no text of the pool holds a word"):
+        list(mine_negatives([Pair("a", "?", 1.0)], count=1, pool=["!", ".", ""]))
+
+
+def test_a_scorer_that_gives_no_number_is_told() -> None:
+    class Broken(Shortest):
+        def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+            return np.full(len(pairs), np.nan, dtype=np.float32)
+
+    with pytest.raises(MatchloomError, match="scorer 'shortest' gives query 'q0' a score that is not finite"):
+        list(mine_negatives(corpus(9), source=Broken()))
+
+
+def test_empty_and_unknown_texts_still_get_negatives() -> None:
+    pairs = [*corpus(9), Pair("empty", "", 1.0), Pair("unknown", "zebra", 1.0)]
+    pool = [pair.text for pair in corpus(9)]
+    mined = by_query(list(mine_negatives(pairs, pool=pool)))
+    assert all(len(found) == 5 for found in mined.values())
+    assert len(mined) == 11
+
+
+def test_chinese_texts() -> None:
+    texts = ["我爱北京天安门", "北京天安门很大", "苹果很好吃", "香蕉很好吃"]
+    mined = list(
+        mine_negatives([Pair("问", texts[0], 1.0)], count=1, top=1, pool=texts, tokenizer=Tokenizer("chinese"))
+    )
+    assert mined[1].text == texts[1]
+
+
+def test_pairs_come_as_a_stream() -> None:
+    scorer = Shortest()
+    mined = mine_negatives(corpus(30), source=scorer, count=1, top=5)
+    for _ in range(4):
+        next(mined)
+    assert len(scorer.asked) == 2
+
+
+def test_mined_pairs_survive_a_file(tmp_path: Path) -> None:
+    pairs = corpus(20)
+    pairs += [pair._replace(text="more " + pair.text, text_id="") for pair in pairs[:5]]
+    mined = list(mine_negatives(pairs, top=10))
+    write_pairs(tmp_path / "p.tsv", mined)
+    assert list(read_pairs(tmp_path / "p.tsv")) == mined

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from matchloom.evaluation import Report, evaluate, measure
+from matchloom.lexical import BM25, RandomScorer
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair
+from tests.evaluation.test_floors import five_candidates
+
+SPACE = Tokenizer("whitespace")
+
+
+def printed(report: Report, width: int = 100) -> str:
+    console = Console(file=StringIO(), width=width)
+    console.print(report.table())
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def bm25(pairs: Sequence[Pair]) -> BM25:
+    return BM25.fit([pair.text for pair in pairs], tokenizer=SPACE)
+
+
+def test_a_sound_result() -> None:
+    pairs = five_candidates()
+    scorer = bm25(pairs)
+    report = evaluate(scorer, pairs)
+    assert report.name == "bm25"
+    assert report.values == measure(pairs, scorer.score(pairs)).values
+    assert report.floors[3].measured.values == report.values  # its own floor: same words, same texts
+    assert report.warnings == []
+    assert (
+        report.per_query["7"]["AP"]
+        == measure(
+            [p for p in pairs if p.query_id == "7"], scorer.score([p for p in pairs if p.query_id == "7"])
+        ).values["AP"]
+    )
+    assert all(report.low[name] <= report.values[name] <= report.high[name] for name in report.values)
+
+
+def test_it_does_not_depend_on_the_order_of_pairs() -> None:
+    pairs = five_candidates(lists=20)
+    first, second = evaluate(bm25(pairs), pairs).to_json(), evaluate(bm25(pairs), pairs[::-1]).to_json()
+    for result in (first, second):
+        result["floors"] = [floor for floor in result["floors"] if floor["name"] != "input order"]
+        result["warnings"] = []
+    assert first == second
+
+
+def test_constant_scores_on_lists_with_positives_first() -> None:
+    pairs = sorted(five_candidates(), key=lambda pair: -(pair.label or 0))
+    report = evaluate(np.zeros(len(pairs)), pairs, measures=["P@1", "AP"], tokenizer=SPACE)
+    assert report.name == "given scores"
+    assert report.values["P@1"] < 0.4
+    assert (report.low["P@1"], report.high["P@1"]) == (0, 1)
+    assert report.warnings[0] == "all scores are equal: this scorer ranks nothing"
+    assert report.warnings[1].startswith(
+        "ties matter (60 questions have some): their order makes P@1 anywhere from 0.0000 to 1.0000, AP anywhere"
+    )
+    assert report.warnings[2].startswith(f"this scorer's P@1 {report.values['P@1']:.4f} is below ")
+    assert "bm25 1.0000 (p < 0.001)" in report.warnings[2]
+    assert report.warnings[3].startswith(
+        "the input lists positives first: its order alone gets P@1 1.0000 where chance is"
+    )
+    assert len(report.warnings) == 4
+
+
+def test_a_leak_is_told() -> None:
+    pairs = five_candidates(positive_words=5)
+    leaks = [w for w in evaluate(bm25(pairs), pairs).warnings if "leak" in w]
+    assert len(leaks) == 1
+    assert leaks[0].startswith(
+        "the candidate lists leak: without the question, text length (the shorter text wins) gets AP 1.0000 where"
+    )
+
+
+def test_the_subset_is_told_and_scores_follow_it() -> None:
+    pairs = [
+        *five_candidates(lists=4),
+        Pair("all good", "w1", 1, query_id="p"),
+        Pair("all bad", "w1", 0, query_id="n"),
+    ]
+    scores = np.arange(len(pairs))
+    report = evaluate(scores, pairs, tokenizer=SPACE)
+    assert report.values == measure(pairs[:-2], scores[:-2]).values
+    assert "4 of 6 questions (with a positive and a negative; left out 1 without" in printed(report)
+    assert evaluate(scores, pairs, subset="all", tokenizer=SPACE).values == measure(pairs, scores).values
+    with pytest.raises(MatchloomError, match="none of 1 questions counts"):
+        evaluate([0.0], [pairs[-1]])
+
+
+def test_without_floors() -> None:
+    pairs = five_candidates(lists=5)
+    report = evaluate(bm25(pairs), pairs, floors=False)
+    assert (report.floors, report.probes) == ([], [])
+    assert "random" not in printed(report)
+
+
+def test_printed_in_a_hundred_columns() -> None:
+    pairs = five_candidates(positive_words=5)
+    text = printed(evaluate(RandomScorer(1), pairs, tokenizer=SPACE))
+    assert max(map(len, text.splitlines())) <= 100
+    rows = {line.split("  ")[0]: line.rstrip() for line in text.splitlines()}
+    assert rows["input order"].endswith("as listed")
+    assert "the shorter text wins: above chance" in rows["text length"]
+    assert "another list's query: at chance" in rows["queries shuffled"]
+    assert "60 of 60 questions (with a positive and a negative; none left out), 300 pairs" in text
+    assert "! this scorer's AP" in text
+
+
+def test_json_is_plain_and_whole() -> None:
+    pairs = [*five_candidates(lists=5), Pair("none", "w1", 0, query_id="n")]
+    report = evaluate(bm25(pairs), pairs, measures=["AP", "Accuracy"], subset="all", seed=4)
+    data = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert data["values"] == report.values
+    assert data["per_query"]["n"] == {"AP": 0.0, "Accuracy": None}
+    assert data["subset"]["without_positive"] == 1
+    assert [probe["name"] for probe in data["probes"]] == ["queries shuffled", "text length"]
+    assert data["seed"] == 4
+    assert evaluate(bm25(pairs), pairs, measures=["AP", "Accuracy"], subset="all", seed=4).to_json() == report.to_json()
+
+
+def test_bad_scores_are_refused() -> None:
+    pairs = five_candidates(lists=2)
+    with pytest.raises(MatchloomError, match="10 of 10 are not finite"):
+        evaluate(np.full(10, np.nan), pairs)
+    with pytest.raises(MatchloomError, match="one for each of 10 pairs"):
+        evaluate(np.zeros(3), pairs)

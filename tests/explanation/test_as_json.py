@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from matchloom.explanation import Explanation, as_dict
+from tests.explanation.samples import lexical_like, of_words, tensor_like
+
+
+def test_the_whole_of_a_small_explanation() -> None:
+    assert as_dict(lexical_like(), grid=True) == {
+        "scorer": "bm25",
+        "score": 12.5,
+        "rest": 0.0,
+        "query": {"words": ["lost", "key"], "shares": [0.0, 12.5]},
+        "text": {"words": ["key", "and", "key"], "shares": [6.25, 0.0, 6.25]},
+        "channels": [{"name": "exact", "share": 12.5}],
+        "signals": [
+            {
+                "query_word": "key",
+                "text_word": "key",
+                "query_position": 1,
+                "text_position": position,
+                "channel": "exact",
+                "value": 4.5,
+                "share": 6.25,
+            }
+            for position in (0, 2)
+        ],
+        "grid": [[[0.0, 0.0, 0.0], [4.5, 0.0, 4.5]]],
+    }
+
+
+def test_the_grid_is_optional() -> None:
+    assert "grid" not in as_dict(tensor_like())
+
+
+def test_it_adds_up_and_survives_json() -> None:
+    plain = as_dict(tensor_like(), grid=True)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert sum(signal["share"] for signal in plain["signals"]) + plain["rest"] == pytest.approx(plain["score"])
+
+
+def test_numbers_are_rounded_and_what_is_not_finite_is_null() -> None:
+    one = tensor_like()
+    grid = one.trace.grid.copy()
+    grid[0, 0, :3] = [0.123456789, np.inf, np.nan]
+    plain = as_dict(Explanation(one.scorer, one.query, one.text, one.trace._replace(grid=grid)), grid=True)
+    assert plain["grid"][0][0] == [0.1235, None, None, -0.4]
+    json.dumps(plain, allow_nan=False)
+
+
+def test_words_stay_as_they_are() -> None:
+    word = "</script>\x1b\ud800"
+    assert json.loads(json.dumps(as_dict(of_words([word], [word]))))["query"]["words"] == [word]
+
+
+def test_no_words() -> None:
+    assert as_dict(of_words([], ["a"]), grid=True)["signals"] == []

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchloom.explanation import Explanation, explain
+from matchloom.types import MatchloomError, Pair, Scores, Signal, Trace
+from tests.explanation.samples import tensor_like
+
+
+class Shared:
+    """Counts the words two texts share, and says which."""
+
+    name = "shared"
+
+    def score(self, pairs: list[Pair], *, progress: bool = False) -> Scores:
+        return np.array([self.trace(p.query, p.text)[2].score for p in pairs], dtype=np.float32)
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        left, right = query.split(), text.split()
+        grid = np.array([[[float(a == b) for b in right] for a in left]], dtype=np.float32)
+        signals = [Signal(int(i), int(j), 0, 1.0, 1.0) for _, i, j in np.argwhere(grid)]
+        return left, right, Trace(float(grid.sum()), signals, 0.0, grid, ["exact"])
+
+
+class Silent:
+    name = "random"
+
+    def score(self, pairs: list[Pair], *, progress: bool = False) -> Scores:
+        return np.zeros(len(pairs), dtype=np.float32)
+
+
+def test_explain_keeps_name_words_and_trace() -> None:
+    explanation = explain(Shared(), "a lost key", "the key a")
+    assert (explanation.scorer, explanation.query, explanation.text) == (
+        "shared",
+        ["a", "lost", "key"],
+        ["the", "key", "a"],
+    )
+    assert [(s.left, s.right) for s in explanation.trace.signals] == [(0, 2), (2, 1)]
+    assert explanation.trace.score == 2.0
+
+
+def test_a_scorer_without_trace_is_named() -> None:
+    with pytest.raises(MatchloomError, match=r"'random' cannot explain its scores: it has no trace") as error:
+        explain(Silent(), "a", "b")
+    assert "\n" not in str(error.value)
+
+
+def test_a_trace_that_does_not_add_up_is_refused() -> None:
+    good = tensor_like()
+    for score in (0.51, float("nan"), float("inf")):
+        with pytest.raises(MatchloomError, match=r"add up to 0\.5, but its score is"):
+            Explanation("x", good.query, good.text, good.trace._replace(score=score))
+    # What float32 loses in adding is no fault.
+    Explanation("x", good.query, good.text, good.trace._replace(score=0.5 + 1e-6))
+
+
+def test_a_grid_of_another_shape_is_refused() -> None:
+    good = tensor_like()
+    with pytest.raises(MatchloomError, match=r"shape \(2, 3, 4\), expected \(2, 2, 4\)"):
+        Explanation("x", good.query[:2], good.text, good.trace)
+
+
+@pytest.mark.parametrize("place", [{"left": 3}, {"right": 4}, {"channel": 2}, {"left": -1}])
+def test_a_signal_outside_the_grid_is_refused(place: dict[str, int]) -> None:
+    good = tensor_like()
+    stray = good.trace.signals[0]._replace(**place)
+    with pytest.raises(MatchloomError, match="outside its grid"):
+        Explanation("x", good.query, good.text, good.trace._replace(signals=[stray, *good.trace.signals[1:]]))

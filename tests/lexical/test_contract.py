@@ -1,0 +1,113 @@
+"""What every lexical scorer promises, whatever it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from matchloom.lexical import LEXICAL, fit_scorer
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer
+
+TEXTS = [
+    "the loom weaves cloth from thread",
+    "a mill grinds corn and the miller weighs it",
+    "weavers weave; who weaves the finest cloth ?",
+    "corn",
+    "",
+    "thread thread thread",
+]
+QUERIES = ["who weaves cloth ?", "corn", "", "the thread of the thread", "zyzzyva", "the of and"]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    index: dict[str, int]
+    matrix: NDArray[np.float32]
+
+
+def some_vectors() -> Vectors:
+    words = sorted({word for text in TEXTS for word in text.split()} - {"cloth"})
+    return Vectors(
+        {w: i for i, w in enumerate(words)}, np.random.default_rng(3).normal(size=(len(words), 8)).astype("f4")
+    )
+
+
+@pytest.fixture(params=sorted(LEXICAL))
+def scorer(request: pytest.FixtureRequest) -> Scorer:
+    return fit_scorer(request.param, TEXTS, tokenizer=Tokenizer("whitespace"), vectors=some_vectors())
+
+
+def all_pairs() -> list[Pair]:
+    return [Pair(query, text) for query in QUERIES for text in TEXTS]
+
+
+def test_it_is_a_scorer_with_its_own_name(scorer: Scorer, request: pytest.FixtureRequest) -> None:
+    assert isinstance(scorer, Scorer)
+    assert scorer.name == request.node.callspec.params["scorer"]
+
+
+def test_scores_are_finite_float32_one_for_each_pair(scorer: Scorer) -> None:
+    scores = scorer.score(all_pairs())
+    assert scores.dtype == np.float32
+    assert scores.shape == (len(all_pairs()),)
+    assert np.isfinite(scores).all()
+    assert (scores >= 0).all()
+    assert scorer.score([]).shape == (0,)
+
+
+def test_other_pairs_and_their_order_do_not_matter(scorer: Scorer) -> None:
+    pairs = all_pairs()
+    together = scorer.score(pairs)
+    assert [scorer.score([pair])[0] for pair in pairs] == together.tolist()
+    assert scorer.score(pairs[::-1])[::-1].tolist() == together.tolist()
+
+
+def test_the_label_has_no_part_in_it(scorer: Scorer) -> None:
+    pairs = all_pairs()
+    assert scorer.score([p._replace(label=1.0) for p in pairs]).tolist() == scorer.score(pairs).tolist()
+
+
+def test_a_text_of_100000_words_is_scored(scorer: Scorer) -> None:
+    long = " ".join(f"w{i % 5000}" for i in range(100_000)) + " cloth"
+    assert np.isfinite(scorer.score([Pair("who weaves cloth ?", long), Pair(long, "cloth")])).all()
+
+
+@pytest.mark.parametrize("name", sorted(LEXICAL.keys() - {"random"}))
+@settings(max_examples=30, deadline=None)
+@given(
+    query=st.lists(st.sampled_from([*some_vectors().index, "cloth", "new", "the", "?"]), max_size=6),
+    text=st.lists(st.sampled_from([*some_vectors().index, "cloth", "new", "the", "?"]), max_size=6),
+)
+def test_shares_and_rest_add_up_to_the_score(name: str, query: list[str], text: list[str]) -> None:
+    scorer = fit_scorer(name, TEXTS, tokenizer=Tokenizer("whitespace"), vectors=some_vectors())
+    assert isinstance(scorer, Explains)
+    left, right, trace = scorer.trace(" ".join(query), " ".join(text))
+    assert (left, right) == (query, text)
+    assert trace.score == scorer.score([Pair(" ".join(query), " ".join(text))])[0]
+    assert sum(s.share for s in trace.signals) + trace.rest == pytest.approx(trace.score, abs=1e-12)
+    assert abs(trace.rest) < 1e-6 * max(1.0, trace.score)  # rounding to float32, nothing hidden
+    assert trace.grid.shape == (len(trace.channels), len(left), len(right)) == (1, len(query), len(text))
+    for signal in trace.signals:
+        assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value)
+
+
+def test_an_explanation_too_large_for_memory_is_refused() -> None:
+    scorer = fit_scorer("bm25", TEXTS)
+    long = "loom " * 10_000
+    with pytest.raises(MatchloomError, match="10,000 by 10,000 words is too large"):
+        scorer.trace(long, long)  # type: ignore[attr-defined]
+
+
+def test_unknown_names_and_missing_vectors_are_told() -> None:
+    with pytest.raises(MatchloomError, match="'bm52' is unknown; choose one of random, overlap, bm25"):
+        fit_scorer("bm52", TEXTS)
+    with pytest.raises(MatchloomError, match="soft_coverage needs word vectors"):
+        fit_scorer("soft_coverage", TEXTS)
+    with pytest.raises(MatchloomError, match="no texts"):
+        fit_scorer("bm25", [])

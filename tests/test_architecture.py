@@ -1,0 +1,91 @@
+"""Data flows one way: a part imports only from parts to its left."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import matchloom
+
+SOURCE = Path(matchloom.__file__).parent
+# Parts in one row may not import each other either, except within a part.
+ORDER = [
+    ("types",),
+    ("progress", "files", "parallel"),
+    ("text",),
+    ("lexical",),
+    ("data",),
+    ("layers",),
+    ("models",),
+    ("explanation",),
+    ("matcher",),
+    ("evaluation",),
+    ("training",),
+    ("cli", "__main__"),
+]
+RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def part_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names.add(node.module or "")
+            if node.module == "matchloom":
+                names |= {f"matchloom.{alias.name}" for alias in node.names}
+    return {name for name in names if name.startswith("matchloom.")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_come_from_the_left(path: Path) -> None:
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert own in RANK, f"{own} has no place in the design; add it to docs/architecture.md and to ORDER"
+    for name in imported(path):
+        other = part_of(name)
+        if other == own:
+            continue
+        home = getattr(matchloom, "_HOMES").get(other)  # a public name, imported from the package itself
+        other = home.split(".")[0] if home else other
+        assert RANK[other] < RANK[own], f"{path.name} of {own} imports {name}"
+
+
+def test_the_rule_can_fail() -> None:
+    assert RANK["training"] > RANK["models"] > RANK["layers"] > RANK["types"]
+
+
+def test_public_names_are_few_and_all_there() -> None:
+    expected = {
+        "Pair",
+        "read_pairs",
+        "mine_negatives",
+        "MODELS",
+        "TrainConfig",
+        "train",
+        "Matcher",
+        "evaluate",
+        "explain",
+    }
+    assert set(matchloom.__all__) == expected
+    for name in matchloom.__all__:
+        assert getattr(matchloom, name) is not None
+    with pytest.raises(AttributeError):
+        matchloom.no_such_name  # noqa: B018
+
+
+def test_importing_is_quick_and_silent() -> None:
+    code = "import sys, matchloom; print('torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+    assert run.stderr == ""

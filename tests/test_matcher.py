@@ -1,0 +1,172 @@
+"""Scoring, ranking, tracing, saving and loading; damaged folders are refused in one line."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from matchloom.matcher import Matcher
+from matchloom.models import MODELS, build_model
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from tests.models.making import TEXTS, VOCAB, embedding
+
+
+def make_matcher(name: str = "mv_lstm", **arguments: int | str | bool) -> Matcher:
+    model = build_model(name, arguments, embedding(), seed=0).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    return Matcher(name, arguments, model, VOCAB, Tokenizer(max_words=30), {"note": "made by a test"})
+
+
+PAIRS = [Pair(query, text) for query in TEXTS for text in TEXTS]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("lexical", [False, True])
+def test_save_and_load_give_identical_scores(name: str, lexical: bool, tmp_path: Path) -> None:
+    arguments = {"lexical": True} if lexical and name == "mv_lstm" else {}
+    matcher = make_matcher(name, **arguments)
+    matcher.save(tmp_path / "m")
+    loaded = Matcher.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.score(PAIRS), matcher.score(PAIRS))
+    assert loaded.tokenizer == matcher.tokenizer
+    assert loaded.training == matcher.training
+    assert loaded.vocab == matcher.vocab
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "matcher.json",
+        "vocab.txt",
+        "weights.safetensors",
+    ]
+
+
+def test_is_a_scorer_that_explains() -> None:
+    assert isinstance(make_matcher(), Scorer)
+    assert isinstance(make_matcher(), Explains)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_do_not_depend_on_order_or_company(name: str) -> None:
+    matcher = make_matcher(name)
+    scores = matcher.score(PAIRS)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(matcher.score(PAIRS[::-1])[::-1], scores, atol=1e-6)
+    np.testing.assert_allclose([matcher.score([pair])[0] for pair in PAIRS[:10]], scores[:10], atol=1e-6)
+
+
+def test_no_pairs_no_scores() -> None:
+    assert make_matcher().score([]).shape == (0,)
+    assert make_matcher().rank("query", []) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [(name, {}) for name in MODELS] + [("mv_lstm", {"interaction": "cosine"})]
+)
+def test_rank_orders_by_score_with_candidates_encoded_once(name: str, arguments: dict) -> None:
+    matcher = make_matcher(name, **arguments)
+    candidates = matcher.encode(TEXTS)
+    for query in TEXTS:
+        expected = matcher.score([Pair(query, text) for text in TEXTS])
+        ranking = matcher.rank(query, candidates)
+        assert [r.score for r in ranking] == sorted((r.score for r in ranking), reverse=True)
+        for ranked in ranking:
+            assert ranked.text == TEXTS[ranked.place]
+            assert ranked.score == pytest.approx(expected[ranked.place], abs=1e-6)
+        assert matcher.rank(query, candidates, top=3) == ranking[:3]
+        assert [r.place for r in matcher.rank(query, TEXTS)] == [r.place for r in ranking]
+
+
+def test_equal_scores_are_ranked_by_text_not_by_place() -> None:
+    matcher = make_matcher()
+    texts = ["same words", "Same words", "same  words"]
+    forward = [r.text for r in matcher.rank("sort", texts)]
+    assert forward == [r.text for r in matcher.rank("sort", texts[::-1])]
+
+
+def test_more_candidates_than_a_batch() -> None:
+    matcher = make_matcher()
+    texts = [f"{TEXTS[n % 5]} {n}" for n in range(600)]
+    scores = matcher.query_scores(TEXTS[0], matcher.encode(texts))
+    np.testing.assert_allclose(scores, matcher.score([Pair(TEXTS[0], text) for text in texts]), atol=1e-6)
+
+
+def test_trace_names_the_words() -> None:
+    left, right, trace = make_matcher().trace(TEXTS[0], TEXTS[2])
+    assert left == "how do i open a file for reading".split()
+    assert right == ["closing", "sockets"]
+    assert trace.grid.shape[1:] == (8, 2)
+    assert trace.score == pytest.approx(make_matcher().score([Pair(TEXTS[0], TEXTS[2])])[0], abs=1e-6)
+    assert make_matcher().trace("", "?!")[0] == ["(no words)"]
+
+
+def test_long_texts_are_cut() -> None:
+    matcher = make_matcher()
+    long = "open the file " * 40_000
+    assert matcher.score([Pair(long, long)]) == matcher.score([Pair(long[:500], long[:500])])
+
+
+class TestDamage:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        make_matcher().save(tmp_path / "m")
+        return tmp_path / "m"
+
+    def refused(self, folder: Path, match: str) -> None:
+        with pytest.raises(MatchloomError, match=match) as caught:
+            Matcher.load(folder)
+        assert "\n" not in str(caught.value)
+
+    def test_missing_folder(self, tmp_path: Path) -> None:
+        self.refused(tmp_path / "none", "is not a folder; expected a matcher saved by")
+
+    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
+    def test_missing_file(self, folder: Path, name: str) -> None:
+        (folder / name).unlink()
+        self.refused(folder, f"has no {name}")
+
+    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
+    @pytest.mark.parametrize("keep", [0, 10, -30])
+    def test_cut_off(self, folder: Path, name: str, keep: int) -> None:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[:keep])
+        self.refused(folder, name)
+
+    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
+    def test_altered(self, folder: Path, name: str) -> None:
+        content = bytearray((folder / name).read_bytes())
+        place = content.find(b"30") if name == "matcher.json" else len(content) - 3
+        content[place] ^= 1
+        (folder / name).write_bytes(content)
+        self.refused(folder, f"{name} was altered")
+
+    def test_newer(self, folder: Path) -> None:
+        about = json.loads((folder / "matcher.json").read_text())
+        (folder / "matcher.json").write_text(json.dumps({**about, "format": 99}))
+        self.refused(folder, "has format 99, this matchloom reads up to 1; upgrade")
+
+    def test_not_json(self, folder: Path) -> None:
+        (folder / "matcher.json").write_text("[1, 2]")
+        self.refused(folder, "matcher.json is damaged")
+
+    def test_a_full_disk_at_save_leaves_the_old_matcher(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = Matcher.load(folder).score(PAIRS)
+
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("os.fsync", full)
+        with pytest.raises(MatchloomError, match="No space left on device"):
+            make_matcher(hidden=3).save(folder)
+        np.testing.assert_array_equal(Matcher.load(folder).score(PAIRS), before)
+        assert len(list(folder.iterdir())) == 3
+
+    def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
+        (tmp_path / "taken").write_text("x")
+        with pytest.raises(MatchloomError, match="cannot be made a matcher's folder"):
+            make_matcher().save(tmp_path / "taken")

@@ -1,0 +1,159 @@
+"""Whole runs: they learn, stop, resume to the same weights, and say what went wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from matchloom.evaluation.measures import measure
+from matchloom.matcher import Matcher
+from matchloom.text.vectors import WordVectors
+from matchloom.training import TrainConfig, train
+from matchloom.types import MatchloomError, Pair
+from tests.training.making import colour_pairs
+
+SMALL = {"hidden": 6, "interaction": "cosine", "units": 8}
+QUICK = TrainConfig(epochs=3, batch=32, learning_rate=0.05, patience=9)
+
+
+def quick(**settings: object) -> TrainConfig:
+    return TrainConfig(**{**QUICK.as_dict(), **settings})  # type: ignore[arg-type]
+
+
+def state(matcher: Matcher) -> dict[str, torch.Tensor]:
+    return matcher.model.state_dict()
+
+
+def same(a: Matcher, b: Matcher) -> bool:
+    return all(torch.equal(x, state(b)[name]) for name, x in state(a).items())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "squared_error"])
+def test_learns_a_task_that_can_be_learnt(loss: str) -> None:
+    pairs, unseen = colour_pairs(150, seed=1), colour_pairs(40, seed=2)
+    config = TrainConfig(loss=loss, optimizer="adam", learning_rate=0.03, epochs=12, batch=64)
+    matcher = train(pairs, arguments=SMALL, config=config, dimensions=12)
+    before = measure(unseen, np.zeros(len(unseen)), ("P@1",)).values["P@1"]
+    after = measure(unseen, matcher.score(unseen), ("P@1",)).values["P@1"]
+    assert before < 0.5
+    assert after > 0.85
+
+
+def test_same_seed_same_run_and_other_seed_another() -> None:
+    runs = [train(colour_pairs(), arguments=SMALL, config=quick(seed=seed), dimensions=6) for seed in (1, 1, 2)]
+    assert same(runs[0], runs[1])
+    assert not same(runs[0], runs[2])
+
+
+def test_best_epoch_is_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
+    # A development set with the labels turned round gets worse as training goes on.
+    turned = [pair._replace(label=1 - pair.label) for pair in colour_pairs(30, seed=5)]
+    config = TrainConfig(optimizer="adam", learning_rate=0.02, epochs=30, patience=2, batch=64)
+    matcher = train(colour_pairs(150, seed=1), turned, arguments=SMALL, config=config, dimensions=12, folder=tmp_path)
+    log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    values = [entry["RR"] for entry in log]
+    best = values.index(max(values))
+    assert len(log) == best + 3 < 30
+    assert matcher.training["best"]["epoch"] == best + 1
+    assert measure(turned, matcher.score(turned), ("RR",)).values["RR"] == pytest.approx(max(values))
+    assert same(Matcher.load(tmp_path), matcher)
+    assert all(entry["pairs_per_second"] > 0 and entry["seconds"] >= 0 for entry in log)
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "adadelta", "adam"])
+def test_resume_gives_the_weights_of_an_uninterrupted_run(optimizer: str, tmp_path: Path) -> None:
+    pairs, development = colour_pairs(), colour_pairs(20, seed=3)
+
+    def run(folder: str, epochs: int, resume: bool = False) -> Matcher:
+        config = quick(epochs=epochs, optimizer=optimizer)
+        return train(
+            pairs, development, arguments=SMALL, config=config, dimensions=6, folder=tmp_path / folder, resume=resume
+        )
+
+    whole = run("whole", 4)
+    run("parts", 2)
+    resumed = run("parts", 4, resume=True)
+    assert same(whole, resumed)
+    for name in ("weights.safetensors", "vocab.txt"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes() or name[0] == "w"
+    assert same(Matcher.load(tmp_path / "parts"), Matcher.load(tmp_path / "whole"))
+    logs = [
+        [json.loads(line)["loss"] for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        for name in ("whole", "parts")
+    ]
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 4
+
+
+def test_resume_refuses_other_settings_or_data(tmp_path: Path) -> None:
+    pairs = colour_pairs()
+    train(pairs, arguments=SMALL, config=QUICK, dimensions=6, folder=tmp_path)
+
+    def again(match: str, pairs: list[Pair] = pairs, config: TrainConfig = QUICK, hidden: int = 6) -> None:
+        arguments = {**SMALL, "hidden": hidden}
+        with pytest.raises(MatchloomError, match=match):
+            train(pairs, arguments=arguments, config=config, dimensions=6, folder=tmp_path, resume=True)
+
+    again("its learning_rate was 0.05, now 0.1", config=quick(learning_rate=0.1))
+    again("its hidden was 6, now 7", hidden=7)
+    again("training data, development data or vectors were others", pairs=pairs[:-4])
+    with pytest.raises(MatchloomError, match=r"has no checkpoint.safetensors to resume from"):
+        train(pairs, arguments=SMALL, config=QUICK, folder=tmp_path / "new", resume=True)
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"cut")
+    again("is damaged")
+
+
+def test_interrupted_before_the_first_epoch_ends_leaves_a_usable_matcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matchloom.training.run.step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(colour_pairs(), arguments=SMALL, config=QUICK, dimensions=6, folder=tmp_path)
+    assert Matcher.load(tmp_path).score([Pair("red", "green")]).shape == (1,)
+
+
+def test_collapsed_training_stops_with_one_line() -> None:
+    alike = [Pair("same query", "same text", float(n == 0), "q", str(n)) for n in range(3)]
+    with pytest.raises(MatchloomError, match="training collapsed in epoch 1: all scores are equal.*try another seed"):
+        train(alike, arguments=SMALL, config=QUICK, dimensions=6)
+
+
+def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:
+    # So few units, from start values so small, that all of them are dead: every score is the bias.
+    arguments = {"hidden": 6, "slices": 2, "units": 8}
+    config = TrainConfig(loss="hinge", optimizer="adam", learning_rate=0.02, epochs=20, batch=64)
+    with pytest.raises(MatchloomError, match="training collapsed in epoch"):
+        train(colour_pairs(150, seed=1), arguments=arguments, config=config, dimensions=12)
+
+
+def test_a_loss_that_is_not_finite_stops_with_one_line() -> None:
+    with pytest.raises(MatchloomError, match=r"the loss became (nan|inf) in epoch \d+, step \d+; lower learning_rate"):
+        train(
+            colour_pairs(),
+            arguments=SMALL,
+            config=quick(loss="squared_error", learning_rate=1e30, clip=0.0, epochs=9),
+            dimensions=6,
+        )
+
+
+def test_vectors_start_the_words_and_teach_words_that_training_never_saw() -> None:
+    words = ["red", "violet"]
+    vectors = WordVectors(words, np.eye(2, 6, dtype=np.float32))
+    matcher = train(colour_pairs(), arguments=SMALL, config=quick(freeze_vectors=True, epochs=1), vectors=vectors)
+    for n, word in enumerate(words):
+        row = matcher.model.embedding.weight[matcher.vocab.ids([word])[0]]
+        assert row.tolist() == np.eye(2, 6)[n].tolist()
+    assert (matcher.model.embedding.weight[0] == 0).all()
+
+
+def test_nothing_to_read() -> None:
+    pairs = [Pair("?!", "...", 1.0, "q", "1"), Pair("?!", "--", 0.0, "q", "2")]
+    with pytest.raises(MatchloomError, match="hold no word for the english tokenizer"):
+        train(pairs, arguments=SMALL, config=QUICK)

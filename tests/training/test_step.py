@@ -1,0 +1,79 @@
+"""One step equals plain autograd and a plain optimizer, whatever the shards."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from matchloom.models import build_model
+from matchloom.training.config import TrainConfig
+from matchloom.training.step import clip_gradients, make_optimizer, step
+from tests.training.making import colour_pairs
+from tests.training.test_units import make_units
+
+
+def fresh_model(words: int) -> torch.nn.Module:
+    embedding = torch.nn.Embedding(words, 6, padding_idx=0)
+    torch.manual_seed(1)
+    torch.nn.init.normal_(embedding.weight)
+    with torch.no_grad():
+        embedding.weight[0] = 0
+    return build_model("mv_lstm", {"hidden": 4, "slices": 2}, embedding, seed=2).double()
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "adadelta", "adam"])
+@pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "squared_error"])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, workers: int) -> None:
+    units = make_units(colour_pairs(10, 4), loss=loss, batch=12, workers=workers)
+    words = 1 + int(max(units.left.ids.max(), units.right.ids.max()))
+    config = TrainConfig(
+        loss=loss, optimizer=optimizer, learning_rate=0.1, workers=workers, clip=0.005, weight_decay=0.01
+    )
+    ours, plain = fresh_model(words), fresh_model(words)
+    shards = next(iter(units.steps(0)))
+    moving = make_optimizer(ours, config)
+    with ThreadPoolExecutor(workers) as pool:
+        result = step(ours, moving, units, shards, config, pool)
+
+    kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
+    extra = {"rho": 0.95, "eps": 1e-6} if optimizer == "adadelta" else {}
+    kind = kinds.get(optimizer, torch.optim.Adadelta)
+    simple = kind(plain.parameters(), lr=0.1, **extra)
+    whole = units.shard([unit for shard in shards for unit in shard])
+    mean = whole.loss(plain(whole.batch), config) / whole.units
+    mean.backward()
+    for parameter in plain.parameters():
+        if parameter is not plain.embedding.weight:
+            parameter.grad += 0.01 * parameter.detach()
+    length = torch.cat([parameter.grad.flatten() for parameter in plain.parameters()]).norm()
+    assert length > 0.005
+    for parameter in plain.parameters():
+        parameter.grad *= 0.005 / length
+    simple.step()
+    assert result.units == whole.units
+    assert result.loss / result.units == pytest.approx(float(mean.detach()))
+    for (name, a), b in zip(ours.named_parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9, msg=name)
+
+
+def test_frozen_vectors_stay() -> None:
+    units = make_units(colour_pairs(10, 4), batch=12)
+    model = fresh_model(1 + int(max(units.left.ids.max(), units.right.ids.max())))
+    before = model.embedding.weight.detach().clone()
+    config = TrainConfig(freeze_vectors=True)
+    with ThreadPoolExecutor(2) as pool:
+        step(model, make_optimizer(model, config), units, next(iter(units.steps(0))), config, pool)
+    assert torch.equal(model.embedding.weight, before)
+
+
+def test_clipping_counts_sparse_and_dense_together() -> None:
+    dense = torch.nn.Parameter(torch.zeros(2))
+    dense.grad = torch.tensor([3.0, 0.0])
+    sparse = torch.nn.Parameter(torch.zeros(4, 1))
+    sparse.grad = torch.sparse_coo_tensor([[1, 1]], [[1.0], [3.0]], (4, 1)).coalesce()
+    clip_gradients([dense, sparse], 1.0)
+    assert dense.grad.tolist() == pytest.approx([0.6, 0.0])
+    assert sparse.grad.to_dense().flatten().tolist() == pytest.approx([0, 0.8, 0, 0])

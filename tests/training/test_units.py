@@ -1,0 +1,112 @@
+"""What a step looks at: triples of one list, every positive once an epoch, draws from seed and epoch alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from matchloom.data.batching import TextTable
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
+from matchloom.training.config import TrainConfig
+from matchloom.training.units import Units
+from matchloom.types import MatchloomError, Pair
+from tests.training.making import colour_pairs
+
+
+def make_units(pairs: list[Pair], **config: int | str) -> Units:
+    units = Units(pairs, TrainConfig(**config))
+    vocab = Vocab.build([text.split() for text in units.left_texts + units.right_texts])
+    units.left = TextTable(units.left_texts, vocab, Tokenizer("whitespace"))
+    units.right = TextTable(units.right_texts, vocab, Tokenizer("whitespace"))
+    return units
+
+
+def epoch(units: Units, number: int) -> list[list[list[list[int]]]]:
+    return [[[members.tolist() for members in shard] for shard in step] for step in units.steps(number)]
+
+
+def test_hinge_units_pair_each_positive_with_negatives_of_its_own_list() -> None:
+    pairs = colour_pairs(30, 6)
+    units = make_units(pairs, batch=16, negatives=3, workers=2)
+    seen: Counter[str] = Counter()
+    for step in epoch(units, 0):
+        assert len(step) <= 2
+        for shard in step:
+            for positive, *negatives in shard:
+                assert pairs[positive].label == 1
+                assert len(set(negatives)) == 3
+                assert all(pairs[n].label == 0 and pairs[n].query_id == pairs[positive].query_id for n in negatives)
+                seen[pairs[positive].query_id] += 1
+    assert seen == Counter({f"q{n}": 1 for n in range(30)})
+
+
+def test_triples_of_a_shard_point_at_the_right_pairs() -> None:
+    pairs = colour_pairs(6, 4)
+    units = make_units(pairs, batch=6, negatives=2, workers=1)
+    for step in units.steps(3):
+        for members in step:
+            shard = units.shard(members)
+            flat = [n for unit in members for n in unit.tolist()]
+            assert shard.better is not None
+            assert shard.worse is not None
+            for better, worse in zip(shard.better.tolist(), shard.worse.tolist(), strict=True):
+                good, bad = pairs[flat[better]], pairs[flat[worse]]
+                assert (good.label, bad.label) == (1, 0)
+                assert good.query_id == bad.query_id
+                row = shard.batch.right.words[shard.batch.right_rows[worse]]
+                assert int(shard.batch.right.lengths[shard.batch.right_rows[worse]]) == len(bad.text.split())
+                assert row[0] > 0
+
+
+def test_an_epoch_depends_on_seed_and_number_only() -> None:
+    pairs = colour_pairs(20, 6)
+    assert epoch(make_units(pairs, negatives=2), 4) == epoch(make_units(pairs, negatives=2), 4)
+    assert epoch(make_units(pairs, negatives=2), 4) != epoch(make_units(pairs, negatives=2), 5)
+    assert epoch(make_units(pairs, negatives=2), 4) != epoch(make_units(pairs, negatives=2, seed=1), 4)
+
+
+def test_pointwise_units_are_single_pairs() -> None:
+    pairs = colour_pairs(10, 3)
+    units = make_units(pairs, loss="cross_entropy", batch=7, workers=2)
+    flat = [n for step in epoch(units, 0) for shard in step for unit in shard for n in unit]
+    assert sorted(flat) == list(range(30))
+    shard = units.shard(next(iter(units.steps(0)))[0])
+    assert shard.better is None
+    assert shard.labels is not None
+
+
+def test_lists_without_both_labels_are_left_out_and_counted() -> None:
+    pairs = [*colour_pairs(5, 3), Pair("only", "positive", 1.0, "p", "1"), Pair("only", "negative", 0.0, "n", "1")]
+    units = make_units(pairs)
+    assert len(units) == 5
+    assert units.left_out == 2
+
+
+@pytest.mark.parametrize(
+    ("pairs", "config", "match"),
+    [
+        ([Pair("a", "b", 1.0, "1", "1")], {}, r"no negative anywhere\); run 'matchloom mine'"),
+        ([Pair("a", "b", 0.0, "1", "1")], {}, r"no positive anywhere"),
+        ([Pair("a", "b", None, "1", "1")], {}, "1 of 1 training pairs have no label"),
+        ([Pair("a", "b", 1.0)] * 3, {"loss": "squared_error"}, "all training labels are equal"),
+        ([Pair("a", "b", 2.0), Pair("a", "c", 0.0)], {"loss": "cross_entropy"}, "needs labels 0 and 1"),
+    ],
+)
+def test_data_that_cannot_be_learnt_from(pairs: list[Pair], config: dict, match: str) -> None:
+    with pytest.raises(MatchloomError, match=match):
+        Units(pairs, TrainConfig(**config))
+
+
+def test_wrong_settings_are_named() -> None:
+    for setting, match in (
+        ({"loss": "log"}, "loss 'log' is unknown; choose one of hinge"),
+        ({"optimizer": "sgd"}, "optimizer 'sgd' is unknown; choose one of adagrad"),
+        ({"batch": 0}, "batch must be at least 1, found 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"clip": -1.0}, "clip must not be below 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0, found nan"),
+    ):
+        with pytest.raises(MatchloomError, match=match):
+            TrainConfig(**setting)
