@@ -18,10 +18,10 @@ from statistics import mean, stdev
 from typing import Any
 
 import torch
-from lists import TASKS, Task
 from rich.console import Console
 from rich.table import Table
 
+from lists import TASKS, Task
 from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
 from matchloom.lexical import LEXICAL, fit_scorer

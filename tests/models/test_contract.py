@@ -87,6 +87,14 @@ def test_one_query_against_many_texts_scores_as_pairs_do(name: str, arguments: d
 
 
 @each_case
+def test_the_same_pair_twice_scores_the_same_twice(name: str, arguments: dict) -> None:
+    model = make_model(name, **arguments)
+    scores = model(make_pairs(model, [(0, 1), (0, 1), (0, 1)]))
+    assert scores.shape == (3,)
+    torch.testing.assert_close(scores, model(make_pairs(model, [(0, 1)])).expand(3), rtol=0, atol=1e-12)
+
+
+@each_case
 def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
     scores = model(make_pairs(model))

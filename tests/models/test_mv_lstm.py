@@ -64,7 +64,7 @@ def test_trace_lists_the_k_strongest_cells() -> None:
     assert [s.value for s in trace.signals] == pytest.approx([float(v) for v, *_ in cells])
 
 
-def _cells(grid):  # noqa: ANN001, ANN202
+def _cells(grid):
     return [((i, j), grid[i, j]) for i in range(grid.shape[0]) for j in range(grid.shape[1])]
 
 

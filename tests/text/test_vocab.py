@@ -58,19 +58,13 @@ def test_rarity() -> None:
     assert Vocab.build([]).idf("a") == 1.0
 
 
-def test_coverage() -> None:
-    vocab = Vocab.build(TEXTS, min_count=2)
-    assert vocab.coverage([["the", "warp"], ["loom", "the"]]) == 0.75
-    assert vocab.coverage([[]]) == 0.0
-
-
 def test_a_word_twice_is_refused() -> None:
     with pytest.raises(MatchloomError, match="the same word twice"):
         Vocab(["a", "a"], [1, 1], [1, 1], 1)
 
 
 def test_the_file_is_plain_text() -> None:
-    assert Vocab.build(TEXTS).dumps() == "#matchloom-vocabulary\t4\nthe\t3\t2\nloom\t2\t2\nlooms\t1\t1\nweft\t1\t1\n"
+    assert Vocab.build(TEXTS).dumps() == "#matchloom-vocabulary\t4\t4\nthe\t3\t2\nloom\t2\t2\nlooms\t1\t1\nweft\t1\t1\n"
 
 
 # Words as tokenizers make them: anything but white space. \u200b and \ufeff are none, \x00 and half a line end neither.
@@ -112,12 +106,13 @@ def test_a_cut_off_file_is_told_wherever_it_was_cut(tmp_path: Path) -> None:
         ("", "is no vocabulary"),
         ("the\t3\t2\n", "is no vocabulary"),
         ("#matchloom-vocabulary\tmany\n", "is no vocabulary"),
+        ("#matchloom-vocabulary\t2\t4\nthe\t3\t2\n", "was cut off"),
         (
-            "#matchloom-vocabulary\t4\nthe\t3\t2\nloom\t2\n",
+            "#matchloom-vocabulary\t2\t4\nthe\t3\t2\nloom\t2\n",
             "line 3: expected word, count and texts, found 'loom\\\\t2'",
         ),
-        ("#matchloom-vocabulary\t4\nthe\tthree\t2\n", "line 2: expected word, count and texts"),
-        ("#matchloom-vocabulary\t4\n\n", "line 2: expected word, count and texts, found ''"),
+        ("#matchloom-vocabulary\t1\t4\nthe\tthree\t2\n", "line 2: expected word, count and texts"),
+        ("#matchloom-vocabulary\t1\t4\n\n", "line 2: expected word, count and texts, found ''"),
     ],
 )
 def test_damaged_files(tmp_path: Path, content: str, expected: str) -> None:

@@ -6,8 +6,8 @@ import random
 
 from matchloom.types import Pair
 
-COLOURS = "red green blue black white brown pink grey".split()
-FILLER = "the a cloth of yarn is very soft old new loom".split()
+COLOURS = ["red", "green", "blue", "black", "white", "brown", "pink", "grey"]
+FILLER = ["the", "a", "cloth", "of", "yarn", "is", "very", "soft", "old", "new", "loom"]
 
 
 def colour_pairs(queries: int = 40, candidates: int = 4, seed: int = 0) -> list[Pair]:

@@ -20,9 +20,8 @@ def test_hinge_sums_over_triples() -> None:
 
 def test_cross_entropy_is_the_log_loss_of_a_sigmoid() -> None:
     scores, labels = [0.4, -2.0, 30.0], [1.0, 0.0, 1.0]
-    expected = -sum(
-        math.log(1 / (1 + math.exp(-s))) if y else math.log(1 - 1 / (1 + math.exp(-s))) for s, y in zip(scores, labels)
-    )
+    chances = [1 / (1 + math.exp(-score)) for score in scores]
+    expected = -sum(math.log(p if y else 1 - p) for p, y in zip(chances, labels, strict=True))
     assert float(cross_entropy(torch.tensor(scores), torch.tensor(labels))) == pytest.approx(expected, rel=1e-5)
 
 

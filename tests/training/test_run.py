@@ -16,8 +16,8 @@ from matchloom.training import TrainConfig, train
 from matchloom.types import MatchloomError, Pair
 from tests.training.making import colour_pairs
 
-SMALL = {"hidden": 6, "interaction": "cosine", "units": 8}
-QUICK = TrainConfig(epochs=3, batch=32, learning_rate=0.05, patience=9)
+SMALL = {"hidden": 6, "interaction": "cosine", "units": 40}
+QUICK = TrainConfig(epochs=3, batch=32, learning_rate=0.02, patience=9)
 
 
 def quick(**settings: object) -> TrainConfig:
@@ -35,12 +35,12 @@ def same(a: Matcher, b: Matcher) -> bool:
 @pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "squared_error"])
 def test_learns_a_task_that_can_be_learnt(loss: str) -> None:
     pairs, unseen = colour_pairs(150, seed=1), colour_pairs(40, seed=2)
-    config = TrainConfig(loss=loss, optimizer="adam", learning_rate=0.03, epochs=12, batch=64)
-    matcher = train(pairs, arguments=SMALL, config=config, dimensions=12)
+    config = TrainConfig(loss=loss, optimizer="adam", learning_rate=0.05, epochs=8, batch=64)
+    matcher = train(pairs, arguments={**SMALL, "lexical": True}, config=config, dimensions=12)
     before = measure(unseen, np.zeros(len(unseen)), ("P@1",)).values["P@1"]
     after = measure(unseen, matcher.score(unseen), ("P@1",)).values["P@1"]
     assert before < 0.5
-    assert after > 0.85
+    assert after > 0.9
 
 
 def test_same_seed_same_run_and_other_seed_another() -> None:
@@ -98,7 +98,7 @@ def test_resume_refuses_other_settings_or_data(tmp_path: Path) -> None:
         with pytest.raises(MatchloomError, match=match):
             train(pairs, arguments=arguments, config=config, dimensions=6, folder=tmp_path, resume=True)
 
-    again("its learning_rate was 0.05, now 0.1", config=quick(learning_rate=0.1))
+    again("its learning_rate was 0.02, now 0.1", config=quick(learning_rate=0.1))
     again("its hidden was 6, now 7", hidden=7)
     again("training data, development data or vectors were others", pairs=pairs[:-4])
     with pytest.raises(MatchloomError, match=r"has no checkpoint.safetensors to resume from"):
@@ -121,7 +121,7 @@ def test_interrupted_before_the_first_epoch_ends_leaves_a_usable_matcher(
 
 def test_collapsed_training_stops_with_one_line() -> None:
     alike = [Pair("same query", "same text", float(n == 0), "q", str(n)) for n in range(3)]
-    with pytest.raises(MatchloomError, match="training collapsed in epoch 1: all scores are equal.*try another seed"):
+    with pytest.raises(MatchloomError, match=r"training collapsed in epoch 1: all scores are equal.*try another seed"):
         train(alike, arguments=SMALL, config=QUICK, dimensions=6)
 
 

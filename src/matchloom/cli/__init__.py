@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from matchloom.cli import corpus, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
+from matchloom.cli import corpus, demo, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
 from matchloom.cli.options import PAIRS_FILE, SCORER
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 
 for name, function, epilog in (
+    ("demo", demo.command, ""),
     ("corpus", corpus.command, ""),
     ("split", split.command, PAIRS_FILE),
     ("vectors", vectors.command, PAIRS_FILE),

@@ -74,11 +74,11 @@ def command(
 
     cut = tokenizer_of(tokenizer)
     found = read_all(pairs, require_label=True)
-    texts = None if collection is None else read_texts(collection)
+    texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and floors
     word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
 
     def measure(name: str, floors: bool) -> Report:
-        chosen = load_scorer(name, lambda: texts or texts_of(found), tokenizer=cut, vectors=word_vectors, seed=seed)
+        chosen = load_scorer(name, lambda: texts, tokenizer=cut, vectors=word_vectors, seed=seed)
         made = evaluate(
             chosen,
             found,

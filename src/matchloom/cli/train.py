@@ -6,12 +6,11 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from matchloom.cli.arguments import parse_arguments
-from matchloom.cli.following import EpochLines, epochs_of
 from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
 from matchloom.cli.printing import note
 from matchloom.cli.reading import both_sides, make_folder, read_all
@@ -87,7 +86,6 @@ def command(
     """
     from matchloom import TrainConfig, train
     from matchloom.evaluation import measure as figure
-    from matchloom.training.run import LOG
     from matchloom.types import MatchloomError
 
     config = TrainConfig(
@@ -124,28 +122,35 @@ def command(
     if overwrite:
         _drop_run(out)
     try:
-        with EpochLines(out / LOG, measure, skip=len(epochs_of(out / LOG))):
-            matcher = train(
-                training,
-                development,
-                model=model,
-                arguments=arguments,
-                config=config,
-                tokenizer=cut,
-                vectors=start,
-                dimensions=dimensions,
-                min_count=min_count,
-                folder=out,
-                resume=resume,
-                device=device,
-                progress=True,
-            )
+        matcher = train(
+            training,
+            development,
+            model=model,
+            arguments=arguments,
+            config=config,
+            tokenizer=cut,
+            vectors=start,
+            dimensions=dimensions,
+            min_count=min_count,
+            folder=out,
+            resume=resume,
+            device=device,
+            on_epoch=lambda entry: print(_line(entry, measure), flush=True),
+            progress=True,
+        )
     except KeyboardInterrupt:
         note(_what_is_there(out))
         raise typer.Exit(130) from None
     best = matcher.training["best"]
     print(f"\nThe matcher is in {out}: epoch {best['epoch']}, {measure} {best[measure]:.4f} on the development pairs.")
     _say_what_next(out, pairs, dev, development)
+
+
+def _line(entry: dict[str, Any], measure: str) -> str:
+    return (
+        f"epoch {entry['epoch']:3d}  loss {entry['loss']:.4f}  {measure} {entry[measure]:.4f}"
+        f"  {entry['pairs_per_second']:8,.0f} pairs/s  {entry['seconds']:6.1f} s"
+    )
 
 
 def _set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:

@@ -1,1 +1,1 @@
-
+"""Pairs from files and corpora, negatives and groups for them, batches of them."""

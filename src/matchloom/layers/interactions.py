@@ -13,9 +13,9 @@ from matchloom.types import PairBatch
 
 
 def pick(encoded: Tensor, rows: Tensor) -> Tensor:
-    """The encoding that belongs to each pair; a single text stays single (1, ...) and meets all others."""
+    """The encoding that belongs to each pair; a single text is seen by all pairs without a copy."""
     if len(encoded) == 1:
-        return encoded
+        return encoded.expand(len(rows), *encoded.shape[1:])
     if len(encoded) == len(rows) and torch.equal(rows, torch.arange(len(rows), device=rows.device)):
         return encoded  # no copy where each text stands in one pair, as in a ranking
     return encoded.index_select(0, rows)
@@ -23,10 +23,10 @@ def pick(encoded: Tensor, rows: Tensor) -> Tensor:
 
 def dot(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
     """u'v for all positions of each pair. (N, L, E), (M, R, E) -> (B, L, R)"""
-    left, right = pick(left, batch.left_rows), pick(right, batch.right_rows)
-    if len(left) == 1 < len(right):  # one matrix product does
+    right = pick(right, batch.right_rows)
+    if len(left) == 1:  # one text meets all others: a single matrix product does
         return (right.flatten(0, 1) @ left[0].T).view(*right.shape[:2], -1).transpose(1, 2)
-    return left @ right.transpose(1, 2)
+    return pick(left, batch.left_rows) @ right.transpose(1, 2)
 
 
 class Cosine(nn.Module):

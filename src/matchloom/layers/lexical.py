@@ -19,7 +19,8 @@ def exact_matches(batch: PairBatch) -> Tensor:
     words instead of one word's repetitions.
     """
     left, right = batch.left.lexical, batch.right.lexical
-    assert left is not None and right is not None, "the batch was made without lexical fields"
+    assert left is not None, "the batch was made without lexical fields"
+    assert right is not None, "the batch was made without lexical fields"
     ours, theirs = left.keys[batch.left_rows], right.keys[batch.right_rows]
     same = (ours[:, :, :, None] == theirs[:, :, None, :]) & batch.cells[:, None]
     same = same & (same.cumsum(3) == 1)

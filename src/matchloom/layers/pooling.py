@@ -12,7 +12,7 @@ def k_max(grid: Tensor, cells: Tensor, k: int) -> tuple[Tensor, Tensor]:
     grid (B, C, L, R), cells (B, L, R) True where valid -> values (B, C, k), places (B, C, k). Where a pair has fewer
     than k valid cells the missing values are 0 and their places -1.
     """
-    B, C, L, R = grid.shape
+    L, R = grid.shape[2:]
     grid = grid.masked_fill(~cells[:, None], -torch.inf)
     # The k largest cells lie in the k columns with the largest maxima: a cell outside them is no larger than k others.
     # Two small selections replace one over all L * R cells.

@@ -2,7 +2,7 @@
 
 Symbols      S_X, S_Y -> left, right;  p_t -> positions;  s(u, v) -> interaction;  q -> signals;  r, s -> head
 Departures   none by default. The paper gives neither the number of tensor slices c nor the size of r: both are
-             arguments. A pair with fewer than k cells has its missing places filled with 0, the value of no interaction.
+             arguments. A pair with fewer than k cells has its missing places filled with 0, no interaction.
              `lexical=True` adds three slices that the paper does not have: the same word, stem or start, weighted
              by IDF and pooled like the learned ones, and for each the sums of `match_sums` beside its k largest.
 """

@@ -86,33 +86,31 @@ class Vocab:
             frequencies[stem(word)] += frequency
         return frequencies
 
-    def coverage(self, texts: Iterable[Sequence[str]]) -> float:
-        """The share of running words that the vocabulary knows."""
-        known = total = 0
-        for words in texts:
-            total += len(words)
-            known += sum(word in self._index for word in words)
-        return known / total if total else 0.0
-
     def dumps(self) -> str:
-        """The text of a vocabulary file: a header with the number of texts, then word, count, texts a line."""
+        """The text of a vocabulary file: a header with the numbers of words and texts, then a line for each word."""
         rows = zip(self.words, self.counts, self.document_frequencies, strict=True)
-        return "".join([f"{_HEADER}\t{self.documents}\n", *(f"{w}\t{n}\t{df}\n" for w, n, df in rows)])
+        return "".join(
+            [f"{_HEADER}\t{len(self.words)}\t{self.documents}\n", *(f"{w}\t{n}\t{df}\n" for w, n, df in rows)]
+        )
 
     @classmethod
     def load(cls, path: Path) -> Vocab:
         """Read a vocabulary file."""
         # Not splitlines(): a word may hold one of the rarer line separators of Unicode.
-        lines = path.read_text(encoding="utf-8").split("\n")
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MatchloomError(f"{path} cannot be read as a vocabulary: {error}") from None
         head = lines[0].split("\t")
-        if head[0] != _HEADER or len(head) != 2 or not head[1].isdigit() or lines[-1] != "":
+        whole = len(head) == 3 and head[1].isdecimal() and head[2].isdecimal() and int(head[1]) == len(lines) - 2
+        if head[0] != _HEADER or not whole or lines[-1] != "":
             raise MatchloomError(f"{path} is no vocabulary of matchloom, or was cut off; save the matcher again")
         words, counts, frequencies = [], [], []
         for number, line in enumerate(lines[1:-1], start=2):
             parts = line.split("\t")
-            if len(parts) != 3 or not parts[1].isdigit() or not parts[2].isdigit():
+            if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].isdecimal():
                 raise MatchloomError(f"{path}, line {number}: expected word, count and texts, found {line[:60]!r}")
             words.append(parts[0])
             counts.append(int(parts[1]))
             frequencies.append(int(parts[2]))
-        return cls(words, counts, frequencies, int(head[1]))
+        return cls(words, counts, frequencies, int(head[2]))

@@ -1,4 +1,4 @@
-"""The three losses. Each takes the scores of a batch and gives the sum over its units, to be divided by their number."""
+"""The three losses. Each takes the scores of a batch and gives the sum over its units, for the caller to average."""
 
 from __future__ import annotations
 

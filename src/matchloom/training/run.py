@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ def train(
     folder: Path | str | None = None,
     resume: bool = False,
     device: str = "cpu",
+    on_epoch: Callable[[dict[str, Any]], None] | None = None,
     progress: bool = False,
 ) -> Matcher:
     """Train a model on labelled pairs and return the matcher of its best epoch.
@@ -56,6 +57,7 @@ def train(
     `config.patience` epochs without a better one; without, every epoch is run and the last one kept.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
+    `on_epoch` is called with each new line of the log.
     Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
     """
     run = _Run(
@@ -70,6 +72,7 @@ def train(
         min_count,
         None if folder is None else Path(folder),
         device,
+        on_epoch,
     )
     return run.go(resume, progress)
 
@@ -88,8 +91,9 @@ class _Run:
         min_count: int,
         folder: Path | None,
         device: str,
+        on_epoch: Callable[[dict[str, Any]], None] | None,
     ) -> None:
-        self.config, self.folder, self.development = config, folder, development
+        self.config, self.folder, self.development, self.on_epoch = config, folder, development, on_epoch
         self.units = Units(pairs, config)
         words = [tokenizer(text) for text in (*self.units.left_texts, *self.units.right_texts)]
         vocab = Vocab.build(words, min_count)
@@ -105,7 +109,7 @@ class _Run:
             vocab = extended
         else:
             matrix = initial_matrix(vocab, None, dimensions=dimensions, seed=config.seed)
-        embedding = nn.Embedding.from_pretrained(torch.from_numpy(matrix), freeze=False, padding_idx=0)
+        embedding = nn.Embedding(len(vocab), dimensions, padding_idx=0, _weight=torch.from_numpy(matrix))
         network = build_model(model, arguments, embedding, seed=config.seed).to(device)
         settings = {
             "model": model,
@@ -144,7 +148,7 @@ class _Run:
                         break
                     self._epoch(epoch, pool, progress)
         except KeyboardInterrupt:
-            if self.folder is not None and not self.history:
+            if self.folder is not None and not (self.folder / "matcher.json").exists():
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
             raise
         if self.best is not None:
@@ -176,7 +180,7 @@ class _Run:
         # Within a step: a bias that still moves makes dead scores differ between steps.
         if all(r.highest - r.lowest <= 1e-6 * max(1.0, abs(r.highest)) for r in results):
             raise MatchloomError(
-                f"training collapsed in epoch {epoch + 1}: all scores are equal, so nothing is learnt (loss {loss:.4f}); "
+                f"training collapsed in epoch {epoch + 1}: all scores are equal, nothing is learnt (loss {loss:.4f}); "
                 "try another seed or a lower learning_rate, and check that the labels differ within each query"
             )
         entry: dict[str, Any] = {
@@ -197,6 +201,8 @@ class _Run:
             self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
             self.matcher.training = {**self.matcher.training, "best": entry}
         self._write(better)
+        if self.on_epoch is not None:
+            self.on_epoch(entry)
 
     def _write(self, better: bool) -> None:
         if self.folder is None:

@@ -75,7 +75,8 @@ def step(
             parameter.grad = parameter.grad + config.weight_decay * parameter.detach()
     if config.clip:
         clip_gradients(parameters, config.clip)
-    with torch.sparse.check_sparse_tensor_invariants(False):  # says so, or torch warns that it does not check
+    # Said explicitly, or torch warns that it does not check.
+    with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
         optimizer.step()
     return StepResult(
         sum(result.loss for result, _ in results),

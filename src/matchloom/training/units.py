@@ -87,7 +87,7 @@ class Units:
 
     def steps(self, epoch: int) -> Iterator[list[list[Rows]]]:
         """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
-        assert self.left is not None and self.right is not None, "the text tables are set before training"
+        assert self.right is not None, "the text tables are set before training"
         rng = np.random.default_rng([self.config.seed, epoch])
         if self.config.loss == "hinge":
             members = [self._members(n, rng) for n in range(len(self))]
@@ -115,7 +115,8 @@ class Units:
 
     def shard(self, members: list[Rows]) -> Shard:
         """The padded pairs of some units."""
-        assert self.left is not None and self.right is not None
+        assert self.left is not None
+        assert self.right is not None
         pairs = np.concatenate(members)
         batch = make_batch(self.left, self.right, self.left_rows[pairs], self.right_rows[pairs])
         if self.config.loss != "hinge":

@@ -1,0 +1,32 @@
+# Everything runs in an environment of its own, made on first use from exact versions.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint docs clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# Corpus, training, comparison with the floors and explained matches, in about two minutes.
+demo: $(READY)
+	$(BIN)/matchloom demo
+
+# The whole default suite.
+test: $(READY)
+	$(BIN)/pytest --numprocesses 2
+
+lint: $(READY)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+# Pages that are made from the code.
+docs: $(READY)
+	$(BIN)/python -m matchloom.cli.docs
+
+clean:
+	rm -rf $(VENV) build dist runs

@@ -1,0 +1,111 @@
+"""Files that are wrong, for every command that reads pairs: one line that names the file and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SMALL, Run, error_of
+
+COMMANDS = {
+    "split": ["{pairs}", "--out", "{out}"],
+    "vectors": ["{pairs}", "--out", "{out}"],
+    "mine": ["{pairs}", "--out", "{out}"],
+    "train": ["{pairs}", "--out", "{out}", *SMALL],
+    "evaluate": ["bm25", "{pairs}"],
+    "score": ["bm25", "{pairs}"],
+    "rank": ["bm25", "loom", "{pairs}"],
+}
+FILES = {
+    "missing": (None, "cannot be read: No such file"),
+    "empty": (b"", "holds no pairs"),
+    "only a header": (b"query\ttext\tlabel\n", "holds no pairs"),
+    "columns missing": (b"query\tlabel\na\t1\n", "expected 'text' (or answer, document, sentence)"),
+    "wrong label": (b"query\ttext\tlabel\na\tb\tperhaps\n", "line 2: label is 'perhaps'; expected a number"),
+    "latin-1": (b"query\ttext\tlabel\nna\xefve\tb\t1\n", "line 2: byte 3 (0xef) is not UTF-8"),
+    "cut off": (b"query\ttext\tlabel\na\tb\t1\nc", "line 3: found 1 fields, expected 3"),
+    "empty rows": (b"query\ttext\tlabel\n \t\t1\n", "line 2: query and text are both empty"),
+    "ids twice": (
+        b"query_id\ttext_id\tquery\ttext\tlabel\n1\ta\tx\ty\t1\n1\ta\tx\tz\t0\n",
+        "line 3: query_id '1' with text_id 'a' was already given",
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", FILES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_is_wrong_with_a_file(run: Run, tmp_path: Path, command: str, problem: str) -> None:
+    content, expected = FILES[problem]
+    pairs, out = tmp_path / "pairs.tsv", tmp_path / "out"
+    if content is not None:
+        pairs.write_bytes(content)
+    before = sorted(tmp_path.iterdir())
+    message = error_of(run(command, *(part.format(pairs=pairs, out=out) for part in COMMANDS[command])))
+    assert message.startswith(str(pairs))
+    assert expected in message
+    assert sorted(tmp_path.iterdir()) == before, "nothing is written"
+
+
+def test_no_label(run: Run, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("query\ttext\na\tb\n")
+    for command in (["evaluate", "bm25", pairs], ["train", pairs, "--out", tmp_path / "run"]):
+        assert "line 2: there is no label" in error_of(run(*command))
+
+
+@pytest.mark.parametrize(("label", "remedy"), [(1, "no negative anywhere"), (0, "no positive anywhere")])
+def test_one_label_only(run: Run, tmp_path: Path, label: int, remedy: str) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    lines = [f"question {n}\tanswer {m}\t{label}" for n in range(12) for m in range(2)]
+    pairs.write_text("\n".join(["query\ttext\tlabel", *lines]) + "\n")
+    message = error_of(run("train", pairs, "--out", tmp_path / "run", *SMALL))
+    assert remedy in message
+    assert "matchloom mine" in message
+    message = error_of(run("evaluate", "bm25", pairs))
+    assert "none of 12 questions counts" in message
+
+
+def test_wrong_format(run: Run, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.xlsx"
+    pairs.write_text("x")
+    assert "use one of .tsv, .csv" in error_of(run("score", "bm25", pairs))
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate"])
+def test_unknown_scorer_and_unknown_measure(run: Run, corpus: Path, command: str) -> None:
+    message = error_of(run(command, "telepathy", corpus / "test.tsv"))
+    assert "none of random, overlap, bm25" in message
+    unknown = run("evaluate", "bm25", corpus / "test.tsv", "--measures", "AP Warp")
+    assert "measure 'Warp' is unknown" in error_of(unknown)
+    assert "no measure was named" in error_of(run("evaluate", "bm25", corpus / "test.tsv", "--measures", " "))
+
+
+@pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
+def test_an_altered_or_cut_matcher(run: Run, corpus: Path, copy_of_trained: Path, name: str) -> None:
+    whole = (copy_of_trained / name).read_bytes()
+    for content in (whole[: len(whole) // 2], whole[:-2] + b"\x01\x02", b""):
+        (copy_of_trained / name).write_bytes(content)
+        assert name in error_of(run("score", copy_of_trained, corpus / "test.tsv"))
+    (copy_of_trained / name).unlink()
+    assert f"has no {name}" in error_of(run("rank", copy_of_trained, "a", corpus / "test.tsv"))
+
+
+def test_a_newer_matcher(run: Run, corpus: Path, copy_of_trained: Path) -> None:
+    path = copy_of_trained / "matcher.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 999'), encoding="utf-8")
+    assert "upgrade matchloom" in error_of(run("score", copy_of_trained, corpus / "test.tsv"))
+
+
+def test_output_into_a_missing_folder(run: Run, corpus: Path, tmp_path: Path) -> None:
+    test, out = corpus / "test.tsv", tmp_path / "none" / "file.tsv"
+    for command in (
+        ["vectors", test, "--out", out],
+        ["mine", test, "--out", out, "--count", 1, "--top", 5],
+        ["score", "bm25", test, "--out", out],
+        ["evaluate", "bm25", test, "--per-query", out],
+        ["evaluate", "bm25", test, "--run", out],
+        ["evaluate", "bm25", test, "--qrels", out],
+        ["evaluate", "bm25", test, "--json", out],
+    ):
+        assert f"the folder {tmp_path}/none does not exist" in error_of(run(*command))
