@@ -27,11 +27,12 @@ def command(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where matcher, lists and page go.")] = Path("runs/demo"),
     seeds: Annotated[int, typer.Option(min=1, help="So many draws of the lists, the split and the model.")] = 3,
 ) -> None:
-    """Train, compare and explain on Python's own documentation, in about two minutes.
+    """Go the whole way once, on Python's own documentation.
 
-    The pairs are summaries and descriptions of the standard library, in lists of five that leak nothing: whoever
-    ignores the query gets P@1 .200. MV-LSTM is trained with slices for exact matches and compared with scorers that
-    need no training; then a few matches are explained. The last draw's matcher and lists stay in FOLDER.
+    It takes about two minutes. The pairs are summaries and descriptions of the standard library, in lists of five
+    that leak nothing: whoever ignores the query gets P@1 .200. MV-LSTM is trained with slices for exact matches and
+    compared with scorers that need no training; then a few matches are explained. The last draw's matcher and lists
+    stay in FOLDER.
 
     \b
     Example:
