@@ -13,7 +13,6 @@ import importlib.util
 import json
 import platform
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -38,6 +37,7 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, step
 from matchloom.training.units import Units
 from matchloom.types import Pair
+from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 WORDS = [f"w{n}" for n in range(20_000)]
@@ -201,9 +201,8 @@ def main() -> None:
     for row in rows:
         grid.add_row(row["what"], *("-" if row[k] is None else f"{row[k]:,.1f}" for k in ("plain", "ours", "ratio")))
     Console(width=110).print(grid)
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
     about = {
-        "commit": subprocess.run(describe, capture_output=True, text=True).stdout.strip(),
+        "commit": commit(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
         "python": platform.python_version(),
