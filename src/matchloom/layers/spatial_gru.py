@@ -7,6 +7,7 @@ With q = [h_{i-1,j} ; h_{i,j-1} ; h_{i-1,j-1} ; s_ij], cell (i, j) computes
     h' = tanh(W s_ij + U [r_l * h_{i,j-1} ; r_t * h_{i-1,j} ; r_d * h_{i-1,j-1}] + b)
     h_ij = z_l * h_{i,j-1} + z_t * h_{i-1,j} + z_d * h_{i-1,j-1} + z_i * h'
 
+In float32 on the CPU the native kernel computes it where that was built; the wavefront below serves everywhere else.
 A cell needs its left, upper and diagonal neighbours, so that all cells of one anti-diagonal are computed together.
 Cells outside a pair's own m x n lie right of or below it: nothing inside depends on them, and no mask is needed.
 """
@@ -18,6 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
+
+from matchloom.kernels.spatial_gru import serves, spatial_gru
 
 
 class Weights(NamedTuple):
@@ -69,7 +72,10 @@ class SpatialGRU(nn.Module):
 
     def forward(self, s: Tensor, m: Tensor, n: Tensor) -> Tensor:
         """h where each pair's scan ends, (B, d), from interactions s (B, c, L, R) and each pair's own m, n (B,)."""
-        h, _ = wavefront(mirrored(s, m, n) if self.reverse else s, self.weights(), gates=False)
+        weights = self.weights()
+        if serves(s, weights.gates):
+            return spatial_gru(s, m, n, *weights, reverse=self.reverse)
+        h, _ = wavefront(mirrored(s, m, n) if self.reverse else s, weights, gates=False)
         places = diagonal_places(s.shape[2], s.shape[3], s.device)[m - 1, n - 1]
         return h[places, torch.arange(len(m), device=s.device)]
 
