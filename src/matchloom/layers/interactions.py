@@ -43,6 +43,21 @@ class Cosine(nn.Module):
         return dot(left, right, batch)[:, None]
 
 
+class Indicator(nn.Module):
+    """1 where the two words are the same, else 0. Takes a number for each word, (N, L), in place of its vector."""
+
+    channels = 1
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Numbers as they are."""
+        return x
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L), (M, R) -> (B, 1, L, R), bool"""
+        left, right = pick(left, batch.left_rows), pick(right, batch.right_rows)
+        return left[:, None, :, None] == right[:, None, None, :]
+
+
 class Bilinear(nn.Module):
     """u'Mv + b."""
 
