@@ -41,41 +41,45 @@ typedef int32_t ivec __attribute__((vector_size(4 * WIDTH)));
 #endif
 
 inline vec splat(float x) { return vec{} + x; }
-inline vec largest(vec a, vec b) { return a < b ? b : a; }
 
-inline vec reciprocal(vec x) {
+// What the vector extensions have no name for. Least and greatest give b where either is NaN; one step of Newton's
+// method doubles the 14 or 12 bits of the approximate reciprocal.
 #if defined(__AVX512F__)
-    vec y = (vec)_mm512_maskz_rcp14_ps(0xFFFF, (__m512)x);
-    return y * (2.0f - x * y);  // one step of Newton's method doubles the 14 bits
-#elif defined(__AVX2__)
-    vec y = (vec)_mm256_rcp_ps((__m256)x);
+inline vec least(vec a, vec b) { return (vec)_mm512_maskz_min_ps(0xFFFF, (__m512)a, (__m512)b); }
+inline vec greatest(vec a, vec b) { return (vec)_mm512_maskz_max_ps(0xFFFF, (__m512)a, (__m512)b); }
+inline vec reciprocal(vec x) {
+    const vec y = (vec)_mm512_maskz_rcp14_ps(0xFFFF, (__m512)x);
     return y * (2.0f - x * y);
-#else
-    return 1.0f / x;
-#endif
 }
+#elif defined(__AVX2__)
+inline vec least(vec a, vec b) { return (vec)_mm256_min_ps((__m256)a, (__m256)b); }
+inline vec greatest(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
+inline vec reciprocal(vec x) {
+    const vec y = (vec)_mm256_rcp_ps((__m256)x);
+    return y * (2.0f - x * y);
+}
+#else
+inline vec least(vec a, vec b) { return a < b ? a : b; }
+inline vec greatest(vec a, vec b) { return a > b ? a : b; }
+inline vec reciprocal(vec x) { return 1.0f / x; }
+#endif
 
-// e^x = 2^n e^r with n the nearest integer to x / ln 2, and a polynomial for e^r, |r| <= ln 2 / 2, fitted for least
-// relative error (3e-9). Beyond +-87 it stays where it is, in the range of normal numbers; NaN stays NaN.
-inline vec exponential(vec x) {
-    x = x > 87.0f ? splat(87.0f) : x;
-    x = x < -87.0f ? splat(-87.0f) : x;
-    const float magic = 12582912.0f;  // 1.5 * 2^23: adding it leaves n in the lowest bits
-    vec shifted = x * 1.44269504f + magic;
-    vec n = shifted - magic;
-    vec r = x - n * 0.693359375f;  // ln 2 in two parts, the first exact in products with n
-    r = r + n * 2.12194440e-4f;
-    vec p = splat(0.0013814466f);
-    p = p * r + 0.0083687808f;
-    p = p * r + 0.0416683927f;
-    p = p * r + 0.1666651964f;
-    p = p * r + 0.4999999404f;
-    p = p * (r * r) + (r + 1.0f);
+// 2^x = 2^n 2^r with n the integer nearest to x, and a polynomial for 2^r, |r| <= 1/2, fitted for least relative error
+// (2e-9). Beyond +-125 it stays where it is, so that reciprocals are normal numbers too; NaN stays NaN.
+// Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
+inline vec power_of_two(vec x) {
+    x = greatest(splat(-125.0f), least(splat(125.0f), x));
+    const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds, and leaves n in the lowest bits
+    const vec shifted = x + magic, r = x - (shifted - magic);
+    vec p = splat(0.0001535330957f);
+    p = p * r + 0.001339893905f;
+    p = p * r + 0.009618437849f;
+    p = p * r + 0.05550332367f;
+    p = p * r + 0.2402264774f;
+    p = p * r + 0.6931471825f;
+    p = p * r + 1.0f;
     return (vec)((ivec)p + ((ivec)shifted << 23));
 }
-
-inline vec sigmoid(vec x) { return reciprocal(1.0f + exponential(-x)); }
-inline vec tangent(vec x) { return 1.0f - 2.0f * reciprocal(1.0f + exponential(2.0f * x)); }
 
 inline float total(vec x) {
     float sum = 0;
@@ -224,26 +228,24 @@ class Group {
     void gather(int i, int columns, vec *row) const {
         const int64_t plane = task.rows * task.columns, step = task.reverse ? -1 : 1;
         memset(row, 0, sizeof(vec) * NV * c * columns);
-        for (int lane = 0; lane < lanes_used; lane++) {
-            if (m(lane) <= i) continue;
-            for (int k = 0; k < c; k++) {
+        for (int k = 0; k < c; k++)  // channels outside: what one of them touches stays in the cache for all lanes
+            for (int lane = 0; lane < lanes_used; lane++) {
+                if (m(lane) <= i) continue;
                 const float *from = task.s + place(lane, i, 0) + k * plane;
                 float *to = reinterpret_cast<float *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, from += step, to += c * LANES) *to = *from;
             }
-        }
     }
 
     void scatter(int i, const vec *row) const {
         const int64_t plane = task.rows * task.columns, step = task.reverse ? -1 : 1;
-        for (int lane = 0; lane < lanes_used; lane++) {
-            if (m(lane) <= i) continue;
-            for (int k = 0; k < c; k++) {
+        for (int k = 0; k < c; k++)
+            for (int lane = 0; lane < lanes_used; lane++) {
+                if (m(lane) <= i) continue;
                 float *to = task.s_gradient + place(lane, i, 0) + k * plane;
                 const float *from = reinterpret_cast<const float *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, to += step, from += c * LANES) *to = *from;
             }
-        }
     }
 
     // One cell: the gates r_l r_t r_d z_i z_l z_t z_d, [r * h], h' and h (which may be null).
@@ -257,7 +259,7 @@ class Group {
         const vec *const neighbours[3] = {left, top, corner};
         for (int p = 0; p < 3; p++)
             for (int k = 0; k < D; k++) {
-                vec r = sigmoid(at.gates[p * D + k]);
+                const vec r = reciprocal(1.0f + power_of_two(at.gates[p * D + k]));
                 at.gates[p * D + k] = r;
                 at.reset[p * D + k] = r * neighbours[p][k];
             }
@@ -265,26 +267,28 @@ class Group {
         vec *z = at.gates + 3 * D;
         for (int k = 0; k < D; k++) {
             vec a = z[k], b = z[k + D], x = z[k + 2 * D], y = z[k + 3 * D];
-            const vec most = largest(largest(a, b), largest(x, y));
-            a = exponential(a - most), b = exponential(b - most);
-            x = exponential(x - most), y = exponential(y - most);
+            const vec most = greatest(greatest(a, b), greatest(x, y));
+            a = power_of_two(a - most), b = power_of_two(b - most);
+            x = power_of_two(x - most), y = power_of_two(y - most);
             const vec scale = reciprocal((a + b) + (x + y));
             z[k] = a *= scale, z[k + D] = b *= scale, z[k + 2 * D] = x *= scale, z[k + 3 * D] = y *= scale;
-            const vec tanh = tangent(at.candidate[k]);
+            const vec tanh = 1.0f - 2.0f * reciprocal(1.0f + power_of_two(at.candidate[k]));
             at.candidate[k] = tanh;
             if (h) h[k] = b * left[k] + x * top[k] + y * corner[k] + a * tanh;
         }
     }
 
+    // With scaled weights, powers of two do: sigmoid(x) = 1 / (1 + 2^y) where y = -x log2(e), softmax is one of 2^y
+    // where y = x log2(e), tanh(x) = 1 - 2 / (1 + 2^y) where y = 2x log2(e).
     void pack_forward(Scratch &scratch) {
-        const Task &t = task;
-        const int q_ = q;
+        const float log2e = 1.44269504f;
+        const auto scale = [=](int o) { return o < 3 * d ? -log2e : log2e; };
         gates_packed = pack(
-            scratch.take(packed_vecs(7 * d, q)), 7 * d, q, [&](int o, int k) { return t.gates[o * q_ + k]; },
-            [&](int o) { return t.gates_bias[o]; });
+            scratch.take(packed_vecs(7 * d, q)), 7 * d, q, [=](int o, int k) { return scale(o) * task.gates[o * q + k]; },
+            [=](int o) { return scale(o) * task.gates_bias[o]; });
         candidate_packed = pack(
-            scratch.take(packed_vecs(d, q)), d, q, [&](int o, int k) { return t.candidate[o * q_ + k]; },
-            [&](int o) { return t.candidate_bias[o]; });
+            scratch.take(packed_vecs(d, q)), d, q, [=](int o, int k) { return 2 * log2e * task.candidate[o * q + k]; },
+            [=](int o) { return 2 * log2e * task.candidate_bias[o]; });
     }
     size_t forward_vecs() const { return packed_vecs(7 * d, q) + packed_vecs(d, q); }
 
@@ -336,13 +340,11 @@ class Group {
                         CHUNK * (gates_vecs + reset_vecs + candidate_vecs) + 2 * inputs_vecs + sums);
         if (scratch.failed()) return 1;
         pack_forward(scratch);
-        const Task &t = task;
-        const int q_ = q;
         const auto none = [](int) { return 0.0f; };
         const float *gates_turned = pack(
-            scratch.take(packed_vecs(q, 7 * d)), q, 7 * d, [&](int o, int k) { return t.gates[k * q_ + o]; }, none);
+            scratch.take(packed_vecs(q, 7 * d)), q, 7 * d, [=](int o, int k) { return task.gates[k * q + o]; }, none);
         const float *candidate_turned = pack(
-            scratch.take(packed_vecs(q, d)), q, d, [&](int o, int k) { return t.candidate[k * q_ + o]; }, none);
+            scratch.take(packed_vecs(q, d)), q, d, [=](int o, int k) { return task.candidate[k * q + o]; }, none);
 
         // Gradients of h of this row and of the row above, with the border; s of this row and its gradient.
         vec *here_gradient = scratch.take(row), *above_gradient = scratch.take(row);
