@@ -44,7 +44,8 @@ int main() {
         fill(s.get(), s_size), fill(gates.get(), 7 * d * q), fill(gates_bias.get(), 7 * d);
         fill(candidate.get(), d * q), fill(candidate_bias.get(), d), fill(dends.get(), B * d);
         memset(ds.get(), 0, s_size * sizeof(float));
-        Task task{c, L, R, d, round % 2, count, pairs.get(), m.get(), n.get(), s.get(), gates.get(), gates_bias.get(),
+        const bool rows_first = round % 4 < 2;  // [pair][row][channel][column], or channels first
+        Task task{c, int64_t(c) * L * R, rows_first ? R : L * R, rows_first ? c * R : R, d, round % 2, count, pairs.get(), m.get(), n.get(), s.get(), gates.get(), gates_bias.get(),
                   candidate.get(), candidate_bias.get(), nullptr, again.get(), dends.get(),
                   round % 3 ? ds.get() : nullptr, gradient.get()};
         if (matchloom_forward(&task)) return 1;

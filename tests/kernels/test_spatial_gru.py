@@ -47,7 +47,7 @@ def distance(ours: Tensor, theirs: Tensor) -> float:
 def check(gru: SpatialGRU, double: SpatialGRU, s: Tensor, m: Tensor, n: Tensor, limit: float = 1e-5) -> None:
     """Ends and all gradients agree, and the kernel did the work."""
     assert kernel.serves(s, gru.W)
-    a, b = s.clone().requires_grad_(), s.double().requires_grad_()
+    a, b = s.detach().clone().requires_grad_(), s.double().requires_grad_()
     ours, theirs = gru(a, m, n), double(b, m, n)
     torch.testing.assert_close(ours.double(), theirs, rtol=0, atol=2e-6)
     with torch.no_grad():
@@ -97,6 +97,20 @@ def test_any_shape(monkeypatch, build, sizes, channels, dimensions, threads, see
     use(build, monkeypatch)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     check(*make(channels, dimensions, sizes, seed=seed, reverse=reverse))
+
+
+@each_build
+def test_rows_before_channels_in_memory(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(build, monkeypatch)
+    gru, double, s, m, n = make(3, 4, [(4, 7), (1, 1), (3, 2)])
+    turned = s.transpose(1, 2).contiguous().transpose(1, 2)
+    assert not turned.is_contiguous()
+    check(gru, double, turned, m, n)
+    assert torch.equal(gru(turned, m, n), gru(s, m, n))
+    (gradient,) = torch.autograd.grad(gru(turned.requires_grad_(), m, n).sum(), turned)
+    assert gradient.stride() == turned.stride()
+    every_second = torch.randn(3, 3, 5, 18)[:, :, :, ::2]
+    assert torch.equal(gru(every_second, m, n), gru(every_second.contiguous(), m, n))
 
 
 @each_build

@@ -16,7 +16,8 @@ class Task(ctypes.Structure):
     """What a call works on, one group of pairs; spatial_gru.cpp explains the fields."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("channels", "rows", "columns", "dimensions", "reverse", "count")),
+        *((name, ctypes.c_int64) for name in ("channels", "pair_step", "channel_step", "row_step")),
+        *((name, ctypes.c_int64) for name in ("dimensions", "reverse", "count")),
         *((name, ctypes.c_void_p) for name in ("pairs", "m", "n", "s")),
         *((name, ctypes.c_void_p) for name in ("gates", "gates_bias", "candidate", "candidate_bias")),
         *((name, ctypes.c_void_p) for name in ("h", "ends", "ends_gradient", "s_gradient", "weights_gradient")),

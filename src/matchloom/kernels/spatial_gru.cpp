@@ -182,7 +182,8 @@ void outer(vec *sums, int stride, const vec *x, int outputs, int x_step, const v
 
 // What a call works on; matches kernels/native.py.
 extern "C" struct Task {
-    int64_t channels, rows, columns;       // s is [pair][channel][row][column], padded to rows x columns
+    int64_t channels;
+    int64_t pair_step, channel_step, row_step;  // s has any order of pairs, channels and rows; columns are neighbours
     int64_t dimensions, reverse;           // d; whether scans go from (m, n) back to (1, 1)
     int64_t count;                         // pairs of this group, at most 2 * WIDTH
     const int64_t *pairs, *m, *n;          // which pairs; the sizes of all pairs
@@ -221,28 +222,28 @@ class Group {
     // Where cell (i, j) of a lane's scan lies in s or its gradient, channel 0.
     int64_t place(int lane, int i, int j) const {
         if (task.reverse) i = m(lane) - 1 - i, j = n(lane) - 1 - j;
-        return (task.pairs[lane] * c * task.rows + i) * task.columns + j;
+        return task.pairs[lane] * task.pair_step + i * task.row_step + j;
     }
 
     // Row i of s, as [column][channel][lane]; 0 outside a pair's own grid.
     void gather(int i, int columns, vec *row) const {
-        const int64_t plane = task.rows * task.columns, step = task.reverse ? -1 : 1;
+        const int64_t step = task.reverse ? -1 : 1;
         memset(row, 0, sizeof(vec) * NV * c * columns);
         for (int k = 0; k < c; k++)  // channels outside: what one of them touches stays in the cache for all lanes
             for (int lane = 0; lane < lanes_used; lane++) {
                 if (m(lane) <= i) continue;
-                const float *from = task.s + place(lane, i, 0) + k * plane;
+                const float *from = task.s + place(lane, i, 0) + k * task.channel_step;
                 float *to = reinterpret_cast<float *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, from += step, to += c * LANES) *to = *from;
             }
     }
 
     void scatter(int i, const vec *row) const {
-        const int64_t plane = task.rows * task.columns, step = task.reverse ? -1 : 1;
+        const int64_t step = task.reverse ? -1 : 1;
         for (int k = 0; k < c; k++)
             for (int lane = 0; lane < lanes_used; lane++) {
                 if (m(lane) <= i) continue;
-                float *to = task.s_gradient + place(lane, i, 0) + k * plane;
+                float *to = task.s_gradient + place(lane, i, 0) + k * task.channel_step;
                 const float *from = reinterpret_cast<const float *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, to += step, from += c * LANES) *to = *from;
             }

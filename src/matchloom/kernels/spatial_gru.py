@@ -86,7 +86,9 @@ class _Call:
     ) -> None:
         B, c, L, R = s.shape
         d = self.dimensions = len(weights[3])
-        self.s, self.weights = s.contiguous(), [x.contiguous() for x in weights]
+        # Models give (B, L, C, R) in memory, where what a row needs lies together.
+        self.s = s if s.transpose(1, 2).is_contiguous() else s.contiguous()
+        self.weights = [x.contiguous() for x in weights]
         self.m, self.n = (np.ascontiguousarray(x.numpy(), dtype=np.int64) for x in (m, n))
         # The kernel trusts its sizes and types, so that they are checked here.
         shapes = [(7 * d, 3 * d + c), (7 * d,), (d, 3 * d + c), (d,)]
@@ -101,7 +103,7 @@ class _Call:
             int((self.m[x].max() + 1) * (self.n[x].max() + 1)) * d * loaded.lanes(len(x)) for x in self.groups
         ]
         addresses = [self.m.ctypes.data, self.n.ctypes.data, *(x.data_ptr() for x in (self.s, *self.weights))]
-        self.tasks = [Task(c, L, R, d, reverse, len(x), x.ctypes.data, *addresses) for x in self.groups]
+        self.tasks = [Task(c, *self.s.stride()[:3], d, reverse, len(x), x.ctypes.data, *addresses) for x in self.groups]
 
     def keep(self, h: Tensor) -> None:
         """Give every task its part of h."""
@@ -158,7 +160,7 @@ def _backward(  # type: ignore[no-untyped-def]
     call = _Call(loaded, s, m, n, weights, reverse, threads)
     call.keep(h)
     gradient = gradient.contiguous()
-    s_gradient = s.new_zeros(s.shape if wants_s else 0)
+    s_gradient = torch.zeros_like(call.s) if wants_s else s.new_empty(0)  # in the order of s
     # Each group has sums of its own, added in a fixed order: which thread is first cannot change the result.
     sums = s.new_empty(len(call.groups), sum(x.numel() for x in weights))
     for task, own in zip(call.tasks, sums, strict=True):
@@ -199,4 +201,5 @@ def _backward_shapes(  # type: ignore[no-untyped-def]
     gradient, h, s, m, n, gates, gates_bias, candidate, candidate_bias, reverse, threads, wants_s
 ):
     weights = (gates, gates_bias, candidate, candidate_bias)
-    return s.new_empty(s.shape if wants_s else 0), s.new_empty(sum(x.numel() for x in weights))
+    own = s if s.transpose(1, 2).is_contiguous() else s.contiguous()
+    return torch.empty_like(own) if wants_s else s.new_empty(0), s.new_empty(sum(x.numel() for x in weights))
