@@ -1,10 +1,11 @@
 """How fast is the spatial GRU: cell loop, wavefront and native kernel, alone and inside Match-SRNN, in one run.
 
-    python benchmarks/spatial_gru.py           # about three minutes; results go to benchmarks/results/spatial_gru.json
+    python benchmarks/spatial_gru.py           # about five minutes; results go to benchmarks/results/spatial_gru.json
 
-Contenders take turns and the median of each is compared, as in speed.py. The loop and the wavefront use one thread or
-all, whichever a short trial finds faster. The share of the GEMM rate counts 6,400 FLOP a cell forward and three times
-that with backward (c = d = 10); what the backward pass computes again is not counted.
+Contenders take turns and the median of each is compared, batch 128: once by the clock on all threads, and once by the
+processor time of one thread, which other work on the machine changes less. By the clock, the loop and the wavefront
+use one thread or all, whichever a short trial finds faster. The share of the GEMM rate counts 6,400 FLOP a cell
+forward and three times that with backward (c = d = 10); what the backward pass computes again is not counted.
 """
 
 from __future__ import annotations
@@ -35,11 +36,29 @@ from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU, diagonal_places, wavefront
 from matchloom.models import build_model
 from matchloom.types import PairBatch, Texts
-from speed import take_turns
 
 RESULTS = Path(__file__).parent / "results" / "spatial_gru.json"
 BATCH, C, D = 128, 10, 10
 Run = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+Clock = Callable[[], float]
+
+
+def take_turns(contenders: dict[str, Callable[[], int]], rounds: int, clock: Clock) -> dict[str, float]:
+    """Units a second of each: the median over rounds in which every one has its turn; the first round warms up."""
+    speeds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(rounds + 1):
+        for name, work in contenders.items():
+            start = clock()
+            done = work()
+            if turn:
+                speeds[name].append(done / (clock() - start))
+    return {name: median(values) for name, values in speeds.items()}
+
+
+def label(clock: Clock, threads: int) -> str:
+    return f"{threads} threads" if clock is time.perf_counter else "processor time of one thread"
 
 
 def grids(B: int, L: int, R: int) -> Tensor:
@@ -135,7 +154,7 @@ def gemm_work(threads: int) -> Callable[[], int]:
     return work
 
 
-def alone(size: int, rounds: int, threads: int) -> list[dict[str, Any]]:
+def alone(size: int, rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
     """Full grids, batch 128."""
     gru = SpatialGRU(C, D)
     s, m = grids(BATCH, size, size), torch.full((BATCH,), size)
@@ -149,11 +168,11 @@ def alone(size: int, rounds: int, threads: int) -> list[dict[str, Any]]:
                 contenders[name] = forward_work(run, s, m, m, counts[name])
             else:
                 contenders[name] = training_work(run, gru, s, m, m, counts[name])
-        speeds = take_turns(contenders, rounds)
+        speeds = take_turns(contenders, rounds, clock)
         rate = speeds.pop("gemm")
         rows.append(
             {
-                "what": f"{size} x {size} {what}, batch {BATCH}: pairs/s",
+                "what": f"{size} x {size} {what}, {label(clock, threads)}: pairs/s",
                 **speeds,
                 "kernel/loop": speeds["kernel"] / speeds["loop"],
                 "wavefront/loop": speeds["wavefront"] / speeds["loop"],
@@ -165,46 +184,19 @@ def alone(size: int, rounds: int, threads: int) -> list[dict[str, Any]]:
     return rows
 
 
-def by_cpu_time(size: int, rounds: int) -> list[dict[str, Any]]:
-    """The same on one thread by the processor time used, which other work on the machine changes little."""
-    gru = SpatialGRU(C, D)
-    s, m = grids(BATCH, size, size), torch.full((BATCH,), size)
-    runs = {"loop": by_loop(gru), "wavefront": by_wavefront(gru), "kernel": gru}
-    rows = []
-    for train, what, flop in ((False, "forward", 6400), (True, "forward+backward", 3 * 6400)):
-        contenders = {"gemm": gemm_work(1)}
-        for name, run in runs.items():
-            contenders[name] = training_work(run, gru, s, m, m, 1) if train else forward_work(run, s, m, m, 1)
-        speeds: dict[str, list[float]] = {name: [] for name in contenders}
-        for turn in range(rounds + 1):
-            for name, work in contenders.items():
-                start = time.process_time()
-                done = work()
-                if turn:
-                    speeds[name].append(done / (time.process_time() - start))
-        found = {name: median(values) for name, values in speeds.items()}
-        rate = found.pop("gemm")
-        rows.append(
-            {
-                "what": f"{size} x {size} {what}, one thread: pairs/s of processor time",
-                **found,
-                "kernel/loop": found["kernel"] / found["loop"],
-                "GEMM GFLOP/s": rate / 1e9,
-                "kernel share of GEMM": found["kernel"] * size * size * flop / rate,
-            }
-        )
-    return rows
-
-
-def one_pair(rounds: int, threads: int) -> dict[str, Any]:
+def one_pair(rounds: int) -> dict[str, Any]:
     gru = SpatialGRU(C, D)
     s, m = grids(1, 50, 50), torch.full((1,), 50)
     runs = {"loop": by_loop(gru), "wavefront": by_wavefront(gru), "kernel": gru}
-    speeds = take_turns({name: forward_work(run, s, m, m, 1) for name, run in runs.items()}, rounds)
-    return {"what": "50 x 50 forward, one pair: pairs/s", **speeds, "kernel/loop": speeds["kernel"] / speeds["loop"]}
+    speeds = take_turns({name: forward_work(run, s, m, m, 1) for name, run in runs.items()}, rounds, time.process_time)
+    return {
+        "what": "50 x 50 forward, one pair, processor time: pairs/s",
+        **speeds,
+        "kernel/loop": speeds["kernel"] / speeds["loop"],
+    }
 
 
-def unequal(rounds: int, threads: int) -> list[dict[str, Any]]:
+def unequal(rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
     """Lengths of 5 to 50: batches as pairs come, with and without the kernel's grouping, and cut from sorted pairs."""
     draw = np.random.default_rng(0)
     sizes = draw.integers(5, 51, (2, 8 * BATCH))
@@ -242,13 +234,14 @@ def unequal(rounds: int, threads: int) -> list[dict[str, Any]]:
                 "batches of sorted pairs": work(ordered, grouping, train),
             },
             rounds,
+            clock,
         )
-        what = f"5 to 50 words, {'forward+backward' if train else 'forward'}, batch {BATCH}: pairs/s of the kernel"
+        what = f"5 to 50 words, {'forward+backward' if train else 'forward'}, {label(clock, threads)}: pairs/s"
         rows.append({"what": what, **speeds})
     return rows
 
 
-def whole_model(size: int, rounds: int, threads: int) -> list[dict[str, Any]]:
+def whole_model(size: int, rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
     """Match-SRNN with D = 50 word vectors, as it is and with its scan replaced by the loop."""
     torch.manual_seed(0)
     model = build_model("match_srnn", {}, nn.Embedding(20_000, 50, padding_idx=0), seed=0)
@@ -275,8 +268,9 @@ def whole_model(size: int, rounds: int, threads: int) -> list[dict[str, Any]]:
     slow = better_threads(loop, scan, threads)  # type: ignore[arg-type]
     found = []
     for train in (False, True):
-        speeds = take_turns({"loop": work(loop, train, slow), "kernel": work(usual, train, threads)}, rounds)
-        what = f"whole Match-SRNN {size} x {size} {'forward+backward' if train else 'forward'}: pairs/s"
+        speeds = take_turns({"loop": work(loop, train, slow), "kernel": work(usual, train, threads)}, rounds, clock)
+        passes = "forward+backward" if train else "forward"
+        what = f"whole Match-SRNN {size} x {size} {passes}, {label(clock, threads)}: pairs/s"
         found.append({"what": what, **speeds, "kernel/loop": speeds["kernel"] / speeds["loop"]})
     return found
 
@@ -323,11 +317,14 @@ def main() -> None:
     options = parser.parse_args()
     threads = torch.get_num_threads()
     load = os.getloadavg()[0]
-    rows = [row for size in (50, 20) for row in alone(size, options.rounds, threads)]
-    rows += [row for size in (50, 20) for row in by_cpu_time(size, options.rounds)]
-    rows.append(one_pair(options.rounds, threads))
-    rows += unequal(options.rounds, threads)
-    rows += [row for size in (50, 20) for row in whole_model(size, options.rounds, threads)]
+    rows: list[dict[str, Any]] = []
+    # Other work on the machine changes the time that passes, and the time that processors spend on this much less.
+    for clock, count in ((time.perf_counter, threads), (time.process_time, 1)):
+        for size in (50, 20):
+            rows += alone(size, options.rounds, count, clock)
+            rows += whole_model(size, options.rounds, count, clock)
+        rows += unequal(options.rounds, count, clock)
+    rows.append(one_pair(options.rounds))
     torch.set_num_threads(threads)
     memory = {name: extra_memory(name) for name in ("kernel", "wavefront", "loop")}
     rows.append({"what": "extra memory of 50 x 50 forward+backward, MB", **memory})
