@@ -26,7 +26,8 @@ lint: $(READY)
 
 # Pages that are made from the code.
 docs: $(READY)
-	$(BIN)/python -m matchloom.cli.docs
+	$(BIN)/python -m matchloom.cli.docs docs
+	$(BIN)/python benchmarks/page.py
 
 clean:
 	rm -rf $(VENV) build dist runs

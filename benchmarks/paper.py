@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
 import time
 import tomllib
 from pathlib import Path
@@ -28,14 +27,9 @@ from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.text.vectors import train_vectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import Scorer
+from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
-
-
-def commit() -> str:
-    """The commit the figures come from, marked where the sources were changed since."""
-    run = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True)
-    return run.stdout.strip() or "unknown"
 
 
 def run_system(system: dict[str, Any], table: dict[str, Any], task: Task, seed: int) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import importlib.util
 import json
 import platform
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -38,6 +37,7 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, step
 from matchloom.training.units import Units
 from matchloom.types import Pair
+from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 WORDS = [f"w{n}" for n in range(20_000)]
@@ -70,10 +70,13 @@ class Plain(nn.Module):
         self.interaction, self.head, self.k = ours.interaction, ours.head, ours.k
 
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        """Word ids (B, L) and (B, R) to scores (B,)."""
         u, v = self.lstm(self.embedding(left))[0], self.lstm(self.embedding(right))[0]
         if hasattr(self.interaction, "M") and self.interaction.M.dim() == 3:
             layer = self.interaction
-            grid = torch.einsum("ble,cef,brf->bclr", u, layer.M, v) + (u @ layer.W_u + layer.b).transpose(1, 2)[..., None]
+            grid = (
+                torch.einsum("ble,cef,brf->bclr", u, layer.M, v) + (u @ layer.W_u + layer.b).transpose(1, 2)[..., None]
+            )
             grid = torch.relu(grid + (v @ layer.W_v).transpose(1, 2)[:, :, None, :])
         else:
             grid = nn.functional.normalize(u, dim=-1) @ nn.functional.normalize(v, dim=-1).transpose(1, 2)
@@ -138,7 +141,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
 
 
 def ranking_speed(rounds: int) -> dict[str, float]:
-    """Pairs a second: a 10-word query against 1,000 encoded 50-word candidates, and a MiniLM-L6 forward at 100 tokens."""
+    """Pairs a second: 10 words against 1,000 encoded candidates of 50, and a MiniLM-L6 forward at 100 tokens."""
     rng = random.Random(0)
     candidates = [text(50, rng) for _ in range(1000)]
     queries = [text(10, rng) for _ in range(50)]
@@ -198,9 +201,8 @@ def main() -> None:
     for row in rows:
         grid.add_row(row["what"], *("-" if row[k] is None else f"{row[k]:,.1f}" for k in ("plain", "ours", "ratio")))
     Console(width=110).print(grid)
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
     about = {
-        "commit": subprocess.run(describe, capture_output=True, text=True).stdout.strip(),
+        "commit": commit(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
         "python": platform.python_version(),

@@ -120,14 +120,23 @@ class Matcher:
     def query_scores(self, query: str, candidates: Candidates) -> Scores:
         """The score of each candidate, in the order in which they were encoded."""
         scores = np.empty(len(candidates.texts), dtype=np.float32)
-        with torch.inference_mode():
-            left = self.table([query]).pad(np.zeros(1, dtype=np.int64)).to(self.device)
-            encoded = self.model.encode(left)
-            for rows, right, others in candidates.parts:
-                places = torch.arange(len(rows), device=self.device)
-                batch = PairBatch(left, right, torch.zeros_like(places), places)
-                scores[rows] = self.model.match(encoded, others, batch).cpu().numpy()
+        with side_by_side() as pool:
+            with torch.inference_mode():
+                left = self.table([query]).pad(np.zeros(1, dtype=np.int64)).to(self.device)
+                encoded = self.model.encode(left)
+            for part, values in zip(
+                candidates.parts,
+                pool.map(lambda part: self._match_part(left, encoded, part), candidates.parts),
+                strict=True,
+            ):
+                scores[part.rows] = values
         return scores
+
+    def _match_part(self, left: Texts, encoded: Tensor, part: _Part) -> Scores:
+        places = torch.arange(len(part.rows), device=self.device)
+        batch = PairBatch(left, part.texts, torch.zeros_like(places), places)
+        with torch.inference_mode():
+            return self.model.match(encoded, part.encoded, batch).cpu().numpy()
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matchloom.cli.docs import commands_page
+import pytest
+
+from matchloom.cli.docs import PAGES, commands_page, models_page
+from matchloom.models import MODELS, model_arguments
 from tests.cli.test_main import COMMANDS
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_page_is_up_to_date() -> None:
-    remedy = "run: python -m matchloom.cli.docs > docs/commands.md"
-    assert PAGE.read_text(encoding="utf-8") == commands_page(), remedy
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_is_up_to_date(page: str) -> None:
+    assert (DOCS / page).read_text(encoding="utf-8") == PAGES[page](), "run: make docs"
+
+
+def test_every_model_and_argument_is_on_the_page() -> None:
+    page = models_page()
+    for name in MODELS:
+        section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        assert "Departures" in section, f"{name} does not list its departures from the paper"
+        assert all(f"| `{argument}` |" in section for argument in model_arguments(name))
 
 
 def test_every_command_and_option_is_on_the_page() -> None:

@@ -15,7 +15,20 @@ from matchloom.cli import app, main
 from tests.cli.conftest import Run, error_of
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
-DESIGNED = ["corpus", "split", "vectors", "mine", "train", "evaluate", "score", "rank", "explain", "doctor", "models"]
+DESIGNED = [
+    "demo",
+    "corpus",
+    "split",
+    "vectors",
+    "mine",
+    "train",
+    "evaluate",
+    "score",
+    "rank",
+    "explain",
+    "doctor",
+    "models",
+]
 
 
 def shell(*arguments: object, **more: object) -> subprocess.CompletedProcess[str]:

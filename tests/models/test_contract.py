@@ -126,7 +126,7 @@ def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
 def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
     batch = make_pairs(model)
-    scores = model(batch)
+    scores = model(batch).detach()
     for n, trace in enumerate(model.trace(batch)):
         L = int(batch.left.lengths[batch.left_rows[n]])
         R = int(batch.right.lengths[batch.right_rows[n]])

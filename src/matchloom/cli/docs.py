@@ -1,7 +1,10 @@
-"""The page docs/commands.md, made from the commands themselves: `python -m matchloom.cli.docs > docs/commands.md`."""
+"""The pages docs/commands.md and docs/models.md, made from the code itself: `python -m matchloom.cli.docs docs`."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
@@ -11,8 +14,8 @@ from matchloom.cli.options import PAIRS_FILE, SCORER
 
 _HEAD = """# Commands
 
-This page is generated from the commands' own help (`python -m matchloom.cli.docs > docs/commands.md`); a test keeps it
-up to date. Results go to standard output, bars and notes to standard error. Exit codes: 0; 2 with one line that says
+This page is generated from the commands' own help (`make docs`); a test keeps it up to date.
+Results go to standard output, bars and notes to standard error. Exit codes: 0; 2 with one line that says
 what to put right; 130 after Ctrl-C.
 """
 
@@ -55,5 +58,32 @@ def _row(parameter: Any) -> str:
     return f"| `{name}` | {'required' if parameter.required else shown} | {parameter.help} |"
 
 
+_MODELS_HEAD = """# Models
+
+This page is generated from the models' own files (`make docs`); a test keeps it up to date. Each model takes an
+embedding and the arguments below, by keyword in Python and by `--set NAME=VALUE` in `matchloom train`.
+"""
+
+
+def models_page() -> str:
+    """Every model with its paper, symbols, departures and arguments, and the scorers that need no training."""
+    from matchloom.cli.models import LEXICAL_ABOUT, written
+    from matchloom.models import MODELS, model_arguments
+
+    sections = [_MODELS_HEAD]
+    for name, make in MODELS.items():
+        module = inspect.getmodule(make)
+        sections.append(f"## {name}\n\n{inspect.getdoc(make)}\n")
+        sections.append(f"```text\n{(inspect.getdoc(module) or '').strip()}\n```\n")
+        rows = [f"| `{key}` | `{written(value)}` |" for key, value in model_arguments(name).items()]
+        sections.append("| argument | default |\n|---|---|\n" + "\n".join(rows) + "\n")
+    sections.append("## Scorers without a network\n")
+    sections.append("| | |\n|---|---|\n" + "\n".join(f"| `{k}` | {v} |" for k, v in LEXICAL_ABOUT.items()) + "\n")
+    return "\n".join(sections)
+
+
+PAGES = {"commands.md": commands_page, "models.md": models_page}
+
 if __name__ == "__main__":
-    print(commands_page(), end="")
+    for page, make_page in PAGES.items():
+        (Path(sys.argv[1]) / page).write_text(make_page(), encoding="utf-8")

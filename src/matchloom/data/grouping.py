@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 
-from matchloom.data.ids import digest
-from matchloom.data.negatives import Pool, fold, highest
+from matchloom.data.ids import digest, fold
+from matchloom.data.negatives import Pool, highest
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair

@@ -1,4 +1,4 @@
-"""Ids made from content, for files that have none, so that nothing depends on the order of lines."""
+"""What counts as the same text, and ids made from content, so that nothing depends on the order of lines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def digest(*parts: str) -> str:
     """
     # A file may hold half of a surrogate pair; an id must not fail on it.
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def fold(text: str) -> str:
+    """The text without case and with single spaces: two texts that fold alike are one."""
+    return " ".join(text.casefold().split())
 
 
 def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:

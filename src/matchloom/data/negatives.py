@@ -14,17 +14,12 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.ids import digest
+from matchloom.data.ids import digest, fold
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 finds for the question
-
-
-def fold(text: str) -> str:
-    """The text without case and with single spaces: two texts that fold alike are one."""
-    return " ".join(text.casefold().split())
 
 
 class Pool:

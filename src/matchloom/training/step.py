@@ -59,7 +59,8 @@ def step(
         shard = units.shard(members)
         scores = model(shard.batch.to(device))
         loss = shard.loss(scores, config)
-        gradients = torch.autograd.grad(loss, parameters)
+        # A word that stands many times in a shard has many rows of gradient: summed here, where cores work in parallel.
+        gradients = tuple(g.coalesce() if g.is_sparse else g for g in torch.autograd.grad(loss, parameters))
         low, high = torch.aminmax(scores.detach())
         return StepResult(float(loss.detach()), shard.units, len(shard.batch), float(low), float(high)), gradients
 

@@ -46,7 +46,7 @@ def test_malformed(tmp_path: Path, papers: str, citations: str, message: str) ->
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match=r"papers\.jsonl\.gz: cannot be read"):
+    with pytest.raises(MatchloomError, match=r"papers\.jsonl\.gz cannot be read"):
         read_citations(tmp_path)
     with pytest.raises(MatchloomError, match=r"no citations_\*\.tsv here"):
         read_citations(write(tmp_path, PAPERS))

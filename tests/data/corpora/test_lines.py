@@ -28,9 +28,8 @@ def test_plain_and_gzip_read_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", "gut\nschön".encode("latin-1"), r"a\.tsv, line 2: not UTF-8"),
-        ("a.gz", b"plain text", r"a\.gz, after line 0: broken gzip"),
-        ("a.gz", gzip.compress(b"text\n" * 1000)[:-12], r"a\.gz, after line \d+: broken gzip"),
+        ("a.tsv", "gut\nschön".encode("latin-1"), r"a\.tsv, line 2: byte 4 \(0xf6\) is not UTF-8"),
+        ("a.gz", gzip.compress(b"text\n" * 1000)[:-12], r"a\.gz is damaged or cut off"),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -40,7 +39,7 @@ def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match=r"none\.tsv: cannot be read \(No such file"):
+    with pytest.raises(MatchloomError, match=r"none\.tsv cannot be read: No such file"):
         list(numbered_lines(tmp_path / "none.tsv"))
     with pytest.raises(MatchloomError, match="cannot be read"):
         list(numbered_lines(tmp_path))

@@ -109,7 +109,7 @@ def test_archive_without_stories(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "count"), [("reuters21578", 9390), ("reuters_c50", 11221)])
+@pytest.mark.parametrize(("name", "count"), [("reuters21578", 9382), ("reuters_c50", 11217)])
 def test_real_counts(data_dir: Path, name: str, count: int) -> None:
     # Published as about 9,300 and 11,500; the exact figure hangs on where sentences are said to end.
     pairs = read_reuters(data_dir / "reuters" / f"{name}.tar.gz")

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from matchloom.files import read_lines
 from matchloom.types import MatchloomError
 
 Record = TypeVar("Record")
 
 
 def numbered_lines(path: Path | str) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers from 1; `.gz` is unpacked."""
-    path = Path(path)
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise MatchloomError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise MatchloomError(f"{path}, after line {number}: broken gzip file ({error}); fetch the file again") from None
-    except OSError as error:
-        raise MatchloomError(f"{path}: cannot be read ({error.strerror or error}); check the path") from None
+    """The lines of a UTF-8 file with their numbers from 1, without their ends."""
+    return ((number, line.rstrip("\r\n")) for number, line in read_lines(path))
 
 
 def rows(path: Path | str, columns: Sequence[str], *, header: bool) -> Iterator[tuple[int, list[str]]]:

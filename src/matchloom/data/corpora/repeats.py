@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from matchloom.data.ids import fold
 from matchloom.types import Pair
-
-
-def normalised(text: str) -> str:
-    """A text in lower case with single spaces: what counts as the same text."""
-    return " ".join(text.lower().split())
 
 
 def once_each(pairs: Iterable[Pair]) -> list[Pair]:
@@ -20,7 +16,7 @@ def once_each(pairs: Iterable[Pair]) -> list[Pair]:
     """
     seen: set[str] = set()
     kept = []
-    keyed = [(normalised(pair.query), normalised(pair.text), pair) for pair in pairs]
+    keyed = [(fold(pair.query), fold(pair.text), pair) for pair in pairs]
     for query, text, pair in sorted(keyed, key=lambda key: key[:2]):
         if query != text and query not in seen and text not in seen:
             seen.update((query, text))

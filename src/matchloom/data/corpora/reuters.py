@@ -13,8 +13,7 @@ from pathlib import Path
 
 import regex
 
-from matchloom.data.corpora.repeats import normalised
-from matchloom.data.ids import with_ids
+from matchloom.data.ids import fold, with_ids
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -43,7 +42,7 @@ def read_reuters(path: Path | str) -> list[Pair]:
     pairs: dict[tuple[str, str], Pair] = {}
     for story, text, paragraph in _stories(Path(path)):
         for first, second in _two_clauses(text, paragraph):
-            key = normalised(first), normalised(second)
+            key = fold(first), fold(second)
             pairs.setdefault(key, Pair(first, second, 1.0, group=story))
     return list(with_ids(pairs.values()))
 
