@@ -19,6 +19,7 @@ ORDER = [
     ("text",),
     ("lexical",),
     ("data",),
+    ("kernels",),
     ("layers",),
     ("models",),
     ("explanation",),

@@ -43,6 +43,17 @@ def test_learns_a_task_that_can_be_learnt(loss: str) -> None:
     assert after > 0.9
 
 
+@pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "squared_error"])
+def test_a_model_without_vectors_learns_and_leaves_them_alone(loss: str) -> None:
+    pairs, unseen = colour_pairs(150, seed=1), colour_pairs(40, seed=2)
+    config = TrainConfig(loss=loss, optimizer="adam", learning_rate=0.05, epochs=8, batch=64)
+    arguments = {"interaction": "indicator", "dimensions": 4}
+    matcher = train(pairs, model="match_srnn", arguments=arguments, config=config, dimensions=12)
+    assert measure(unseen, matcher.score(unseen), ("P@1",)).values["P@1"] > 0.9
+    untrained = train(pairs, model="match_srnn", arguments=arguments, config=quick(epochs=1), dimensions=12)
+    assert torch.equal(state(matcher)["embedding.weight"], state(untrained)["embedding.weight"])
+
+
 def test_same_seed_same_run_and_other_seed_another() -> None:
     runs = [train(colour_pairs(), arguments=SMALL, config=quick(seed=seed), dimensions=6) for seed in (1, 1, 2)]
     assert same(runs[0], runs[1])

@@ -78,6 +78,8 @@ def system_facts() -> dict[str, str]:
 
     import torch
 
+    from matchloom.kernels.native import status
+
     facts = {
         "matchloom": version("matchloom"),
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
@@ -86,6 +88,7 @@ def system_facts() -> dict[str, str]:
         "threads of torch": str(torch.get_num_threads()),
         "processor flags": _flags() or "none of interest, or not told",
         "cuda": "available" if torch.cuda.is_available() else "not available",
+        "spatial GRU": status().removeprefix("spatial GRU: "),
     }
     for package in (*_PACKAGES, *_OPTIONAL):
         try:

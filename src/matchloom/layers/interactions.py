@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from matchloom.types import PairBatch
 
@@ -41,6 +42,21 @@ class Cosine(nn.Module):
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
         return dot(left, right, batch)[:, None]
+
+
+class Indicator(nn.Module):
+    """1 where the two words are the same, else 0. Takes a number for each word, (N, L), in place of its vector."""
+
+    channels = 1
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Numbers as they are."""
+        return x
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L), (M, R) -> (B, 1, L, R), bool"""
+        left, right = pick(left, batch.left_rows), pick(right, batch.right_rows)
+        return left[:, None, :, None] == right[:, None, None, :]
 
 
 class Bilinear(nn.Module):
@@ -78,10 +94,15 @@ class TensorLayer(nn.Module):
         return x
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """(N, L, E), (M, R, E) -> (B, C, L, R)"""
-        L, E, R, C = left.shape[1], left.shape[2], right.shape[1], self.channels
-        uM = (left[:, None] @ self.M).view(-1, C * L, E)  # (N, C * L, E)
-        bilinear = dot(uM, right, batch).reshape(-1, C, L, R)  # (B, C, L, R)
-        linear_u = pick((left @ self.W_u + self.b).transpose(1, 2), batch.left_rows)  # (B, C, L)
-        linear_v = pick((right @ self.W_v).transpose(1, 2), batch.right_rows)  # (B, C, R)
-        return torch.relu(bilinear + linear_u[:, :, :, None] + linear_v[:, :, None, :])
+        """(N, L, E), (M, R, E) -> (B, C, L, R), laid out as (B, L, C, R)
+
+        With a 1 behind each vector all terms are one bilinear form, and two matrix products do it:
+        u' M v + W_u u + W_v v + b = [u ; 1]' [[M, W_u], [W_v', b]] [v ; 1].
+        """
+        L, R, C = left.shape[1], right.shape[1], self.channels
+        upper = torch.cat([self.M.transpose(0, 1), self.W_u[:, :, None]], 2)  # (E, C, E + 1)
+        lower = torch.cat([self.W_v.T, self.b[:, None]], 1)[None]  # (1, C, E + 1)
+        form = torch.cat([upper, lower])  # (E + 1, C, E + 1)
+        u = pad(left, (0, 1), value=1.0) @ form.flatten(1)  # (N, L, C * (E + 1))
+        grid = dot(u.view(len(left), L * C, -1), pad(right, (0, 1), value=1.0), batch)  # (B, L * C, R)
+        return torch.relu(grid).view(-1, L, C, R).transpose(1, 2)

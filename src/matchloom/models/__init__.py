@@ -10,6 +10,7 @@ from torch import nn
 
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
+from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.types import MatchloomError
 
@@ -19,6 +20,8 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "mv_lstm": MVLSTM,
     "lstm_rnn": lstm_rnn,
     "bi_lstm_rnn": bi_lstm_rnn,
+    "match_srnn": match_srnn,
+    "bi_match_srnn": bi_match_srnn,
 }
 
 

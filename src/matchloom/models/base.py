@@ -10,9 +10,13 @@ from matchloom.types import PairBatch, Texts, Trace
 
 
 class PairModel(nn.Module, ABC):
-    """A network that scores pairs of texts. `needs_lexical` asks for the batch's lexical fields."""
+    """A network that scores pairs of texts. `needs_lexical` asks for the batch's lexical fields.
+
+    Where `needs_vectors` is False the word vectors take no part in the score, and training leaves them alone.
+    """
 
     needs_lexical = False
+    needs_vectors = True
     embedding: nn.Embedding
 
     @abstractmethod

@@ -27,8 +27,9 @@ class StepResult(NamedTuple):
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and word vectors set up so that AdaGrad touches only those a batch holds."""
-    model.embedding.weight.requires_grad_(not config.freeze_vectors)
-    model.embedding.sparse = config.optimizer == "adagrad" and not config.freeze_vectors
+    learn_vectors = model.needs_vectors and not config.freeze_vectors
+    model.embedding.weight.requires_grad_(learn_vectors)
+    model.embedding.sparse = config.optimizer == "adagrad" and learn_vectors
     parameters = trained(model)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.learning_rate)

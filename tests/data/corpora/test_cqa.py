@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from matchloom.data.corpora.cqa import read_cqa
-from matchloom.data.corpora.repeats import normalised
+from matchloom.data.ids import fold
 from matchloom.types import MatchloomError
 
 HEADER = "source\tgroup\tquestion\tanswer\n"
@@ -53,6 +53,6 @@ def test_real_counts(data_dir: Path) -> None:
     with gzip.open(path) as stream:
         assert sum(1 for _ in stream) - 1 == 24939
     pairs = read_cqa(path)
-    texts = [normalised(text) for pair in pairs for text in pair[:2]]
+    texts = [fold(text) for pair in pairs for text in pair[:2]]
     assert len(pairs) == 21585
     assert len(set(texts)) == len(texts)

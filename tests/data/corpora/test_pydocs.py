@@ -12,8 +12,7 @@ import pytest
 
 from matchloom.data.corpora import pydocs
 from matchloom.data.corpora.pydocs import python_version, read_pydocs
-from matchloom.data.corpora.repeats import normalised
-from matchloom.data.ids import digest
+from matchloom.data.ids import digest, fold
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -110,7 +109,7 @@ def test_no_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_standard_library(corpus: list[Pair]) -> None:
     words = Tokenizer("english")
-    texts = [normalised(text) for pair in corpus for text in pair[:2]]
+    texts = [fold(text) for pair in corpus for text in pair[:2]]
     # Without tkinter, as some systems leave it out, there are a few hundred less.
     assert 2400 <= len(corpus) <= 3300
     assert len(texts) == len(set(texts))

@@ -5,7 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.corpora.repeats import normalised, once_each
+from matchloom.data.corpora.repeats import once_each
+from matchloom.data.ids import fold
 from matchloom.types import Pair
 
 TEXTS = st.sampled_from(["a", "A ", "b", "c", "d", "e"])
@@ -26,10 +27,10 @@ def test_what_is_kept() -> None:
 @given(st.lists(st.tuples(TEXTS, TEXTS).map(lambda both: Pair(*both))), st.integers())
 def test_no_text_twice_whatever_the_order(pairs: list[Pair], seed: int) -> None:
     kept = once_each(sorted(pairs))
-    texts = [normalised(text) for pair in kept for text in pair[:2]]
+    texts = [fold(text) for pair in kept for text in pair[:2]]
     assert len(texts) == len(set(texts))
     assert kept == once_each(sorted(random.Random(seed).sample(pairs, len(pairs))))
     # And none is left out without need.
     for pair in pairs:
-        query, text = normalised(pair.query), normalised(pair.text)
+        query, text = fold(pair.query), fold(pair.text)
         assert query == text or {query, text} & set(texts)

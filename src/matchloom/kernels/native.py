@@ -1,0 +1,81 @@
+"""Find and load the build of spatial_gru.cpp that suits this processor; say which one serves."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from functools import cache
+from pathlib import Path
+
+BUILDS = ("plain", "avx2", "avx512")  # the plain build answers with an index of these
+SWITCH = "MATCHLOOM_KERNEL"  # set to one of BUILDS to force it, or to "none"
+
+
+class Task(ctypes.Structure):
+    """What a call works on, one group of pairs; spatial_gru.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("channels", "pair_step", "channel_step", "row_step")),
+        *((name, ctypes.c_int64) for name in ("dimensions", "reverse", "count")),
+        *((name, ctypes.c_void_p) for name in ("pairs", "m", "n", "s")),
+        *((name, ctypes.c_void_p) for name in ("gates", "gates_bias", "candidate", "candidate_bias")),
+        *((name, ctypes.c_void_p) for name in ("h", "ends", "ends_gradient", "s_gradient", "weights_gradient")),
+    ]
+
+
+class Library:
+    """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes, and the most."""
+
+    def __init__(self, build: str) -> None:
+        self.build = build
+        loaded = ctypes.CDLL(str(path_of(build)))
+        if loaded.matchloom_task_bytes() != ctypes.sizeof(Task):
+            raise OSError(f"{path_of(build).name} is of another version; install matchloom again")
+        self.processor = loaded.matchloom_processor
+        self.forward, self.backward = loaded.matchloom_forward, loaded.matchloom_backward
+        for function in (self.forward, self.backward):
+            function.argtypes = [ctypes.POINTER(Task)]
+            function.restype = ctypes.c_int
+        self.lanes = loaded.matchloom_lanes
+        self.lanes.argtypes, self.lanes.restype = [ctypes.c_int64], ctypes.c_int64
+        self.most: int = self.lanes(1 << 30)
+
+
+def path_of(build: str) -> Path:
+    """Where the installation puts a build."""
+    return Path(__file__).parent / f"spatial_gru_{build}.so"
+
+
+def suitable() -> list[str]:
+    """The builds that are there and that this processor runs, the fastest last."""
+    there = [build for build in BUILDS if path_of(build).exists()]
+    if "plain" not in there:
+        return []
+    return [build for build in there if BUILDS.index(build) <= Library("plain").processor()]
+
+
+@cache
+def library() -> Library | None:
+    """The fastest suitable build, or None: then the torch wavefront serves, which is said once in the log."""
+    wanted = os.environ.get(SWITCH, "")
+    try:
+        builds = [build for build in suitable() if wanted in ("", build)]
+        if builds:
+            return Library(builds[-1])
+        reason = f"{SWITCH} is {wanted!r}" if wanted else "it was not built, for want of a C++ compiler"
+    except (OSError, AttributeError) as error:
+        reason = f"it does not load: {error}"
+    _log.warning("the native spatial GRU is not used (%s); torch computes it, many times slower", reason)
+    return None
+
+
+def status() -> str:
+    """One line that says what computes the spatial GRU on this machine."""
+    loaded = library()
+    if loaded is None:
+        return "spatial GRU: torch (the native kernel is absent or switched off)"
+    return f"spatial GRU: native kernel, {loaded.build} build, {loaded.most} pairs at a time"
+
+
+_log = logging.getLogger("matchloom")

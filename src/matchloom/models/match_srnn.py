@@ -1,0 +1,148 @@
+"""Match-SRNN: modeling the recursive matching structure with spatial RNN (Wan et al., IJCAI 2016).
+
+Symbols      S_1, S_2 -> left, right;  s_ij -> grid;  h_ij, z -> scans;  W^(s), b^(s) -> head
+Departures   none by default. `tied` shares the four gates z among dimensions and leaves the reset gates free, which
+             take no part in the path; the paper only says that "the gates" are made identical. Where gates are free,
+             the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own, and
+             one linear function scores both ends: the paper does not say.
+             `reset=False`, `dimensions=1` and the indicator are the paper's simulation of the longest common
+             subsequence. The indicator looks at the words themselves: word vectors take no part then.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.layers.heads import start_uniform
+from matchloom.layers.interactions import Cosine, Indicator, TensorLayer
+from matchloom.layers.spatial_gru import SpatialGRU, matching_path
+from matchloom.models.base import PairModel
+from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+
+INTERACTIONS = ("tensor", "cosine", "indicator")
+
+
+class MatchSRNN(PairModel):
+    """Words interact, a spatial GRU scans the grid of interactions, and where it ends h is scored."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        interaction: str = "tensor",
+        slices: int = 10,
+        dimensions: int = 10,
+        reset: bool = True,
+        tied: bool = False,
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__()
+        if interaction not in INTERACTIONS:
+            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+        self.embedding = embedding
+        self.needs_lexical = interaction == "indicator"
+        self.needs_vectors = not self.needs_lexical
+        self.interaction: Cosine | Indicator | TensorLayer
+        if interaction == "cosine":
+            self.interaction = Cosine()
+        elif interaction == "indicator":
+            self.interaction = Indicator()
+        else:
+            self.interaction = TensorLayer(embedding.embedding_dim, slices)
+        self.channels = ["forward", "backward"] if bidirectional else ["forward"]
+        self.scans = nn.ModuleList(
+            SpatialGRU(self.interaction.channels, dimensions, reverse=name == "backward", reset=reset, tied=tied)
+            for name in self.channels
+        )
+        self.head = nn.Linear(len(self.channels) * dimensions, 1)
+        start_uniform(self, embedding)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """u(w) for every word, (N, L, D); for the indicator a number for every word, (N, L)."""
+        if self.needs_lexical:
+            assert texts.lexical is not None, "the batch was made without lexical fields"
+            return texts.lexical.keys[:, 0]
+        return self.interaction.prepare(self.embedding(texts.words))
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        grid = self.interact(left, right, batch)  # (B, C, L, R)   4.1, s_ij
+        ends = [scan(grid, *sizes(batch)) for scan in self.scans]  # (B, d) each    4.2, h_mn
+        score: Tensor = self.head(torch.cat(ends, 1))[:, 0]  # (B,)           4.3, M(S_1, S_2)
+        return score
+
+    def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """s_ij for all i, j. (B, C, L, R)"""
+        return self.interaction(left, right, batch).to(self.head.weight.dtype)  # type: ignore[no-any-return]
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """The matching path of each scan, on the map of the h dimension with the largest weight in the score.
+
+        A cell's share is what the running score W^(s) h gains when the path enters the cell, so that the shares of a
+        path add up to W^(s) h at its end; the rest is b^(s).
+        """
+        with torch.no_grad():
+            grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
+            m, n = sizes(batch)
+            scanned = [scan.scan(grid, m, n) for scan in self.scans]  # type: ignore[operator]
+        weights = self.head.weight.detach()[0].chunk(len(self.channels))
+        rest = float(self.head.bias.detach()[0])
+        traces = []
+        for b, (L, R) in enumerate(zip(m.tolist(), n.tolist(), strict=True)):
+            signals: list[Signal] = []
+            maps = []
+            for channel, (name, (h, z), w) in enumerate(zip(self.channels, scanned, weights, strict=True)):
+                states, gates = h[b, :, :L, :R], z[b, :, :, :L, :R]
+                maps.append(states[w.argmax()])
+                scores = torch.einsum("d,dlr->lr", w, states).tolist()
+                if name == "backward":
+                    path = [(L - 1 - i, R - 1 - j) for i, j in matching_path(gates.flip(2, 3))]
+                else:
+                    path = matching_path(gates)
+                before = 0.0  # the border's h is 0
+                for i, j in path:
+                    signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
+                    before = scores[i][j]
+            score = rest + sum(signal.share for signal in signals)
+            traces.append(Trace(score, signals, rest, torch.stack(maps).cpu().numpy(), list(self.channels)))
+        return traces
+
+
+def sizes(batch: PairBatch) -> tuple[Tensor, Tensor]:
+    """m and n of each pair: how many words its texts have. (B,), (B,)"""
+    return batch.left.lengths[batch.left_rows], batch.right.lengths[batch.right_rows]
+
+
+def match_srnn(
+    embedding: nn.Embedding,
+    *,
+    interaction: str = "tensor",
+    slices: int = 10,
+    dimensions: int = 10,
+    reset: bool = True,
+    tied: bool = False,
+) -> MatchSRNN:
+    """Match-SRNN: one scan, from the first words to the last."""
+    return MatchSRNN(embedding, interaction=interaction, slices=slices, dimensions=dimensions, reset=reset, tied=tied)
+
+
+def bi_match_srnn(
+    embedding: nn.Embedding,
+    *,
+    interaction: str = "tensor",
+    slices: int = 10,
+    dimensions: int = 10,
+    reset: bool = True,
+    tied: bool = False,
+) -> MatchSRNN:
+    """Bi-Match-SRNN: a second scan from the last words to the first."""
+    return MatchSRNN(
+        embedding,
+        interaction=interaction,
+        slices=slices,
+        dimensions=dimensions,
+        reset=reset,
+        tied=tied,
+        bidirectional=True,
+    )
