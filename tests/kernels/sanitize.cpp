@@ -1,7 +1,7 @@
 // Random shapes through the kernel, every array exactly as large as promised, for sanitizers and valgrind. By hand:
 //
-//   g++ -std=c++17 -g -O1 -mavx512f -mfma -fsanitize=address,undefined tests/kernels/sanitize.cpp -o /tmp/s && /tmp/s
-//   g++ -std=c++17 -g -O1 -mavx2 -mfma tests/kernels/sanitize.cpp -o /tmp/v && valgrind --error-exitcode=1 /tmp/v
+//   g++ -std=c++17 -g -O1 -mavx512f -mfma -fsanitize=address,undefined tests/kernels/sanitize.cpp -o sanitize && ./sanitize
+//   g++ -std=c++17 -g -O1 -mavx2 -mfma tests/kernels/sanitize.cpp -o sanitize && valgrind --error-exitcode=1 ./sanitize
 #include <cmath>
 #include <cstdio>
 #include <memory>
