@@ -73,11 +73,20 @@ def word_hash(word: str) -> int:
 
 def make_batch(left: TextTable, right: TextTable, left_rows: Rows, right_rows: Rows) -> PairBatch:
     """The batch of pairs (left[left_rows[b]], right[right_rows[b]]); a text in several pairs is padded in once."""
-    left_texts, left_index = np.unique(left_rows, return_inverse=True)
-    right_texts, right_index = np.unique(right_rows, return_inverse=True)
+    left_texts, left_index = _first_places(left_rows)
+    right_texts, right_index = _first_places(right_rows)
     return PairBatch(
         left.pad(left_texts), right.pad(right_texts), torch.from_numpy(left_index), torch.from_numpy(right_index)
     )
+
+
+def _first_places(rows: Rows) -> tuple[Rows, Rows]:
+    """The different rows in order of first appearance (all different ones stay as they are), and each one's place."""
+    found, first, places = np.unique(rows, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return found[order], ranks[places]
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], Rows]:

@@ -49,4 +49,6 @@ def reversed_positions(lengths: Tensor, width: int) -> Tensor:
 
 def take_positions(x: Tensor, order: Tensor) -> Tensor:
     """x[n, order[n, t]] for every n and t. (N, L, D)"""
-    return torch.gather(x, 1, order[:, :, None].expand(-1, -1, x.shape[2]))
+    N, L, _ = x.shape
+    rows = (order + torch.arange(0, N * L, L, device=x.device)[:, None]).flatten()
+    return x.flatten(0, 1).index_select(0, rows).view_as(x)  # whole rows: several times faster than gather
