@@ -37,7 +37,7 @@ class Cosine(nn.Module):
 
     def prepare(self, x: Tensor) -> Tensor:
         """Positions of length one."""
-        return x * x.square().sum(-1, keepdim=True).clamp_min(1e-24).rsqrt()
+        return nn.functional.normalize(x, dim=-1)
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
