@@ -15,7 +15,8 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
 # A group is drawn from this many times its size of neighbours: the very nearest are often near-twins (one function
-# documented for two classes) that nobody could tell apart by the query.
+# documented for two classes) that nobody could tell apart by the query. It sets how hard the lists are: see
+# docs/architecture.md for how it was picked.
 _NEAR = 8
 
 
