@@ -106,7 +106,7 @@ class PairBatch:
 class Signal(NamedTuple):
     """One interaction that took part in a score: which two words, in which channel, how strong, and its share.
 
-    The shares of a trace and its `rest` add up to the score.
+    The shares of a trace's signals and parts and its `rest` add up to the score.
     """
 
     left: int
@@ -116,14 +116,27 @@ class Signal(NamedTuple):
     share: float
 
 
+class Part(NamedTuple):
+    """A share of a score that belongs to no pair of words, such as a feature of the whole pair."""
+
+    name: str
+    value: float
+    share: float
+
+
 class Trace(NamedTuple):
-    """Why one pair got its score. `grid` is the whole interaction map, (channels, left words, right words)."""
+    """Why one pair got its score. `grid` is the whole interaction map, (channels, left words, right words).
+
+    With `paths` the signals of each channel are a way through its map, in the order in which it was taken.
+    """
 
     score: float
     signals: list[Signal]
     rest: float
     grid: NDArray[np.float32]
     channels: list[str]
+    parts: Sequence[Part] = ()
+    paths: bool = False
 
 
 @runtime_checkable

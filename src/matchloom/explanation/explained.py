@@ -32,7 +32,7 @@ class Explanation:
                     f"scorer {self.scorer!r}: a signal of its trace lies at (channel, query word, text word) {place}, "
                     f"outside its grid of {shape}; correct its trace()"
                 )
-        parts = [trace.rest, *(signal.share for signal in trace.signals)]
+        parts = [trace.rest, *(signal.share for signal in trace.signals), *(part.share for part in trace.parts)]
         # Shares are float32 sums that may cancel: the slack follows their size.
         slack = 1e-6 + 1e-4 * (abs(trace.score) + sum(map(abs, parts)))
         if not (math.isfinite(slack) and abs(trace.score - sum(parts)) <= slack):

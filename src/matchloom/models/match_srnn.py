@@ -105,7 +105,8 @@ class MatchSRNN(PairModel):
                     signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
                     before = scores[i][j]
             score = rest + sum(signal.share for signal in signals)
-            traces.append(Trace(score, signals, rest, torch.stack(maps).cpu().numpy(), list(self.channels)))
+            grids = torch.stack(maps).cpu().numpy()
+            traces.append(Trace(score, signals, rest, grids, list(self.channels), paths=True))
         return traces
 
 
