@@ -71,12 +71,17 @@ def _over_seeds(values: list[float]) -> str:
     return f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
 
 
+def figures(named: dict[str, float]) -> list[str]:
+    """Speeds or ratios with their names, in three digits or more."""
+    return [f"{name} {f'{value:,.0f}' if value >= 1000 else f'{value:.3g}'}" for name, value in named.items()]
+
+
 def speed_table(done: dict[str, Any]) -> str:
     """The ratios of benchmarks/speed.py."""
     lines = ["## Speed\n", f"`python benchmarks/speed.py`, {done['threads']} threads, commit {done['commit']}.\n"]
-    lines += ["| | plain | ours | ratio |", "|---|---|---|---|"]
+    lines += ["| | speeds | ratios |", "|---|---|---|"]
     for row in done["rows"]:
-        cells = ["-" if row[key] is None else f"{row[key]:,.1f}" for key in ("plain", "ours", "ratio")]
+        cells = [", ".join(figures(row[key])) for key in ("speeds", "ratios")]
         lines.append("| " + " | ".join([row["what"], *cells]) + " |")
     return "\n".join([*lines, ""])
 

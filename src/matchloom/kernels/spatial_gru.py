@@ -111,6 +111,15 @@ class _Call:
             task.h = part.data_ptr()
 
 
+def _zeros_like(s: Tensor) -> Tensor:
+    """Zeros in the order of s, which lies without gaps.
+
+    The system hands them out as they are touched, on our threads. torch would write them on its own, which then spin
+    for some milliseconds on the cores that ours need.
+    """
+    return torch.from_numpy(np.zeros(s.numel(), dtype=np.float32)).as_strided(s.shape, s.stride())
+
+
 def _loaded() -> Library:
     loaded = library()
     assert loaded is not None, "the native kernel is absent"
@@ -160,7 +169,7 @@ def _backward(  # type: ignore[no-untyped-def]
     call = _Call(loaded, s, m, n, weights, reverse, threads)
     call.keep(h)
     gradient = gradient.contiguous()
-    s_gradient = torch.zeros_like(call.s) if wants_s else s.new_empty(0)  # in the order of s
+    s_gradient = _zeros_like(call.s) if wants_s else s.new_empty(0)
     # Each group has sums of its own, added in a fixed order: which thread is first cannot change the result.
     sums = s.new_empty(len(call.groups), sum(x.numel() for x in weights))
     for task, own in zip(call.tasks, sums, strict=True):
@@ -174,6 +183,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
     ctx.save_for_backward(*inputs[:7], output[1])
     ctx.reverse, ctx.threads = inputs[7:9]
     ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)  # else torch would write zeros as the gradient of h
 
 
 def _differentiate(ctx: Any, gradient: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:

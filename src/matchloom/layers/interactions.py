@@ -105,4 +105,4 @@ class TensorLayer(nn.Module):
         form = torch.cat([upper, lower])  # (E + 1, C, E + 1)
         u = pad(left, (0, 1), value=1.0) @ form.flatten(1)  # (N, L, C * (E + 1))
         grid = dot(u.view(len(left), L * C, -1), pad(right, (0, 1), value=1.0), batch)  # (B, L * C, R)
-        return torch.relu(grid).view(-1, L, C, R).transpose(1, 2)
+        return torch.relu_(grid).view(-1, L, C, R).transpose(1, 2)  # in place: the grid is large
