@@ -26,6 +26,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
+    ("simulation",),
     ("cli",),
     ("__main__",),
 ]

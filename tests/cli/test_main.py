@@ -26,6 +26,7 @@ DESIGNED = [
     "score",
     "rank",
     "explain",
+    "reproduce",
     "doctor",
     "models",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matchloom.explanation import Explanation, as_dict
-from tests.explanation.samples import lexical_like, of_words, tensor_like
+from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
 def test_the_whole_of_a_small_explanation() -> None:
@@ -29,8 +29,21 @@ def test_the_whole_of_a_small_explanation() -> None:
             }
             for position in (0, 2)
         ],
+        "parts": [],
+        "paths": [],
         "grid": [[[0.0, 0.0, 0.0], [4.5, 0.0, 4.5]]],
     }
+
+
+def test_paths_and_parts() -> None:
+    plain = as_dict(path_like())
+    assert plain["paths"] == [{"channel": "forward", "cells": [[0, 0], [0, 1], [1, 2], [2, 2]]}]
+    assert plain["parts"] == [
+        {"name": "new number", "value": 1.0, "share": -0.25},
+        {"name": "shared words", "value": 0.5, "share": 0.125},
+    ]
+    shares = [one["share"] for one in plain["signals"] + plain["parts"]]
+    assert sum(shares) + plain["rest"] == plain["score"]
 
 
 def test_the_grid_is_optional() -> None:

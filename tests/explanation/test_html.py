@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from matchloom.explanation import Explanation, render_html
 from matchloom.explanation.cells import printable
 from matchloom.types import MatchloomError, Signal, Trace
-from tests.explanation.samples import lexical_like, of_words, tensor_like
+from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
 class Page(HTMLParser):
@@ -71,6 +71,15 @@ class Page(HTMLParser):
 
     def policy(self) -> str:
         return next(a["content"] or "" for t, a in self.tags if t == "meta" and a.get("http-equiv"))
+
+
+def test_paths_and_parts_are_on_the_page() -> None:
+    page = Page(render_html([path_like()]))
+    assert page.data[0]["map"]["paths"] == {"0": [[0, 0], [0, 1], [1, 2], [2, 2]]}
+    rows = ["".join(row) for row in page.rows]
+    assert any(row.startswith("new number (1.000)−0.2500") for row in rows)
+    assert any(row.startswith("shared words (0.500)+0.1250") for row in rows)
+    assert Page(render_html([tensor_like()])).data[0]["map"]["paths"] == {}
 
 
 def test_no_explanations() -> None:

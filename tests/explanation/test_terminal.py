@@ -11,7 +11,7 @@ from rich.console import Console
 
 from matchloom.explanation import Explanation, TerminalView
 from matchloom.types import MatchloomError, Signal, Trace
-from tests.explanation.samples import lexical_like, of_words, tensor_like
+from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
 def plain(explanation: Explanation, width: int = 100, channel: str | None = None, top: int = 8) -> str:
@@ -47,6 +47,25 @@ def test_the_table_lists_signals_in_order_and_adds_up() -> None:
     assert table[3] == ["-0.1875", "rest"]
     assert table[4] == ["0.5000", "score"]
     assert sum(float(row[0]) for row in table[:4]) == float(table[4][0])
+
+
+def test_parts_stand_in_the_sum_and_in_the_table() -> None:
+    text = plain(path_like())
+    assert text.splitlines()[0] == "match_srnn  score 0.7500  =  +0.6250 signals  -0.1250 parts  +0.2500 rest"
+    table = [line.split() for line in text.split("value\n")[1].splitlines()[:8]]
+    assert table[4] == ["-0.2500", "▒" * 10, "new", "number", "1.000"]
+    assert table[5] == ["+0.1250", "█" * 5, "shared", "words", "0.500"]
+    assert table[6] == ["+0.2500", "rest"]
+    assert sum(float(row[0]) for row in table[:7]) == float(table[7][0])
+
+
+def test_a_path_is_drawn_step_by_step() -> None:
+    lines = plain(path_like()).splitlines()
+    assert any(line.endswith("● ─ │ ╲ the path") for line in lines)
+    rows = [line[15:].rstrip() for line in lines[-3:]]
+    assert rows[0].startswith("● ──")
+    assert rows[1][4:6] == "╲ "  # reached along the diagonal
+    assert rows[2][4:6] == "│ "
 
 
 def test_what_speaks_against_the_match_looks_different() -> None:

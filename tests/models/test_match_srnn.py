@@ -72,6 +72,7 @@ def test_the_kernel_serves_and_agrees(name: str, arguments: dict, monkeypatch: p
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("arguments", VARIANTS, ids=str)
+@torch.no_grad()
 def test_trace_is_the_path_with_what_the_score_gains(name: str, arguments: dict) -> None:
     model = make_model(name, **{"dimensions": 4, "slices": 3, **arguments})
     for (left, right), trace in zip(PAIRS, model.trace(make_pairs(model)), strict=True):
@@ -88,6 +89,7 @@ def test_trace_is_the_path_with_what_the_score_gains(name: str, arguments: dict)
             gained = torch.tensor([signal.share for signal in signals]).cumsum(0).tolist()
             assert gained == pytest.approx([float(w @ h[i][j]) for i, j in path], abs=1e-6)
         assert trace.rest == pytest.approx(float(model.head.bias))
+        assert trace.paths
 
 
 def test_tied_gates_lead_where_each_dimension_leads() -> None:

@@ -13,7 +13,21 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from matchloom.cli import corpus, demo, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
+from matchloom.cli import (
+    corpus,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    mine,
+    models,
+    rank,
+    reproduce,
+    score,
+    split,
+    train,
+    vectors,
+)
 from matchloom.cli.options import PAIRS_FILE, SCORER
 
 app = typer.Typer(
@@ -35,6 +49,7 @@ for name, function, epilog in (
     ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("rank", rank.command, SCORER),
     ("explain", explain.command, SCORER),
+    ("reproduce", reproduce.command, ""),
     ("doctor", doctor.command, ""),
     ("models", models.command, ""),
 ):

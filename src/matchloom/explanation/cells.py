@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals
-from matchloom.types import MatchloomError, Signal
+from matchloom.types import MatchloomError, Part, Signal
 
 
 class Cell(NamedTuple):
@@ -41,8 +41,22 @@ def cells(explanation: Explanation) -> list[Cell]:
     ]
 
 
+def ordered_parts(explanation: Explanation) -> list[Part]:
+    """The shares that belong to no pair of words, those that moved the score most first."""
+    return sorted(explanation.trace.parts, key=lambda part: (-abs(part.share), part.name, part.value))
+
+
+def paths(explanation: Explanation) -> dict[int, list[tuple[int, int]]]:
+    """For each channel whose signals are a way through its map: the cells (query, text position) in their order."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    if explanation.trace.paths:
+        for signal in explanation.trace.signals:
+            found.setdefault(signal.channel, []).append((signal.left, signal.right))
+    return found
+
+
 def word_shares(explanation: Explanation) -> tuple[list[float], list[float]]:
-    """What each query word and each text word added to the score; either list adds up to the score less the rest."""
+    """What each query word and each text word added to the score; either list adds up to what signals added."""
     query, text = [0.0] * len(explanation.query), [0.0] * len(explanation.text)
     for signal in explanation.trace.signals:
         query[signal.left] += float(signal.share)
@@ -125,7 +139,8 @@ class Scale(NamedTuple):
 def share_places(explanation: Explanation) -> int:
     """Places behind the point for the score, its rest and its shares, so that they can be added up by eye."""
     trace = explanation.trace
-    return decimals([trace.score, trace.rest, *(signal.share for signal in trace.signals)])
+    shares = [*(signal.share for signal in trace.signals), *(part.share for part in trace.parts)]
+    return decimals([trace.score, trace.rest, *shares])
 
 
 # Control characters could drive a terminal, surrogates cannot be written, direction overrides reorder what follows.

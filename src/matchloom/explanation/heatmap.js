@@ -1,11 +1,12 @@
 /* A heat map of words against words. Cells are painted on one canvas, so that thousands of them stay light; what lies
-   on top (outlines, cursor, later a path) is an SVG whose unit is one cell.
+   on top (outlines, cursor, paths) is an SVG whose unit is one cell.
 
    heatmap(host, map): map = {
      rows, cols: [{word, at}]                    at: the position in the text; a jump in it draws a gap line
      rowName, colName: what the two sides are called
      channels: [{name, label, low, high, places, values}]   values: row by row, null where there is none
      marks: [{row, col, channel, note}]          cells to outline, with a line for the tooltip
+     paths: {channel: [[row, col]]}              a way through the map, drawn as a line in place of outlines
    }
    Returns {show(channel), light(rows, cols), overlay}. The host hears "cell" events with detail {row, col}, or null. */
 function heatmap(host, map) {
@@ -40,8 +41,9 @@ function heatmap(host, map) {
   const legend = make("span", "heat-legend", bar);
   const low = make("span", "figure", legend), ramp = make("i", "", legend), high = make("span", "figure", legend);
   const outlined = make("span", "heat-legend", bar);
-  make("i", "outlined", outlined);
-  make("span", "", outlined, "took part in the score");
+  const drawn = Object.keys(map.paths).length > 0;
+  make("i", drawn ? "walked" : "outlined", outlined);
+  make("span", "", outlined, drawn ? "the path that the score took" : "took part in the score");
 
   // The map: labels stay in sight while it scrolls.
   const scroll = make("div", "heat-scroll", host);
@@ -108,7 +110,14 @@ function heatmap(host, map) {
     if (channel.high > 0) ends.push("rgb(var(--pos))");
     ramp.style.backgroundImage = `linear-gradient(to right, ${ends.length > 1 ? ends.join(", ") : "var(--cell), var(--cell)"})`;
     marks.replaceChildren();
-    for (const mark of map.marks) {
+    const path = map.paths[index];
+    if (path) {
+      const points = path.map(([row, col]) => `${col + 0.5},${row + 0.5}`).join(" ");
+      draw("polyline", { class: "path-edge", points }, marks);
+      draw("polyline", { class: "path", points }, marks);
+      for (const [row, col] of path) draw("circle", { class: "path-dot", cx: col + 0.5, cy: row + 0.5, r: 0.13 }, marks);
+    }
+    for (const mark of path ? [] : map.marks) {
       if (mark.channel === index) draw("rect", { class: "mark", x: mark.col + 0.03, y: mark.row + 0.03, width: 0.9, height: 0.9 }, marks);
     }
     stage.setAttribute("aria-label", `${channel.name}: map of ${rows} ${map.rowName} words and ${cols} ${map.colName} words. Arrow keys move from cell to cell.`);

@@ -23,6 +23,8 @@ from matchloom.explanation.cells import (
     cells,
     channel_shares,
     choose_channel,
+    ordered_parts,
+    paths,
     printable,
     share_places,
     word_shares,
@@ -151,12 +153,13 @@ def _one(
 def _head(explanation: Explanation, single: bool) -> str:
     trace, places = explanation.trace, share_places(explanation)
     count = len(trace.signals)
+    parts = f"{_signed(sum(part.share for part in trace.parts), places)} parts " if trace.parts else ""
     by = f"Score by {_text(explanation.scorer)}"
     big = f'<h1 class="score"><small>{by}</small> <span class="figure">{_score(explanation)}</span></h1>\n'
     return (
         f'{big if single else ""}<p class="sum">{"" if single else f"{by}: {_score(explanation)} "}'
         f"= {_signed(sum(s.share for s in trace.signals), places)} from {count} "
-        f"signal{'' if count == 1 else 's'} {_signed(trace.rest, places)} rest</p>"
+        f"signal{'' if count == 1 else 's'} {parts}{_signed(trace.rest, places)} rest</p>"
     )
 
 
@@ -254,6 +257,10 @@ def _map(
             for s in trace.signals
             if s.left in row_of and s.right in column_of
         ],
+        "paths": {
+            channel: [(row_of[i], column_of[j]) for i, j in path if i in row_of and j in column_of]
+            for channel, path in paths(explanation).items()
+        },
     }
 
 
@@ -286,6 +293,10 @@ def _table(explanation: Explanation) -> str:
     steps: list[tuple[Cell | str, float]] = [(cell, cell.share) for cell in signals[:_TABLE_ROWS]]
     if more := signals[_TABLE_ROWS:]:
         steps.append((f"{len(more)} more signals", sum(cell.share for cell in more)))
+    parts = ordered_parts(explanation)
+    steps += [(f"{_text(part.name)} ({_figure(part.value, 3)})", part.share) for part in parts[:_TABLE_ROWS]]
+    if parts[_TABLE_ROWS:]:
+        steps.append((f"{len(parts[_TABLE_ROWS:])} more parts", sum(part.share for part in parts[_TABLE_ROWS:])))
     steps.append(("rest (bias, and what belongs to no word pair)", trace.rest))
     totals = [0.0]
     for _, share in steps:

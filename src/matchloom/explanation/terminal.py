@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import regex
 from rich.cells import cell_len, set_cell_size
@@ -16,6 +17,8 @@ from matchloom.explanation.cells import (
     cells,
     channel_shares,
     choose_channel,
+    ordered_parts,
+    paths,
     printable,
     share_places,
     word_shares,
@@ -64,10 +67,12 @@ class TerminalView:
 
 def _sum_line(explanation: Explanation) -> Text:
     trace, places = explanation.trace, share_places(explanation)
-    signals = sum(s.share for s in trace.signals)
+    signals, parts = (sum(one.share for one in ones) for ones in (trace.signals, trace.parts))
     return Text.assemble(
         (f"{printable(explanation.scorer)}  score {fixed(trace.score, places)}", "bold"),
-        f"  =  {fixed(signals, places, sign=True)} signals  {fixed(trace.rest, places, sign=True)} rest",
+        f"  =  {fixed(signals, places, sign=True)} signals  ",
+        f"{fixed(parts, places, sign=True)} parts  " if trace.parts else "",
+        f"{fixed(trace.rest, places, sign=True)} rest",
     )
 
 
@@ -113,9 +118,9 @@ def _level(share: float, largest: float) -> int:
 
 def _signals(explanation: Explanation, width: int, top: int) -> Table:
     trace, places = explanation.trace, share_places(explanation)
-    rows = cells(explanation)
+    rows, parts = cells(explanation), ordered_parts(explanation)
     several = len(trace.channels) > 1
-    value_places = decimals(row.value for row in rows)
+    value_places = decimals([*(row.value for row in rows), *(part.value for part in parts)])
     bar_width, room = (20, 20) if width >= 90 else (6, 9)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
     table.add_column("share", justify="right", no_wrap=True)
@@ -130,13 +135,18 @@ def _signals(explanation: Explanation, width: int, top: int) -> Table:
         figure = Text(fixed(share, places, sign=True))
         table.add_row(figure, bar, query, text, *([Text(channel)] if several else []), Text(value))
 
-    largest = max((abs(row.share) for row in rows), default=0.0)
+    largest = max(map(abs, [*(row.share for row in rows), *(part.share for part in parts)]), default=0.0)
+
+    def bar(share: float) -> Text:
+        sign = 1 if share >= 0 else -1
+        return Text(
+            ("█" if sign > 0 else "▒") * (round(bar_width * abs(share) / largest) if largest else 0), _INK[sign]
+        )
+
     for row in rows[:top]:
-        sign = 1 if row.share >= 0 else -1
-        length = round(bar_width * abs(row.share) / largest) if largest else 0
         add(
             row.share,
-            Text(("█" if sign > 0 else "▒") * length, _INK[sign]),
+            bar(row.share),
             _placed(row.query_word, row.query_position, room),
             _placed(row.text_word, row.text_position, room),
             printable(row.channel),
@@ -144,6 +154,10 @@ def _signals(explanation: Explanation, width: int, top: int) -> Table:
         )
     if rows[top:]:
         add(sum(row.share for row in rows[top:]), Text(), Text(f"{len(rows[top:])} more", "italic"), Text())
+    for part in parts[:top]:
+        add(part.share, bar(part.share), Text(printable(part.name)), Text(), value=fixed(part.value, value_places))
+    if parts[top:]:
+        add(sum(part.share for part in parts[top:]), Text(), Text(f"{len(parts[top:])} more parts", "italic"), Text())
     add(trace.rest, Text(), Text("rest", "italic"), Text())
     total = Text(fixed(trace.score, places), "bold")
     table.add_row(total, Text(), Text("score", "bold"), Text(), *([Text()] if several else []), Text())
@@ -165,20 +179,25 @@ def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
     grid = trace.grid[channel]
     scale = Scale.of(grid)
     places = decimals(scale)
+    path = paths(explanation).get(channel)
     yield Text.assemble(
         (f"map of {printable(trace.channels[channel])}", "bold"),
         f", share {fixed(channel_shares(explanation)[channel], share_places(explanation), sign=True)}; ",
         f"{fixed(scale.low, places)} ",
         (_SHADES[-1][:0:-1], _INK[-1]) if scale.low < 0 else "",
         (_SHADES[1][1:], _INK[1]) if scale.high > 0 else "",
-        f" {fixed(scale.high, places)}; [] took part",
+        f" {fixed(scale.high, places)}; ",
+        "[] took part" if path is None else "● ─ │ ╲ the path",
     )
     yield from _heads([explanation.text[j] for j in columns])
-    took_part = {(s.left, s.right) for s in trace.signals if s.channel == channel}
+    if path is None:
+        drawn = {(s.left, s.right): "[]" for s in trace.signals if s.channel == channel}
+    else:
+        drawn = dict(zip(path, _steps(path), strict=True))
     for i in rows:
         line = Text(set_cell_size(_short(printable(explanation.query[i]), _LABEL), _LABEL) + " ")
         for j in columns:
-            line.append_text(_shade(scale.strength(float(grid[i, j])), (i, j) in took_part))
+            line.append_text(_shade(scale.strength(float(grid[i, j])), drawn.get((i, j))))
         yield line
     notes = [
         f"{len(words) - len(shown)} of {len(words)} {side} words"
@@ -200,10 +219,18 @@ def _heads(words: Sequence[str]) -> RenderResult:
         yield Text(" " * (_LABEL + 1) + "".join(set_cell_size(c if cell_len(c) <= 2 else "□", 2) for c in cut).rstrip())
 
 
-def _shade(strength: float, took_part: bool) -> Text:
+def _steps(path: list[tuple[int, int]]) -> list[str]:
+    """How each cell of a path was reached, two columns each."""
+    steps = ["● "]
+    for (i, j), (k, m) in pairwise(path):
+        steps.append("──" if i == k else "│ " if j == m else "╲ ")
+    return steps
+
+
+def _shade(strength: float, drawn: str | None) -> Text:
     sign = 1 if strength >= 0 else -1
-    if took_part:
-        return Text("[]", f"bold {_INK[sign]}")
+    if drawn is not None:
+        return Text(drawn, f"bold {_INK[sign]}")
     level = sum(abs(strength) >= limit for limit in (0.1, 0.35, 0.6, 0.85))
     return Text(_SHADES[sign][level] * 2, _INK[sign])
 

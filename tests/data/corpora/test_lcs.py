@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.corpora.lcs import is_lcs, lcs_length, lcs_pairs
+from matchloom.data.corpora.lcs import is_lcs, lcs_length, lcs_pairs, lcs_path, lcs_table
 from matchloom.types import MatchloomError
 
 WORDS = st.text("ABC", max_size=6)
@@ -31,6 +31,21 @@ def test_matches_against_the_definition(a: str, b: str, matches: list[tuple[int,
     )
     longest = max(len(both) for both in subsequences(a) & subsequences(b))
     assert is_lcs(a, b, matches) == (spelled and len(matches) == longest)
+
+
+@given(WORDS, WORDS)
+def test_the_table_holds_the_lengths_of_all_beginnings(a: str, b: str) -> None:
+    expected = [[lcs_length(a[: i + 1], b[: j + 1]) for j in range(len(b))] for i in range(len(a))]
+    assert lcs_table(a, b) == expected
+
+
+@given(WORDS, WORDS)
+def test_the_path_of_the_dynamic_programme_is_a_longest_one(a: str, b: str) -> None:
+    path = lcs_path(a, b)
+    assert all((k - i, m - j) in ((0, 1), (1, 0), (1, 1)) for (i, j), (k, m) in pairwise(path))
+    # Where letters are equal it leaves along the diagonal: each is a match.
+    taken = [(i, j) for i, j in path if a[i] == b[j]]
+    assert is_lcs(a, b, taken)
 
 
 def test_the_example_of_the_paper() -> None:

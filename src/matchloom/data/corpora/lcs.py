@@ -26,19 +26,50 @@ def lcs_pairs(count: int, *, max_length: int = 10, alphabet: str = "ABCDEFGHIJ",
     return list(with_ids(pairs))
 
 
+def lcs_table(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
+    """c[i][j], how long the longest common subsequence of a[: i + 1] and b[: j + 1] is, by equation 7.
+
+    >>> lcs_table("AB", "BA")
+    [[0, 1], [1, 1]]
+    """
+    table: list[list[int]] = []
+    above = [0] * (len(b) + 1)  # c[i-1, .], the border first
+    for x in a:
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(max(row[j], above[j + 1], above[j] + (x == y)))
+        table.append(row[1:])
+        above = row
+    return table
+
+
 def lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
-    """How long the longest common subsequence is, by the dynamic programme of equation 7.
+    """How long the longest common subsequence is.
 
     >>> lcs_length("ABCDE", "FACGD")
     3
     """
-    above = [0] * (len(b) + 1)  # c[i-1, .]
-    for x in a:
-        row = [0]  # c[i, .]
-        for j, y in enumerate(b):
-            row.append(max(row[j], above[j + 1], above[j] + (x == y)))
-        above = row
-    return above[-1]
+    return lcs_table(a, b)[-1][-1] if a and b else 0
+
+
+def lcs_path(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """The way back through the table from its last cell, turned round: along equal letters, else where c is larger.
+
+    >>> lcs_path("ABC", "AC")
+    [(0, 0), (1, 0), (2, 1)]
+    """
+    c, path = lcs_table(a, b), []
+    i, j = len(a) - 1, len(b) - 1
+    while i >= 0 and j >= 0:
+        path.append((i, j))
+        left, top = (c[i][j - 1] if j else 0), (c[i - 1][j] if i else 0)
+        if a[i] == b[j]:
+            i, j = i - 1, j - 1
+        elif left >= top and j:
+            j -= 1
+        else:
+            i -= 1
+    return path[::-1]
 
 
 def is_lcs(a: Sequence[str], b: Sequence[str], matches: Sequence[tuple[int, int]]) -> bool:
