@@ -32,7 +32,9 @@ from provenance import commit
 RESULTS = Path(__file__).parent / "results"
 
 
-def run_system(system: dict[str, Any], table: dict[str, Any], task: Task, seed: int) -> dict[str, Any]:
+def run_system(
+    system: dict[str, Any], table: dict[str, Any], task: Task, seed: int, keep: Path | None
+) -> dict[str, Any]:
     """Train (where there is something to train) and measure one system with one seed."""
     start = time.perf_counter()
     trained: dict[str, Any] = {}
@@ -55,6 +57,8 @@ def run_system(system: dict[str, Any], table: dict[str, Any], task: Task, seed: 
             progress=True,
         )
         trained = dict(scorer.training["best"])
+        if keep is not None:
+            scorer.save(keep / f"{system['name']}, seed {seed}")
     report = evaluate(
         scorer,
         task.test,
@@ -114,6 +118,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the data sets")
     parser.add_argument("--only", help="run only systems whose name contains this")
     parser.add_argument("--again", action="store_true", help="run systems that have results already")
+    parser.add_argument("--keep", type=Path, help="save every matcher in this folder")
     parser.add_argument("--show", action="store_true", help="only print the table of the results there are")
     options = parser.parse_args()
     table = tomllib.loads(options.table.read_text(encoding="utf-8"))
@@ -136,7 +141,7 @@ def main() -> None:
                 done["protocol"] = tasks[split].protocol
                 done["sizes"] = {part: len(getattr(tasks[split], part)) for part in ("train", "development", "test")}
                 done["machine"] = {"python": platform.python_version(), "torch": str(torch.__version__)}
-            runs.append(run_system(system, table, tasks[split], seed))
+            runs.append(run_system(system, table, tasks[split], seed, options.keep))
             print(
                 json.dumps({"system": system["name"], **{k: runs[-1][k] for k in ("seed", "test", "minutes")}}),
                 flush=True,
