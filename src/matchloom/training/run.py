@@ -128,8 +128,11 @@ class _Run:
         self.settings: dict[str, Any] = settings
         self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
         self.optimizer = make_optimizer(network, config)
-        self.units.left = self.matcher.table(self.units.left_texts)
-        self.units.right = self.matcher.table(self.units.right_texts)
+        self.units.fill(self.matcher.table(self.units.left_texts), self.matcher.table(self.units.right_texts))
+        if self.units.features is not None:
+            network.fit_features(torch.from_numpy(self.units.features))
+        if network.whole_batches:
+            self.units.workers = 1
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
 
