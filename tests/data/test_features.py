@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from matchloom.types import MatchloomError
 from tests.reference.m2s_net import overlap
 
 TOKENIZER = Tokenizer("whitespace")
-SEEN = "Who built the old loom of York ? In 1785 Edmund Cartwright built the first power loom . How many looms".split()
+SEEN = "Who built the old loom of York ? In 1785 Edmund Cartwright built the first power loom . How many looms".split()  # noqa: SIM905
 WORDS = [*SEEN, "Lancashire", "weavers", "weaver", "two", "3.5", "1790", "the", "of", "of"]
 VOCAB = Vocab.build([TOKENIZER(" ".join(SEEN[:7])), TOKENIZER(" ".join(SEEN[7:]))])
 FREQUENCIES = dict(zip(VOCAB.words, VOCAB.document_frequencies, strict=True))
@@ -39,7 +41,7 @@ def slowly(left: str, right: str) -> list[float]:
         return {stem(word) for word in content(words)}
 
     def bigrams(words: list[str]) -> set[tuple[str, str]]:
-        return {(a, b) for a, b in zip(words, words[1:], strict=False) if not (is_stop_word(a) and is_stop_word(b))}
+        return {(a, b) for a, b in pairwise(words) if not (is_stop_word(a) and is_stop_word(b))}
 
     def names(text: str) -> set[str]:
         return {w.lower() for w in text.split()[1:] if w[0].isupper() and not is_stop_word(w.lower())}
