@@ -85,7 +85,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
     model = build_model("mv_lstm", {"interaction": interaction}, embedding, seed=0)
     assert isinstance(model, MVLSTM)
     matcher = Matcher("mv_lstm", {}, model, vocab, Tokenizer("whitespace"))
-    units.left, units.right = matcher.table(units.left_texts), matcher.table(units.right_texts)
+    units.fill(matcher.table(units.left_texts), matcher.table(units.right_texts))
     optimizer = make_optimizer(model, config)
     threads = torch.get_num_threads()
 

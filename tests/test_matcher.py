@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from matchloom.matcher import Matcher
-from matchloom.models import MODELS, build_model
+from matchloom.models import MODELS, build_model, model_arguments
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
 from tests.models.making import TEXTS, VOCAB, embedding
@@ -174,3 +174,19 @@ class TestDamage:
         (tmp_path / "taken").write_text("x")
         with pytest.raises(MatchloomError, match="cannot be made a matcher's folder"):
             make_matcher().save(tmp_path / "taken")
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "features" in model_arguments(name)])
+def test_features_are_the_same_in_scoring_ranking_and_tracing(name: str, tmp_path: Path) -> None:
+    matcher = make_matcher(name, features="pair")
+    query, texts = "How do I open a File ?", [*TEXTS, "Open the File of 1999 with two hands", "who opened it"]
+    scores = matcher.score([Pair(query, text) for text in texts])
+    ranked = sorted(matcher.rank(query, texts), key=lambda r: r.place)
+    np.testing.assert_allclose([r.score for r in ranked], scores, atol=1e-5)
+    matcher.save(tmp_path)
+    loaded = Matcher.load(tmp_path)
+    np.testing.assert_array_equal(loaded.score([Pair(query, text) for text in texts]), scores)
+    for text, score in zip(texts, scores, strict=True):
+        trace = loaded.trace(query, text)[2]
+        assert trace.score == pytest.approx(float(score), abs=1e-4)
+        assert len(trace.parts) == 21

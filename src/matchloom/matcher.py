@@ -17,7 +17,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from matchloom.data.batching import TextTable, distinct, make_batch
+from matchloom.data.batching import TextTable, distinct, features_of, make_batch
 from matchloom.files import atomic_write
 from matchloom.models import Argument, build_model
 from matchloom.models.base import PairModel
@@ -33,7 +33,8 @@ _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
 class _Part(NamedTuple):
-    rows: list[int]
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    table: TextTable
     texts: Texts
     encoded: Tensor
 
@@ -63,7 +64,8 @@ class Matcher:
 
     def table(self, texts: Sequence[str], *, progress: bool = False) -> TextTable:
         """The texts as this matcher reads them."""
-        return TextTable(texts, self.vocab, self.tokenizer, lexical=self.model.needs_lexical, progress=progress)
+        lexical, features = self.model.needs_lexical, self.model.needs_features
+        return TextTable(texts, self.vocab, self.tokenizer, lexical=lexical, features=features, progress=progress)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair; higher matches better."""
@@ -77,7 +79,13 @@ class Matcher:
                 left, right = self.table(left_texts), self.table(right_texts)
                 order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
                 cuts = [order[i : i + _BATCH] for i in range(0, len(order), _BATCH)]
-                batches = (make_batch(left, right, left_rows[cut], right_rows[cut]) for cut in cuts)
+                features = features_of(left, right, left_rows, right_rows)
+                batches = (
+                    make_batch(
+                        left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut]
+                    )
+                    for cut in cuts
+                )
                 for cut, values in zip(cuts, pool.map(self._score_batch, batches), strict=True):
                     scores[start + cut] = values
         return scores
@@ -102,7 +110,7 @@ class Matcher:
     def _encode_part(self, table: TextTable, rows: np.ndarray[Any, np.dtype[np.int64]]) -> _Part:
         texts = table.pad(rows).to(self.device)
         with torch.inference_mode():
-            return _Part(rows.tolist(), texts, self.model.encode(texts))
+            return _Part(rows, table, texts, self.model.encode(texts))
 
     def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:
         """The candidates by falling score; equal scores are ordered by their text, not by their place."""
@@ -121,20 +129,23 @@ class Matcher:
         """The score of each candidate, in the order in which they were encoded."""
         scores = np.empty(len(candidates.texts), dtype=np.float32)
         with side_by_side() as pool:
+            table = self.table([query])
             with torch.inference_mode():
-                left = self.table([query]).pad(np.zeros(1, dtype=np.int64)).to(self.device)
+                left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
                 encoded = self.model.encode(left)
             for part, values in zip(
                 candidates.parts,
-                pool.map(lambda part: self._match_part(left, encoded, part), candidates.parts),
+                pool.map(lambda part: self._match_part(table, left, encoded, part), candidates.parts),
                 strict=True,
             ):
                 scores[part.rows] = values
         return scores
 
-    def _match_part(self, left: Texts, encoded: Tensor, part: _Part) -> Scores:
+    def _match_part(self, table: TextTable, left: Texts, encoded: Tensor, part: _Part) -> Scores:
         places = torch.arange(len(part.rows), device=self.device)
-        batch = PairBatch(left, part.texts, torch.zeros_like(places), places)
+        found = features_of(table, part.table, np.zeros_like(part.rows), part.rows)
+        features = None if found is None else torch.from_numpy(found).to(self.device)
+        batch = PairBatch(left, part.texts, torch.zeros_like(places), places, features)
         with torch.inference_mode():
             return self.model.match(encoded, part.encoded, batch).cpu().numpy()
 

@@ -82,12 +82,14 @@ class PairBatch:
     """B pairs over two sets of texts: pair b is left text left_rows[b] and right text right_rows[b].
 
     A text that occurs in several pairs (the query of a candidate list) stands, and is encoded, once.
+    `features` are there for models that ask for a feature set of the pair with `needs_features`.
     """
 
     left: Texts
     right: Texts
     left_rows: Tensor  # (B,) int64
     right_rows: Tensor  # (B,) int64
+    features: Tensor | None = None  # (B, F) float32
 
     def __len__(self) -> int:
         return len(self.left_rows)
@@ -95,7 +97,8 @@ class PairBatch:
     def to(self, device: torch.device) -> PairBatch:
         """The same on a device."""
         rows = (self.left_rows.to(device), self.right_rows.to(device))
-        return PairBatch(self.left.to(device), self.right.to(device), *rows)
+        features = None if self.features is None else self.features.to(device)
+        return PairBatch(self.left.to(device), self.right.to(device), *rows, features)
 
     @property
     def cells(self) -> Tensor:

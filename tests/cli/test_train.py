@@ -14,6 +14,7 @@ import matchloom.training.run
 from matchloom import Matcher, Pair, TrainConfig
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.train import command
+from matchloom.models.m2s_net import M2SNet
 from matchloom.text.vectors import WordVectors, write_vectors
 from matchloom.types import MatchloomError
 from tests.cli.conftest import NAMES, SMALL, Run, error_of
@@ -218,3 +219,50 @@ def test_texts_of_one_word_and_of_none(run: Run, tmp_path: Path) -> None:
     scores = Matcher.load(tmp_path / "run").score([Pair("ink", "ink"), Pair("ink", "salt"), Pair("", "?")])
     assert np.isfinite(scores).all()
     assert scores[0] > scores[1]
+
+
+TINY = ["--set", "modalities=2", "--set", "blocks=1", "--set", "frame=8", "--dimensions", "8"]
+
+
+def test_a_model_is_trained_as_its_authors_did_unless_told_otherwise(run: Run, corpus: Path, tmp_path: Path) -> None:
+    given = (corpus / "train.tsv", "--dev", corpus / "dev.tsv", "--model", "m2s_net", *TINY, "--epochs", 1)
+    result = run("train", *given, "--out", tmp_path / "theirs")
+    assert result.code == 0, result.err
+    assert "m2s_net is trained as its authors did, with loss cross_entropy, optimizer adadelta" in result.err
+    theirs = Matcher.load(tmp_path / "theirs").training["config"]
+    assert theirs == TrainConfig(**M2SNet.trained_with, epochs=1).as_dict()
+    assert "AP" in result.out
+    assert run("train", *given, "--out", tmp_path / "ours", "--batch", 128, "--measure", "P@1").code == 0
+    ours = Matcher.load(tmp_path / "ours").training["config"]
+    assert ours == {**theirs, "batch": 128, "measure": "P@1"}
+
+
+def test_several_seeds_and_their_spread(run: Run, corpus: Path, tmp_path: Path) -> None:
+    given = [corpus / "train.tsv", "--dev", corpus / "dev.tsv", *SMALL, "--vectors", "random"]
+    out = tmp_path / "runs"
+    result = run("train", *given, "--out", out, "--seed", 3, "--seeds", 3)
+    assert result.code == 0, result.err
+    best = {seed: Matcher.load(out / f"seed-{seed}").training["best"] for seed in (3, 4, 5)}
+    values = [entry["RR"] for entry in best.values()]
+    lines = [line.split() for line in result.out.splitlines()]
+    for seed, entry in best.items():
+        assert [str(seed), str(entry["epoch"]), f"{entry['RR']:.4f}"] in lines
+    assert ["mean", f"{np.mean(values):.4f}"] in lines
+    assert ["deviation", f"{np.std(values, ddof=1):.4f}"] in lines
+    chosen = max(best, key=lambda seed: (best[seed]["RR"], -seed))
+    assert f"The matcher is in {out / f'seed-{chosen}'}: epoch" in result.out
+    assert run("train", *given, "--out", tmp_path / "four", "--seed", 4).code == 0
+    assert weights(tmp_path / "four") == weights(out / "seed-4"), "a seed's run is the run of that seed"
+    assert len({str(weights(out / f"seed-{seed}")) for seed in (3, 4, 5)}) == 3
+
+
+def test_several_seeds_go_on_where_they_were_stopped(run: Run, corpus: Path, tmp_path: Path) -> None:
+    given = [corpus / "train.tsv", "--dev", corpus / "dev.tsv", *SMALL, "--vectors", "random", "--seeds", 2]
+    assert run("train", *given, "--out", tmp_path / "whole").code == 0
+    short = [*given[:-1], 1, "--epochs", 1, "--out", tmp_path / "parts" / "seed-0"]
+    assert run("train", *short).code == 0
+    assert "seed-0 holds a matcher already" in error_of(run("train", *given, "--out", tmp_path / "parts"))
+    result = run("train", *given, "--out", tmp_path / "parts", "--resume")
+    assert result.code == 0, result.err
+    for name in ("seed-0", "seed-1"):
+        assert weights(tmp_path / "parts" / name) == weights(tmp_path / "whole" / name)

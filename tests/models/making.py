@@ -38,14 +38,17 @@ def embedding(size: int = 6, seed: int = 1) -> nn.Embedding:
 def make_model(name: str, seed: int = 0, **arguments: int | float | str | bool) -> PairModel:
     """A model in double precision whose scores differ well: start values of 0.1 leave them nearly equal."""
     model = build_model(name, arguments, embedding(), seed=seed).double().eval()
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter is not model.embedding.weight:
                 parameter.mul_(5)
+                if not parameter.any():  # what starts at 0 would leave others without a gradient
+                    parameter.uniform_(-0.5, 0.5, generator=generator)
     return model
 
 
 def make_pairs(model: PairModel, pairs: list[tuple[int, int]] | None = None) -> PairBatch:
-    table = TextTable(TEXTS, VOCAB, TOKENIZER, lexical=model.needs_lexical)
+    table = TextTable(TEXTS, VOCAB, TOKENIZER, lexical=model.needs_lexical, features=model.needs_features)
     left, right = (np.array(side) for side in zip(*(pairs or PAIRS), strict=True))
     return make_batch(table, table, left, right)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import pad
 
 from matchloom.models import MODELS, build_model, model_arguments
-from matchloom.types import Lexical, MatchloomError, PairBatch, Texts
+from matchloom.types import Lexical, MatchloomError, Texts
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
 
 # For each model the arguments to vary, one or more values other than the default. Every argument must be here.
@@ -20,15 +22,17 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "k": [1, 10, 300],
         "units": [3],
         "lexical": [True],
+        "features": ["overlap", "pair"],
     },
-    "lstm_rnn": {"hidden": [3]},
-    "bi_lstm_rnn": {"hidden": [3]},
+    "lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
+    "bi_lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
     "match_srnn": {
         "interaction": ["cosine", "indicator"],
         "slices": [1, 7],
         "dimensions": [1, 3],
         "reset": [False],
         "tied": [True],
+        "features": ["pair"],
     },
     "bi_match_srnn": {
         "interaction": ["cosine", "indicator"],
@@ -36,6 +40,17 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "dimensions": [1, 3],
         "reset": [False],
         "tied": [True],
+        "features": ["pair"],
+    },
+    "m2s_net": {
+        "similarity": ["cosine", "euclidean"],
+        "modalities": [1, 2],
+        "position_bias": [False],
+        "blocks": [1, 3],
+        "pooling": ["max"],
+        "features": ["", "pair"],
+        "frame": [24],
+        "dropout": [0.0, 0.2],
     },
 }
 CASES = [(name, {}) for name in MODELS] + [
@@ -76,7 +91,7 @@ def test_scores_are_finite_one_for_each_pair_and_differ(name: str, arguments: di
 def test_padding_never_changes_a_score(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
     batch = make_pairs(model)
-    padded = PairBatch(more_padding(batch.left, 9), more_padding(batch.right, 4), batch.left_rows, batch.right_rows)
+    padded = replace(batch, left=more_padding(batch.left, 9), right=more_padding(batch.right, 4))
     torch.testing.assert_close(model(padded), model(batch), rtol=0, atol=1e-12)
 
 
@@ -131,7 +146,8 @@ def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> No
         L = int(batch.left.lengths[batch.left_rows[n]])
         R = int(batch.right.lengths[batch.right_rows[n]])
         assert trace.score == pytest.approx(float(scores[n]), abs=1e-6)
-        assert trace.rest + sum(s.share for s in trace.signals) == pytest.approx(trace.score, abs=1e-6)
+        shares = [share.share for share in (*trace.signals, *trace.parts)]
+        assert trace.rest + sum(shares) == pytest.approx(trace.score, abs=1e-6)
         assert trace.grid.shape == (len(trace.channels), L, R)
         for signal in trace.signals:
             assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value, abs=1e-6)
@@ -142,12 +158,14 @@ def test_overfits_eight_pairs(name: str) -> None:
     model = build_model(name, {}, embedding(16), seed=0)
     batch = make_pairs(model, [(0, 1), (0, 4), (2, 6), (2, 1), (4, 7), (4, 6), (3, 4), (3, 2)])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    torch.manual_seed(0)  # of dropout
     for _ in range(150):
         scores = model(batch)
         loss = torch.relu(0.8 - scores[0::2] + scores[1::2]).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    model.eval()
     assert (model(batch)[0::2] > model(batch)[1::2] + 0.4).all()
 
 

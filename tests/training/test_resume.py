@@ -33,17 +33,25 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(pairs: Path, folder: Path) -> list[str]:
-    small = ["--set", "hidden=6", "--set", "units=6", "--set", "lexical=true", "--dimensions", "6", "--batch", "16"]
-    return ["train", str(pairs), "--out", str(folder), *small, "--epochs", str(EPOCHS), "--patience", str(EPOCHS)]
+MODELS = {
+    "mv_lstm": ["--set", "hidden=6", "--set", "units=6", "--set", "lexical=true", "--batch", "16"],
+    # Batch statistics, dropout, features of the pair, and an optimizer whose rows wait.
+    "m2s_net": ["--set", "blocks=1", "--set", "frame=12", "--set", "features=pair", "--batch", "8"],
+}
+
+
+def command(model: str, pairs: Path, folder: Path) -> list[str]:
+    long = ["--epochs", str(EPOCHS), "--patience", str(EPOCHS)]
+    return ["train", str(pairs), "--out", str(folder), "--model", model, *MODELS[model], "--dimensions", "6", *long]
 
 
 @pytest.fixture(scope="module")
-def whole(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an uninterrupted run."""
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    assert main(command(pairs, folder)) == 0
-    return folder
+def whole(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of uninterrupted runs."""
+    folders = {model: tmp_path_factory.mktemp("whole") / "run" for model in MODELS}
+    for model, folder in folders.items():
+        assert main(command(model, pairs, folder)) == 0
+    return folders
 
 
 def epochs(folder: Path) -> list[dict[str, float]]:
@@ -54,11 +62,15 @@ def epochs(folder: Path) -> list[dict[str, float]]:
     return [{key: value for key, value in json.loads(line).items() if key not in clock} for line in lines]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_goes_on_bit_for_bit(pairs: Path, whole: Path, tmp_path: Path, how: signal.Signals) -> None:
-    folder = tmp_path / "run"
+@pytest.mark.parametrize(
+    ("model", "how"), [("mv_lstm", signal.SIGKILL), ("mv_lstm", signal.SIGINT), ("m2s_net", signal.SIGKILL)]
+)
+def test_a_run_goes_on_bit_for_bit(
+    pairs: Path, whole: dict[str, Path], tmp_path: Path, model: str, how: signal.Signals
+) -> None:
+    folder, done = tmp_path / "run", whole[model]
     process = subprocess.Popen(
-        [sys.executable, "-m", "matchloom", *command(pairs, folder)],
+        [sys.executable, "-m", "matchloom", *command(model, pairs, folder)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -81,13 +93,13 @@ def test_a_run_goes_on_bit_for_bit(pairs: Path, whole: Path, tmp_path: Path, how
         assert "Traceback" not in said
     Matcher.load(folder)  # usable as it is
 
-    assert main([*command(pairs, folder), "--resume"]) == 0
-    assert epochs(folder) == epochs(whole)
+    assert main([*command(model, pairs, folder), "--resume"]) == 0
+    assert epochs(folder) == epochs(done)
     assert len(epochs(folder)) == EPOCHS
     for name in ("weights.safetensors", "checkpoint.safetensors"):  # the best epoch; the last, and the optimizer
-        ours, theirs = load_file(folder / name), load_file(whole / name)
+        ours, theirs = load_file(folder / name), load_file(done / name)
         assert ours.keys() == theirs.keys()
         for tensor in ours:
             assert ours[tensor].numpy().tobytes() == theirs[tensor].numpy().tobytes(), tensor
-    start, end = (load_file(whole / name) for name in ("weights.safetensors", "checkpoint.safetensors"))
+    start, end = (load_file(done / name) for name in ("weights.safetensors", "checkpoint.safetensors"))
     assert any((start[name] != end[f"model/{name}"]).any() for name in start), "the best epoch is not the last"

@@ -18,8 +18,8 @@ from tests.training.making import colour_pairs
 def make_units(pairs: list[Pair], **config: int | str) -> Units:
     units = Units(pairs, TrainConfig(**config))
     vocab = Vocab.build([text.split() for text in units.left_texts + units.right_texts])
-    units.left = TextTable(units.left_texts, vocab, Tokenizer("whitespace"))
-    units.right = TextTable(units.right_texts, vocab, Tokenizer("whitespace"))
+    tables = (TextTable(side, vocab, Tokenizer("whitespace")) for side in (units.left_texts, units.right_texts))
+    units.fill(*tables)
     return units
 
 

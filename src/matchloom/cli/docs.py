@@ -68,7 +68,7 @@ embedding and the arguments below, by keyword in Python and by `--set NAME=VALUE
 def models_page() -> str:
     """Every model with its paper, symbols, departures and arguments, and the scorers that need no training."""
     from matchloom.cli.models import LEXICAL_ABOUT, written
-    from matchloom.models import MODELS, model_arguments
+    from matchloom.models import MODELS, model_arguments, model_training
 
     sections = [_MODELS_HEAD]
     for name, make in MODELS.items():
@@ -77,6 +77,9 @@ def models_page() -> str:
         sections.append(f"```text\n{(inspect.getdoc(module) or '').strip()}\n```\n")
         rows = [f"| `{key}` | `{written(value)}` |" for key, value in model_arguments(name).items()]
         sections.append("| argument | default |\n|---|---|\n" + "\n".join(rows) + "\n")
+        if theirs := model_training(name):
+            said = ", ".join(f"`{key}` {written(value)}" for key, value in theirs.items())
+            sections.append(f"Trained, unless told otherwise, as its authors did: {said}.\n")
     sections.append("## Scorers without a network\n")
     sections.append("| | |\n|---|---|\n" + "\n".join(f"| `{k}` | {v} |" for k, v in LEXICAL_ABOUT.items()) + "\n")
     return "\n".join(sections)

@@ -16,7 +16,8 @@ LEXICAL_ABOUT = {
 def command() -> None:
     """List models and lexical scorers.
 
-    The models are those that 'matchloom train' knows, with their arguments and defaults.
+    The models are those that 'matchloom train' knows, with their arguments and defaults, and where their authors
+    trained them with other settings than the defaults of 'matchloom train', these.
 
     \b
     Examples:
@@ -25,12 +26,15 @@ def command() -> None:
     """
     from matchloom import MODELS
     from matchloom.lexical import LEXICAL
-    from matchloom.models import model_arguments
+    from matchloom.models import model_arguments, model_training
 
     trained = table("model", "arguments (--set NAME=VALUE) and their defaults", "what it does")
     for name, make in MODELS.items():
         arguments = " ".join(f"{key}={written(value)}" for key, value in model_arguments(name).items())
-        trained.add_row(name, arguments, _first_line(make.__doc__))
+        about = _first_line(make.__doc__)
+        if theirs := model_training(name):
+            about += f" Trained with {' '.join(f'{key}={written(value)}' for key, value in theirs.items())}."
+        trained.add_row(name, arguments, about)
     untrained = table("lexical", "what it does")
     for name in LEXICAL:
         untrained.add_row(name, LEXICAL_ABOUT[name])

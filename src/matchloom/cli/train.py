@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
-from matchloom.cli.printing import note
+from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import both_sides, make_folder, read_all
 from matchloom.cli.vectors import EPOCHS
 
 if TYPE_CHECKING:
+    from matchloom import TrainConfig
     from matchloom.text.tokenize import Tokenizer
     from matchloom.text.vectors import WordVectors
     from matchloom.types import Pair
 
 
 def command(
+    ctx: typer.Context,
     pairs: PairsArgument,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the matcher is kept; made if need be.", show_default=False)
@@ -35,7 +39,10 @@ def command(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[str, typer.Option(help="See 'matchloom models'.")] = "mv_lstm",
+    model: Annotated[
+        str,
+        typer.Option(help="See 'matchloom models', also for training settings of its own, which then are defaults."),
+    ] = "mv_lstm",
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,12 +72,17 @@ def command(
     patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
     measure: Annotated[str, typer.Option(help="What chooses the best epoch, by its ir-measures name.")] = "RR",
     clip: Annotated[float, typer.Option(help="Largest length of the gradient; 0 for none.")] = 5.0,
-    weight_decay: Annotated[float, typer.Option(help="L2 penalty on all but the word vectors.")] = 0.0,
+    weight_decay: Annotated[
+        float, typer.Option(help="L2 penalty on all but the word vectors, or on what the model says.")
+    ] = 0.0,
     freeze_vectors: Annotated[
         bool, typer.Option("--freeze-vectors", help="Keep the word vectors as they are.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the parameters, the order, the draws and the set aside.")] = 0,
-    workers: Annotated[int, typer.Option(help="Parts of a batch worked on side by side.")] = 2,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Train so many, from --seed on, in FOLDER/seed-0 and so on; report their spread.")
+    ] = 1,
+    workers: Annotated[int, typer.Option(help="Parts of a batch worked on side by side, or threads.")] = 2,
 ) -> None:
     """Train a matcher on labelled pairs.
 
@@ -82,10 +94,12 @@ def command(
     \b
     Examples:
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/faq --set lexical=true
+      matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
       matchloom train faq.mined.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
     from matchloom import TrainConfig, train
     from matchloom.evaluation import measure as figure
+    from matchloom.training.run import CHECKPOINT
     from matchloom.types import MatchloomError
 
     config = TrainConfig(
@@ -105,45 +119,89 @@ def command(
         workers=workers,
     )
     arguments = parse_arguments(model, set_ or [])
+    config = _as_its_authors(model, config, ctx)
     cut = tokenizer_of(tokenizer, max_words)
     _check_device(device)
+    folders = {seed: out} if seeds == 1 else {seed + n: out / f"seed-{seed + n}" for n in range(seeds)}
     if resume and overwrite:
         raise MatchloomError("--resume goes on with a run and --overwrite drops it; give one of them")
-    if (out / "matcher.json").exists() and not resume and not overwrite:
-        raise MatchloomError(f"{out} holds a matcher already; add --resume to go on, --overwrite, or another --out")
+    for folder in folders.values():
+        if (folder / "matcher.json").exists() and not resume and not overwrite:
+            raise MatchloomError(
+                f"{folder} holds a matcher already; add --resume to go on, --overwrite, or another --out"
+            )
     training = read_all(pairs, require_label=True)
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
         training, development = _set_aside(training, seed)
-    figure(development, [0.0] * len(development), [measure])  # refuse it now, not after the first epoch
-    start = _first_vectors(vectors, training, cut, dimensions, min_count, seed)
-    make_folder(out)
-    if overwrite:
-        _drop_run(out)
-    try:
-        matcher = train(
-            training,
-            development,
-            model=model,
-            arguments=arguments,
-            config=config,
-            tokenizer=cut,
-            vectors=start,
-            dimensions=dimensions,
-            min_count=min_count,
-            folder=out,
-            resume=resume,
-            device=device,
-            on_epoch=lambda entry: print(_line(entry, measure), flush=True),
-            progress=True,
-        )
-    except KeyboardInterrupt:
-        note(_what_is_there(out))
-        raise typer.Exit(130) from None
-    best = matcher.training["best"]
-    print(f"\nThe matcher is in {out}: epoch {best['epoch']}, {measure} {best[measure]:.4f} on the development pairs.")
-    _say_what_next(out, pairs, dev, development)
+    figure(development, [0.0] * len(development), [config.measure])  # refuse it now, not after the first epoch
+    best: dict[int, dict[str, Any]] = {}
+    start = None
+    for number, folder in folders.items():
+        if start is None or vectors == "skip-gram":
+            start = _first_vectors(vectors, training, cut, dimensions, min_count, number)
+        make_folder(folder)
+        if overwrite:
+            _drop_run(folder)
+        if seeds > 1:
+            print(f"seed {number}, in {folder}", flush=True)
+        try:
+            matcher = train(
+                training,
+                development,
+                model=model,
+                arguments=arguments,
+                config=replace(config, seed=number),
+                tokenizer=cut,
+                vectors=start,
+                dimensions=dimensions,
+                min_count=min_count,
+                folder=folder,
+                resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
+                device=device,
+                on_epoch=lambda entry: print(_line(entry, config.measure), flush=True),
+                progress=True,
+            )
+        except KeyboardInterrupt:
+            note(_what_is_there(folder))
+            raise typer.Exit(130) from None
+        best[number] = matcher.training["best"]
+    chosen = max(best, key=lambda number: (best[number][config.measure], -number))
+    if seeds > 1:
+        _print_spread(best, config.measure)
+    print(
+        f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}, "
+        f"{config.measure} {best[chosen][config.measure]:.4f} on the development pairs."
+    )
+    _say_what_next(folders[chosen], pairs, dev, development)
+
+
+def _as_its_authors(model: str, config: TrainConfig, ctx: typer.Context) -> TrainConfig:
+    """The settings with which the model's authors trained it, where no option was given."""
+    from matchloom.models import model_training
+
+    theirs = {}
+    for name, value in model_training(model).items():
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "DEFAULT":
+            theirs[name] = value
+    if theirs:
+        said = ", ".join(f"{name} {value}" for name, value in theirs.items())
+        note(f"{model} is trained as its authors did, with {said}; options change that.")
+    return replace(config, **theirs)  # type: ignore[arg-type]
+
+
+def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
+    """What each seed reached, and the mean and deviation of all."""
+    shown = table("seed", "epoch", measure, right=("seed", "epoch", measure))
+    for number, entry in best.items():
+        shown.add_row(str(number), str(entry["epoch"]), f"{entry[measure]:.4f}")
+    values = [entry[measure] for entry in best.values()]
+    shown.add_row("mean", "", f"{mean(values):.4f}")
+    shown.add_row("deviation", "", f"{stdev(values):.4f}")
+    print()
+    console().print(shown)
 
 
 def _line(entry: dict[str, Any], measure: str) -> str:

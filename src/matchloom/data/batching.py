@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.data.features import FeatureTexts, pair_features
 from matchloom.progress import track
-from matchloom.text.tokenize import Tokenizer, stem
+from matchloom.text.tokenize import Tokenizer, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
 from matchloom.types import Lexical, PairBatch, Texts
 
@@ -20,16 +20,25 @@ Rows = NDArray[np.int64]
 class TextTable:
     """Distinct texts as flat arrays of word ids, from which batches are cut.
 
-    A text without a word is held as one unknown word that matches nothing exactly.
+    A text without a word is held as one unknown word that matches nothing exactly. With the name of a feature set
+    in `features` the table also holds what the features of its texts' pairs are made of.
     """
 
     def __init__(
-        self, texts: Sequence[str], vocab: Vocab, tokenizer: Tokenizer, *, lexical: bool = False, progress: bool = False
+        self,
+        texts: Sequence[str],
+        vocab: Vocab,
+        tokenizer: Tokenizer,
+        *,
+        lexical: bool = False,
+        features: str = "",
+        progress: bool = False,
     ) -> None:
         words = [tokenizer(text) for text in track(texts, "reading texts", show=progress)]
         self.lengths = np.array([max(1, len(w)) for w in words], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
         self.ids = _flat([vocab.ids(w) or [UNKNOWN] for w in words], np.int64)
+        self.features = FeatureTexts(features, texts, vocab, tokenizer) if features else None
         self.lexical: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
         if lexical:
             faces: dict[str, list[tuple[int, float]]] = {}
@@ -66,18 +75,35 @@ def _flat(lists: list[list[int]], dtype: type[np.int64]) -> NDArray[np.int64]:
     return np.array([x for row in lists for x in row], dtype=dtype)
 
 
-def word_hash(word: str) -> int:
-    """A positive number for a word, the same in every process: 62 bits, so that collisions never happen in practice."""
-    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") >> 2
+def make_batch(
+    left: TextTable,
+    right: TextTable,
+    left_rows: Rows,
+    right_rows: Rows,
+    features: NDArray[np.float32] | None = None,
+) -> PairBatch:
+    """The batch of pairs (left[left_rows[b]], right[right_rows[b]]); a text in several pairs is padded in once.
 
-
-def make_batch(left: TextTable, right: TextTable, left_rows: Rows, right_rows: Rows) -> PairBatch:
-    """The batch of pairs (left[left_rows[b]], right[right_rows[b]]); a text in several pairs is padded in once."""
+    The pairs' features are made here, where the tables hold any, unless they are given.
+    """
     left_texts, left_index = _first_places(left_rows)
     right_texts, right_index = _first_places(right_rows)
+    if features is None:
+        features = features_of(left, right, left_rows, right_rows)
     return PairBatch(
-        left.pad(left_texts), right.pad(right_texts), torch.from_numpy(left_index), torch.from_numpy(right_index)
+        left.pad(left_texts),
+        right.pad(right_texts),
+        torch.from_numpy(left_index),
+        torch.from_numpy(right_index),
+        None if features is None else torch.from_numpy(features),
     )
+
+
+def features_of(left: TextTable, right: TextTable, left_rows: Rows, right_rows: Rows) -> NDArray[np.float32] | None:
+    """The features of many pairs at once (B, F); None where the tables were made without."""
+    if left.features is None or right.features is None:
+        return None
+    return pair_features(left.features, right.features, left_rows, right_rows)
 
 
 def _first_places(rows: Rows) -> tuple[Rows, Rows]:

@@ -10,6 +10,7 @@ from torch import nn
 
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
+from matchloom.models.m2s_net import M2SNet
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.types import MatchloomError
@@ -22,6 +23,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "bi_lstm_rnn": bi_lstm_rnn,
     "match_srnn": match_srnn,
     "bi_match_srnn": bi_match_srnn,
+    "m2s_net": M2SNet,
 }
 
 
@@ -31,6 +33,12 @@ def model_arguments(name: str) -> dict[str, Argument]:
         raise MatchloomError(f"model {name!r} is unknown; choose one of {', '.join(MODELS)}")
     parameters = inspect.signature(MODELS[name]).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def model_training(name: str) -> Mapping[str, Argument]:
+    """The settings of `TrainConfig` with which a model's authors trained it, where they differ from the defaults."""
+    model_arguments(name)  # refuses an unknown one
+    return getattr(MODELS[name], "trained_with", {})
 
 
 def build_model(name: str, arguments: Mapping[str, Argument], embedding: nn.Embedding, *, seed: int) -> PairModel:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
 
 from torch import Tensor, nn
 
+from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
 
 class PairModel(nn.Module, ABC):
-    """A network that scores pairs of texts. `needs_lexical` asks for the batch's lexical fields.
+    """A network that scores pairs of texts. What it asks of the batch and of training is said by these attributes.
 
-    Where `needs_vectors` is False the word vectors take no part in the score, and training leaves them alone.
+    needs_lexical   fill the batch's lexical fields
+    needs_features  fill the batch's features with this feature set
+    needs_vectors   False: the word vectors take no part in the score, and training leaves them alone
+    whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
+                    then does not part it, and gives every step a random state of its own
+    trained_with    settings of `TrainConfig` with which the authors trained it, where they differ from the defaults
     """
 
     needs_lexical = False
+    needs_features = ""
     needs_vectors = True
+    whole_batches = False
+    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {}
     embedding: nn.Embedding
 
     @abstractmethod
@@ -30,6 +41,16 @@ class PairModel(nn.Module, ABC):
     @abstractmethod
     def trace(self, batch: PairBatch) -> list[Trace]:
         """Why each pair got its score, from the same interactions that `match` uses."""
+
+    def fit_features(self, features: Tensor) -> None:
+        """See the features of all training pairs, (pairs, F), once before the first step."""
+        for layer in self.modules():
+            if isinstance(layer, PairFeatures):
+                layer.fit(features)
+
+    def decayed(self) -> list[nn.Parameter]:
+        """The parameters that weight decay pulls towards 0: all but the word vectors."""
+        return [parameter for parameter in self.parameters() if parameter is not self.embedding.weight]
 
     def forward(self, batch: PairBatch) -> Tensor:
         """Match each pair of the batch. Returns scores (B,)."""

@@ -2,6 +2,7 @@
 
 Symbols      h_m, h_n -> the state at each text's own last word;  s = cos(h_m, h_n)
 Departures   trained with the losses of this package, as MV-LSTM's authors did, not with click-through softmax.
+             `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
 
 Both are MV-LSTM with a single position: LSTM-RNN matches the last one, Bi-LSTM-RNN the last of the forward and the
 first of the backward direction.
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.encoders import LSTM
+from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import start_uniform
 from matchloom.layers.interactions import pick
 from matchloom.models.base import PairModel
@@ -22,9 +24,13 @@ from matchloom.types import PairBatch, Signal, Texts, Trace
 class LSTMRNN(PairModel):
     """Cosine of the last states of one LSTM, or of two that read in opposite directions."""
 
-    def __init__(self, embedding: nn.Embedding, *, hidden: int = 50, bidirectional: bool = False) -> None:
+    def __init__(
+        self, embedding: nn.Embedding, *, hidden: int = 50, features: str = "", bidirectional: bool = False
+    ) -> None:
         super().__init__()
-        self.embedding = embedding
+        self.embedding, self.needs_features = embedding, features
+        self.features = FeatureScore(features, embedding)
+        self.needs_lexical = self.features.needs_lexical
         self.channels = ["forward", "backward"] if bidirectional else ["forward"]
         self.readers = nn.ModuleList(
             LSTM(embedding.embedding_dim, hidden, reverse=name == "backward") for name in self.channels
@@ -51,30 +57,34 @@ class LSTMRNN(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Cosines (B,)."""
-        return (pick(left, batch.left_rows) * pick(right, batch.right_rows)).sum(1)
+        cosines = (pick(left, batch.left_rows) * pick(right, batch.right_rows)).sum(1)
+        return cosines + self.features(batch)  # type: ignore[no-any-return]
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The products of all positions; only the last position of each direction took part, and its share is exact."""
+        parts = self.features.trace(batch)
         with torch.no_grad():
+            added = (torch.zeros(len(batch), device=self.embedding.weight.device) + self.features(batch)).tolist()
             left, left_ends = self.states(batch.left)
             right, right_ends = self.states(batch.right)
             traces = []
-            for x, y in zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True):
+            for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
                 L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
                 grid = (left[x] @ right[y].transpose(1, 2))[:, :L, :R]  # (directions, L, R)
                 signals = []
                 for c, (i, j) in enumerate(zip(left_ends[x].tolist(), right_ends[y].tolist(), strict=True)):
                     signals.append(Signal(i, j, c, float(grid[c, i, j]), float(grid[c, i, j])))
-                score = sum(signal.share for signal in signals)
-                traces.append(Trace(score, signals, 0.0, grid.cpu().numpy().copy(), list(self.channels)))
+                score = sum(signal.share for signal in signals) + added[b]
+                rest = added[b] - sum(part.share for part in parts[b])
+                traces.append(Trace(score, signals, rest, grid.cpu().numpy().copy(), list(self.channels), parts[b]))
         return traces
 
 
-def bi_lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50) -> LSTMRNN:
+def bi_lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50, features: str = "") -> LSTMRNN:
     """Bi-LSTM-RNN: both directions."""
-    return LSTMRNN(embedding, hidden=hidden, bidirectional=True)
+    return LSTMRNN(embedding, hidden=hidden, features=features, bidirectional=True)
 
 
-def lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50) -> LSTMRNN:
+def lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50, features: str = "") -> LSTMRNN:
     """LSTM-RNN: one direction."""
-    return LSTMRNN(embedding, hidden=hidden)
+    return LSTMRNN(embedding, hidden=hidden, features=features)

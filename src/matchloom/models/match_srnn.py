@@ -7,6 +7,7 @@ Departures   none by default. `tied` shares the four gates z among dimensions an
              one linear function scores both ends: the paper does not say.
              `reset=False`, `dimensions=1` and the indicator are the paper's simulation of the longest common
              subsequence. The indicator looks at the words themselves: word vectors take no part then.
+             `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import start_uniform
 from matchloom.layers.interactions import Cosine, Indicator, TensorLayer
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
@@ -35,14 +37,16 @@ class MatchSRNN(PairModel):
         dimensions: int = 10,
         reset: bool = True,
         tied: bool = False,
+        features: str = "",
         bidirectional: bool = False,
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
-        self.embedding = embedding
-        self.needs_lexical = interaction == "indicator"
-        self.needs_vectors = not self.needs_lexical
+        self.embedding, self.needs_features = embedding, features
+        self.features = FeatureScore(features, embedding)
+        self.needs_vectors = interaction != "indicator"
+        self.needs_lexical = not self.needs_vectors or self.features.needs_lexical
         self.interaction: Cosine | Indicator | TensorLayer
         if interaction == "cosine":
             self.interaction = Cosine()
@@ -60,7 +64,7 @@ class MatchSRNN(PairModel):
 
     def encode(self, texts: Texts) -> Tensor:
         """u(w) for every word, (N, L, D); for the indicator a number for every word, (N, L)."""
-        if self.needs_lexical:
+        if not self.needs_vectors:
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
         return self.interaction.prepare(self.embedding(texts.words))
@@ -70,7 +74,7 @@ class MatchSRNN(PairModel):
         grid = self.interact(left, right, batch)  # (B, C, L, R)   4.1, s_ij
         ends = [scan(grid, *sizes(batch)) for scan in self.scans]  # (B, d) each    4.2, h_mn
         score: Tensor = self.head(torch.cat(ends, 1))[:, 0]  # (B,)           4.3, M(S_1, S_2)
-        return score
+        return score + self.features(batch)  # type: ignore[no-any-return]
 
     def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """s_ij for all i, j. (B, C, L, R)"""
@@ -80,14 +84,15 @@ class MatchSRNN(PairModel):
         """The matching path of each scan, on the map of the h dimension with the largest weight in the score.
 
         A cell's share is what the running score W^(s) h gains when the path enters the cell, so that the shares of a
-        path add up to W^(s) h at its end; the rest is b^(s).
+        path add up to W^(s) h at its end; the rest is b^(s), and what features do not share out.
         """
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
             m, n = sizes(batch)
             scanned = [scan.scan(grid, m, n) for scan in self.scans]  # type: ignore[operator]
+            added = (torch.zeros(len(batch), device=m.device) + self.features(batch)).tolist()
         weights = self.head.weight.detach()[0].chunk(len(self.channels))
-        rest = float(self.head.bias.detach()[0])
+        parts = self.features.trace(batch)
         traces = []
         for b, (L, R) in enumerate(zip(m.tolist(), n.tolist(), strict=True)):
             signals: list[Signal] = []
@@ -104,9 +109,10 @@ class MatchSRNN(PairModel):
                 for i, j in path:
                     signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
                     before = scores[i][j]
-            score = rest + sum(signal.share for signal in signals)
+            rest = float(self.head.bias.detach()[0]) + added[b] - sum(part.share for part in parts[b])
+            score = rest + sum(signal.share for signal in signals) + sum(part.share for part in parts[b])
             grids = torch.stack(maps).cpu().numpy()
-            traces.append(Trace(score, signals, rest, grids, list(self.channels), paths=True))
+            traces.append(Trace(score, signals, rest, grids, list(self.channels), parts[b], paths=True))
         return traces
 
 
@@ -123,9 +129,18 @@ def match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
+    features: str = "",
 ) -> MatchSRNN:
     """Match-SRNN: one scan, from the first words to the last."""
-    return MatchSRNN(embedding, interaction=interaction, slices=slices, dimensions=dimensions, reset=reset, tied=tied)
+    return MatchSRNN(
+        embedding,
+        interaction=interaction,
+        slices=slices,
+        dimensions=dimensions,
+        reset=reset,
+        tied=tied,
+        features=features,
+    )
 
 
 def bi_match_srnn(
@@ -136,6 +151,7 @@ def bi_match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
+    features: str = "",
 ) -> MatchSRNN:
     """Bi-Match-SRNN: a second scan from the last words to the first."""
     return MatchSRNN(
@@ -145,5 +161,6 @@ def bi_match_srnn(
         dimensions=dimensions,
         reset=reset,
         tied=tied,
+        features=features,
         bidirectional=True,
     )

@@ -5,6 +5,7 @@ Departures   none by default. The paper gives neither the number of tensor slice
              arguments. A pair with fewer than k cells has its missing places filled with 0, no interaction.
              `lexical=True` adds three slices that the paper does not have: the same word, stem or start, weighted
              by IDF and pooled like the learned ones, and for each the sums of `match_sums` beside its k largest.
+             `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.encoders import BiLSTM
+from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, start_uniform
 from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer
 from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
 from matchloom.models.base import PairModel
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
 
 INTERACTIONS = ("cosine", "bilinear", "tensor")
 
@@ -36,11 +38,14 @@ class MVLSTM(PairModel):
         k: int = 5,
         units: int = 50,
         lexical: bool = False,
+        features: str = "",
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
-        self.embedding, self.k, self.needs_lexical = embedding, k, lexical
+        self.embedding, self.k, self.lexical, self.needs_features = embedding, k, lexical, features
+        self.features = FeatureScore(features, embedding)
+        self.needs_lexical = lexical or self.features.needs_lexical
         self.positions = BiLSTM(embedding.embedding_dim, hidden)
         self.interaction: Cosine | Bilinear | TensorLayer
         if interaction == "cosine":
@@ -66,17 +71,17 @@ class MVLSTM(PairModel):
         grid = self.interact(left, right, batch)  # (B, C, L, R)   step 2
         values, _ = k_max(grid, batch.cells, self.k)  # (B, C, K)      step 3
         score: Tensor = self.head(self.signals(values, grid, batch))  # (B,)   r, s
-        return score
+        return score + self.features(batch)  # type: ignore[no-any-return]
 
     def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """s(p_Xi, p_Yj) for all i, j; with `lexical` the exact matches as more channels. (B, C, L, R)"""
         grid = self.interaction(left, right, batch)
-        return torch.cat([grid, exact_matches(batch)], dim=1) if self.needs_lexical else grid
+        return torch.cat([grid, exact_matches(batch)], dim=1) if self.lexical else grid
 
     def signals(self, values: Tensor, grid: Tensor, batch: PairBatch) -> Tensor:
         """q: the pooled values of all channels, and with `lexical` the sums of the exact matches. (B, C * K [+ 9])"""
         q = values.flatten(1)
-        return torch.cat([q, match_sums(grid[:, self.learned :], batch)], dim=1) if self.needs_lexical else q
+        return torch.cat([q, match_sums(grid[:, self.learned :], batch)], dim=1) if self.lexical else q
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The pooled cells and the whole grid. Shares are exact: the head is linear around each pair's signals."""
@@ -87,12 +92,24 @@ class MVLSTM(PairModel):
         with torch.enable_grad():
             scores = self.head(q)
         slopes, scores = torch.autograd.grad(scores.sum(), q)[0], scores.detach()
+        with torch.no_grad():
+            scores = scores + self.features(batch)
+        parts = self.features.trace(batch)
         return [
-            self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b]) for b in range(len(batch))
+            self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b], parts[b])
+            for b in range(len(batch))
         ]
 
     def _trace_one(
-        self, batch: PairBatch, b: int, grid: Tensor, values: Tensor, places: Tensor, score: Tensor, slopes: Tensor
+        self,
+        batch: PairBatch,
+        b: int,
+        grid: Tensor,
+        values: Tensor,
+        places: Tensor,
+        score: Tensor,
+        slopes: Tensor,
+        parts: list[Part],
     ) -> Trace:
         L = int(batch.left.lengths[batch.left_rows[b]])
         R = int(batch.right.lengths[batch.right_rows[b]])
@@ -102,7 +119,7 @@ class MVLSTM(PairModel):
         for c, i in ((places >= 0) & (values != 0)).nonzero().tolist():  # a value of 0 is no interaction
             place, value = int(places[c, i]), float(values[c, i])
             shares[c, place // width, place % width] = (value, value * float(pooled[c, i]))
-        if self.needs_lexical:  # each match also counts in the sums of its slice
+        if self.lexical:  # each match also counts in the sums of its slice
             discount = float(length_discount(batch)[b])
             sums = slopes[values.numel() :].view(len(SLICES), SUMS).tolist()
             for c, (plain, discounted, squared) in enumerate(sums, start=self.learned):
@@ -111,5 +128,5 @@ class MVLSTM(PairModel):
                     share = value * (plain + discount * (discounted + value * squared))
                     shares[c, i, j] = (value, shares.get((c, i, j), (value, 0.0))[1] + share)
         signals = [Signal(i, j, c, value, share) for (c, i, j), (value, share) in shares.items()]
-        rest = float(score) - sum(signal.share for signal in signals)
-        return Trace(float(score), signals, rest, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels))
+        rest = float(score) - sum(signal.share for signal in signals) - sum(part.share for part in parts)
+        return Trace(float(score), signals, rest, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels), parts)

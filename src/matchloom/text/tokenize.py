@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 import regex
@@ -69,3 +70,8 @@ def stem(word: str) -> str:
 def stems(words: Iterable[str]) -> list[str]:
     """The stem of each word."""
     return [stem(word) for word in words]
+
+
+def word_hash(word: str) -> int:
+    """A positive number for a word, the same in every process: 62 bits, so that collisions never happen in practice."""
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") >> 2

@@ -14,6 +14,8 @@ OPTIMIZERS = ("adagrad", "adadelta", "adam")
 class TrainConfig:
     """The settings of a run. The defaults are those of MV-LSTM's authors where they gave them.
 
+    A model whose authors trained it otherwise says so in `trained_with`; `train` without a config takes that.
+
     loss           hinge over (query, better text, worse text); cross_entropy or squared_error on single pairs
     margin         by how much a better text should win (hinge)
     optimizer      adagrad, adadelta or adam
@@ -24,10 +26,11 @@ class TrainConfig:
     patience       stop after so many epochs without a better development measure
     measure        the development measure, by its ir-measures name
     clip           largest length of the gradient; 0 for none
-    weight_decay   L2 penalty on all parameters but the word vectors
+    weight_decay   L2 penalty, on what the model says: all parameters but the word vectors, or of M2S-Net U alone
     freeze_vectors keep the word vectors as they are
     seed           of the parameters, the order and the draws
-    workers        shards of each batch that are worked on side by side; part of the result's last digits
+    workers        shards of each batch that are worked on side by side, or torch's threads for a model that must see
+                   a batch as a whole; part of the result's last digits
     """
 
     loss: str = "hinge"

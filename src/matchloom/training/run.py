@@ -6,8 +6,9 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from torch import Tensor, nn
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
-from matchloom.models import Argument, build_model
-from matchloom.parallel import side_by_side
+from matchloom.models import Argument, build_model, model_training
+from matchloom.parallel import in_turn, side_by_side
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, initial_matrix
@@ -58,6 +59,7 @@ def train(
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     `on_epoch` is called with each new line of the log.
+    Without a config the model is trained as its authors did (`TrainConfig` with the model's `trained_with`).
     Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
     """
     run = _Run(
@@ -65,7 +67,7 @@ def train(
         None if development is None else list(development),
         model,
         dict(arguments or {}),
-        config or TrainConfig(),
+        config or TrainConfig(**model_training(model)),  # type: ignore[arg-type]
         tokenizer or Tokenizer(max_words=MAX_WORDS),
         vectors,
         dimensions,
@@ -128,8 +130,11 @@ class _Run:
         self.settings: dict[str, Any] = settings
         self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
         self.optimizer = make_optimizer(network, config)
-        self.units.left = self.matcher.table(self.units.left_texts)
-        self.units.right = self.matcher.table(self.units.right_texts)
+        self.units.fill(self.matcher.table(self.units.left_texts), self.matcher.table(self.units.right_texts))
+        if self.units.features is not None:
+            network.fit_features(torch.from_numpy(self.units.features))
+        if network.whole_batches:
+            self.units.workers = 1
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
 
@@ -142,7 +147,8 @@ class _Run:
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
         try:
-            with side_by_side(self.config.workers) as pool:
+            whole = self.matcher.model.whole_batches
+            with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
                 for epoch in range(len(self.history), self.config.epochs):
                     if self._out_of_patience():
                         break
@@ -156,15 +162,16 @@ class _Run:
         self.matcher.model.eval()
         return self.matcher
 
-    def _epoch(self, epoch: int, pool: ThreadPoolExecutor, progress: bool) -> None:
+    def _epoch(self, epoch: int, pool: Executor, progress: bool) -> None:
         model = self.matcher.model.train()
         results: list[StepResult] = []
         start = time.perf_counter()
         with bar() as live:
             live.disable = live.disable or not progress
             task = live.add_task(f"epoch {epoch + 1}", total=len(self.units), note="")
-            for shards in self.units.steps(epoch):
-                result = step(model, self.optimizer, self.units, shards, self.config, pool)
+            for number, shards in enumerate(self.units.steps(epoch)):
+                with _random_state(self.config.seed, epoch, number):
+                    result = step(model, self.optimizer, self.units, shards, self.config, pool)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
                         f"the loss became {result.loss} in epoch {epoch + 1}, step {len(results) + 1}; "
@@ -240,6 +247,17 @@ class _Run:
             return False
         values = [entry[self.config.measure] for entry in self.history]
         return len(values) - 1 - values.index(max(values)) >= self.config.patience
+
+
+@contextmanager
+def _random_state(*place: int) -> Iterator[None]:
+    """What a step draws (dropout) depends on the seed, the epoch and the step alone: a resumed run draws the same.
+
+    Only models with `whole_batches` draw: one state cannot be shared by shards that run side by side.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
+        yield
 
 
 def _digest(pairs: Sequence[Pair], development: Sequence[Pair] | None, matrix: np.ndarray[Any, Any]) -> str:

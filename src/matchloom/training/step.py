@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from matchloom.data.batching import Rows
 from matchloom.models.base import PairModel
+from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
 from matchloom.training.units import Units
 
@@ -26,15 +27,15 @@ class StepResult(NamedTuple):
 
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimizer, and word vectors set up so that AdaGrad touches only those a batch holds."""
+    """The optimizer, and word vectors set up so that AdaGrad and AdaDelta touch only those a batch holds."""
     learn_vectors = model.needs_vectors and not config.freeze_vectors
     model.embedding.weight.requires_grad_(learn_vectors)
-    model.embedding.sparse = config.optimizer == "adagrad" and learn_vectors
+    model.embedding.sparse = config.optimizer in ("adagrad", "adadelta") and learn_vectors
     parameters = trained(model)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.learning_rate)
     if config.optimizer == "adadelta":
-        return torch.optim.Adadelta(parameters, lr=config.learning_rate, rho=0.95, eps=1e-6)
+        return AdaDelta(parameters, rate=config.learning_rate)
     return torch.optim.Adam(parameters, lr=config.learning_rate)
 
 
@@ -49,10 +50,11 @@ def step(
     units: Units,
     shards: Sequence[list[Rows]],
     config: TrainConfig,
-    pool: ThreadPoolExecutor,
+    pool: Executor,
 ) -> StepResult:
     """Move the model once."""
     parameters = trained(model)
+    decayed = {id(parameter) for parameter in model.decayed()} if config.weight_decay else set()
     device = model.embedding.weight.device
 
     def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
@@ -73,7 +75,7 @@ def step(
         if total.is_sparse:
             total = total.coalesce()
         parameter.grad = total / seen
-        if config.weight_decay and parameter is not model.embedding.weight:
+        if id(parameter) in decayed:
             parameter.grad = parameter.grad + config.weight_decay * parameter.detach()
     if config.clip:
         clip_gradients(parameters, config.clip)

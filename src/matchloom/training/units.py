@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from matchloom.data.batching import Rows, TextTable, distinct, make_batch
+from matchloom.data.batching import Rows, TextTable, distinct, features_of, make_batch
 from matchloom.training.config import TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
@@ -57,6 +58,8 @@ class Units:
         self.labels = np.array([pair.label for pair in pairs], dtype=np.float32)
         self.left: TextTable | None = None
         self.right: TextTable | None = None
+        self.features: NDArray[np.float32] | None = None
+        self.workers = config.workers
         if config.loss == "hinge":
             self._group(pairs)
         else:
@@ -85,6 +88,11 @@ class Units:
     def __len__(self) -> int:
         return len(self.positives)
 
+    def fill(self, left: TextTable, right: TextTable) -> None:
+        """Take the tables of `left_texts` and `right_texts`, and make the features of every pair, if there are any."""
+        self.left, self.right = left, right
+        self.features = features_of(left, right, self.left_rows, self.right_rows)
+
     def steps(self, epoch: int) -> Iterator[list[list[Rows]]]:
         """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
         assert self.right is not None, "the text tables are set before training"
@@ -104,7 +112,7 @@ class Units:
             batches += [pool[i : i + size] for i in range(0, len(pool), size)]
         for b in rng.permutation(len(batches)):
             # Alternate units go to different shards, which then have texts of the same lengths.
-            shards = [batches[b][w :: self.config.workers] for w in range(self.config.workers)]
+            shards = [batches[b][w :: self.workers] for w in range(self.workers)]
             yield [[members[n] for n in shard] for shard in shards if len(shard)]
 
     def _members(self, n: int, rng: np.random.Generator) -> Rows:
@@ -118,7 +126,8 @@ class Units:
         assert self.left is not None
         assert self.right is not None
         pairs = np.concatenate(members)
-        batch = make_batch(self.left, self.right, self.left_rows[pairs], self.right_rows[pairs])
+        features = None if self.features is None else self.features[pairs]
+        batch = make_batch(self.left, self.right, self.left_rows[pairs], self.right_rows[pairs], features)
         if self.config.loss != "hinge":
             return Shard(batch, len(pairs), labels=torch.from_numpy(self.labels[pairs]))
         starts = np.cumsum([0] + [len(m) for m in members[:-1]])
