@@ -37,6 +37,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "reset": [False],
         "tied": [True],
     },
+    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "longest": [1, 4, 64], "units": [3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})
@@ -131,7 +132,8 @@ def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> No
         L = int(batch.left.lengths[batch.left_rows[n]])
         R = int(batch.right.lengths[batch.right_rows[n]])
         assert trace.score == pytest.approx(float(scores[n]), abs=1e-6)
-        assert trace.rest + sum(s.share for s in trace.signals) == pytest.approx(trace.score, abs=1e-6)
+        shares = [part.share for part in [*trace.signals, *trace.parts]]
+        assert trace.rest + sum(shares) == pytest.approx(trace.score, abs=1e-6)
         assert trace.grid.shape == (len(trace.channels), L, R)
         for signal in trace.signals:
             assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value, abs=1e-6)

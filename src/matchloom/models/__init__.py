@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from matchloom.models.arc_i import ARCI
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
@@ -22,6 +23,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "bi_lstm_rnn": bi_lstm_rnn,
     "match_srnn": match_srnn,
     "bi_match_srnn": bi_match_srnn,
+    "arc_i": ARCI,
 }
 
 
