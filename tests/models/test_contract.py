@@ -38,6 +38,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "tied": [True],
     },
     "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "longest": [1, 4, 64], "units": [3]},
+    "arc_ii": {"maps": [3], "window": [1, 2], "layers": [1, 2], "longest": [1, 4, 64], "units": [3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})

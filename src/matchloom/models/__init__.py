@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from matchloom.models.arc_i import ARCI
+from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
@@ -24,6 +25,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "match_srnn": match_srnn,
     "bi_match_srnn": bi_match_srnn,
     "arc_i": ARCI,
+    "arc_ii": ARCII,
 }
 
 
