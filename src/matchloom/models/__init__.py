@@ -12,6 +12,7 @@ from matchloom.models.arc_i import ARCI
 from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
+from matchloom.models.match_pyramid import MatchPyramid
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.types import MatchloomError
@@ -26,6 +27,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "bi_match_srnn": bi_match_srnn,
     "arc_i": ARCI,
     "arc_ii": ARCII,
+    "match_pyramid": MatchPyramid,
 }
 
 
