@@ -49,6 +49,15 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "grid": [1, 3, 40],
         "units": [3],
     },
+    "multi_gran_cnn": {
+        "match": ["direct", "concat"],
+        "width": [1, 2, 5],
+        "alpha": [1, 9],
+        "grid": [1, 7],
+        "maps": [3],
+        "kernel": [1, 2],
+        "units": [3],
+    },
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})

@@ -40,12 +40,17 @@ def convolution(layer: torch.nn.Conv2d, z: Tensor) -> Tensor:
     return torch.stack(out, 1).view(-1, m, n)
 
 
+def pooled(z: Tensor) -> Tensor:
+    """The largest of each 2 x 2 cells; fewer at an odd end."""
+    rows, columns = range(0, z.shape[1], 2), range(0, z.shape[2], 2)
+    cells = [z[:, i : i + 2, j : j + 2].flatten(1).max(1).values for i in rows for j in columns]
+    return torch.stack(cells, 1).view(-1, len(rows), len(columns))
+
+
 def recognise(model, z: Tensor) -> Tensor:
     """From an image to the score."""
-    z = convolution(model.conv_2, pooling.dynamic_max(convolution(model.conv_1, z), model.grid))
-    size = range(0, model.grid, 2)
-    pooled = torch.stack([z[:, i : i + 2, j : j + 2].flatten(1).max(1).values for i in size for j in size], 1)
-    return arc.mlp(model.head, pooled.flatten())
+    z = pooled(convolution(model.conv_2, pooling.dynamic_max(convolution(model.conv_1, z), model.grid)))
+    return arc.mlp(model.head, z.flatten())
 
 
 def match_pyramid(model, left: Sequence, right: Sequence) -> Tensor:

@@ -14,6 +14,7 @@ from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.match_pyramid import MatchPyramid
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
+from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.types import MatchloomError
 
@@ -28,6 +29,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "arc_i": ARCI,
     "arc_ii": ARCII,
     "match_pyramid": MatchPyramid,
+    "multi_gran_cnn": MultiGranCNN,
 }
 
 
