@@ -109,7 +109,7 @@ class MultiGranCNN(PairModel):
         z = dynamic_max(F, rows.sum(1), columns.sum(1), self.grid)  # (B, 1, grid, grid)
         for conv in (self.conv_1, self.conv_2):
             n = z.shape[2]
-            z = max_pool2d(torch.relu(conv(z)[:, :, :n, :n]), 2, ceil_mode=True)  # (B, maps, n / 2, n / 2)
+            z = torch.relu(max_pool2d(conv(z)[:, :, :n, :n], 2, ceil_mode=True))  # (B, maps, n / 2, n / 2)
         score: Tensor = self.head(z.flatten(1))
         return score
 
