@@ -52,6 +52,27 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "frame": [24],
         "dropout": [0.0, 0.2],
     },
+    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "longest": [1, 4, 64], "units": [3]},
+    "arc_ii": {"maps": [3], "window": [1, 2], "layers": [1, 2], "longest": [1, 4, 64], "units": [3]},
+    "match_pyramid": {
+        "interaction": ["indicator", "cosine", "tensor"],
+        "slices": [1, 7],
+        "maps_1": [1, 3],
+        "kernel_1": [1, 2, 7],
+        "maps_2": [3],
+        "kernel_2": [1, 4],
+        "grid": [1, 3, 40],
+        "units": [3],
+    },
+    "multi_gran_cnn": {
+        "match": ["direct", "concat"],
+        "width": [1, 2, 5],
+        "alpha": [1, 9],
+        "grid": [1, 7],
+        "maps": [3],
+        "kernel": [1, 2],
+        "units": [3],
+    },
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})

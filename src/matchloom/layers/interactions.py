@@ -30,6 +30,20 @@ def dot(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
     return pick(left, batch.left_rows) @ right.transpose(1, 2)
 
 
+class Dot(nn.Module):
+    """u'v."""
+
+    channels = 1
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Positions as they are."""
+        return x
+
+    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
+        return dot(left, right, batch)[:, None]
+
+
 class Cosine(nn.Module):
     """u'v / (|u| |v|). The vectors get their length of one when they are encoded, once for each text."""
 

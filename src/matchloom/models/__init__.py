@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from matchloom.models.arc_i import ARCI
+from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.m2s_net import M2SNet
+from matchloom.models.match_pyramid import MatchPyramid
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
+from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.types import MatchloomError
 
@@ -24,6 +28,10 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "match_srnn": match_srnn,
     "bi_match_srnn": bi_match_srnn,
     "m2s_net": M2SNet,
+    "arc_i": ARCI,
+    "arc_ii": ARCII,
+    "match_pyramid": MatchPyramid,
+    "multi_gran_cnn": MultiGranCNN,
 }
 
 

@@ -1,0 +1,32 @@
+"""Dynamic pooling: maps of any size into a grid of one size (Socher et al., 2011; Pang et al., 2016)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def dynamic_max(maps: Tensor, rows: Tensor, columns: Tensor, size: int) -> Tensor:
+    """The largest value in each cell of a size x size grid that is laid over each pair's own rows x columns.
+
+    maps (B, C, L, R), rows and columns (B,) -> (B, C, size, size). Cell a holds the rows from floor(a * rows / size) up
+    to floor((a + 1) * rows / size): every row is in one cell, and cells differ by one row at most. A map with fewer
+    rows than the grid lends a row to several cells. Likewise the columns. What lies outside is never read.
+    """
+    B, C, L, R = maps.shape
+    x = maps.permute(0, 2, 3, 1)  # (B, L, R, C): whole rows are picked, which is several times faster than gather
+    x = x.reshape(B * L, R * C).index_select(0, _members(rows, size, L).flatten())
+    x = x.view(B, size, -1, R * C).amax(2)  # (B, size, R * C)
+    members = _members(columns, size, R)[:, None] + R * torch.arange(size, device=maps.device)[:, None, None]
+    members = members + (size - 1) * R * torch.arange(B, device=maps.device)[:, None, None, None]
+    x = x.view(B * size * R, C).index_select(0, members.flatten())
+    return x.view(B, size, size, -1, C).amax(3).permute(0, 3, 1, 2)
+
+
+def _members(lengths: Tensor, size: int, width: int) -> Tensor:
+    """The places b * width + i of the members of each cell; a smaller cell names its last one again. (B, size, most)"""
+    bounds = torch.arange(size + 1, device=lengths.device) * lengths[:, None] // size  # (B, size + 1)
+    first, last = bounds[:, :-1], torch.maximum(bounds[:, :-1], bounds[:, 1:] - 1)
+    offsets = torch.arange(int((last - first).max()) + 1, device=lengths.device)
+    starts = width * torch.arange(len(lengths), device=lengths.device)[:, None, None]
+    return starts + torch.minimum(first[:, :, None] + offsets, last[:, :, None])

@@ -1,0 +1,92 @@
+"""ARC-I: convolutional architectures for matching natural language sentences (Hu et al., NIPS 2014).
+
+Symbols      x_i -> word vectors;  z^(l) -> units after convolution and pooling l;  g -> the gate in layers/gated.py
+Sizes        the paper's: windows of three, two convolutions, two poolings, a two-layer MLP, 200 maps (it tried 200 to
+             500). It gives no size for the MLP: `units`.
+Departures   none in the network. It is the paper's with zeros behind a text far enough for every window that begins in
+             the first `longest` words: the representation has ceil(longest / 2^layers) units, and those that a short
+             text does not fill are 0. The paper takes the longest text of a task for that length; words behind the
+             first `longest` are not read. One convolutional network reads both sides, as in the Siamese networks that
+             the paper names. No dropout.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from matchloom.layers.gated import GatedConvolution, pairs_max
+from matchloom.layers.heads import MLP
+from matchloom.layers.interactions import pick
+from matchloom.models.base import PairModel
+from matchloom.types import PairBatch, Part, Texts, Trace
+
+
+class ARCI(PairModel):
+    """Convolution and pooling make a vector of each text; an MLP scores the two vectors."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        maps: int = 200,
+        window: int = 3,
+        layers: int = 2,
+        longest: int = 50,
+        units: int = 50,
+    ) -> None:
+        super().__init__()
+        self.embedding, self.longest = embedding, longest
+        sizes = [embedding.embedding_dim] + [maps] * layers
+        self.layers = nn.ModuleList(GatedConvolution(sizes[n], maps, window) for n in range(layers))
+        self.places = -(-longest // 2**layers)
+        self.head = MLP(2 * self.places * maps, units)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """The vector of each text. (N, places * maps)"""
+        return self.represent(self.embedding(texts.words), texts)
+
+    def represent(self, x: Tensor, texts: Texts) -> Tensor:
+        """Word vectors (N, L, D) into the vector of each text, (N, places * maps)."""
+        z = (x * texts.mask[:, :, None])[:, : self.longest]  # (N, L, D)             z^(0)
+        for layer in self.layers:
+            z = pairs_max(layer(z))  # (N, ceil(n / 2), maps)   z^(1), z^(2), ...
+        return pad(z, (0, 0, 0, self.places - z.shape[1])).flatten(1)
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        both = torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1)
+        score: Tensor = self.head(both)
+        return score
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """What each word brought. The two texts meet only in the MLP, so that shares belong to words, not to pairs.
+
+        The network is linear around each pair's word vectors: a word's share is its vector times the score's slope
+        along it, exactly, and the rest comes from biases. A cell of the grid is the sum of its two words' shares.
+        """
+        sides = [
+            Texts(side.words[rows], side.lengths[rows])
+            for side, rows in ((batch.left, batch.left_rows), (batch.right, batch.right_rows))
+        ]
+        x = [self.embedding(side.words).detach().requires_grad_() for side in sides]
+        rows = torch.arange(len(batch), device=batch.left_rows.device)
+        with torch.enable_grad():
+            left, right = (self.represent(*side) for side in zip(x, sides, strict=True))
+            scores = self.match(left, right, PairBatch(sides[0], sides[1], rows, rows))
+        slopes = torch.autograd.grad(scores.sum(), x)
+        shares = [(a.detach() * slope).sum(2) for a, slope in zip(x, slopes, strict=True)]
+        traces = []
+        for b, score in enumerate(scores.tolist()):
+            parts, own = [], []
+            for name, side, vectors, share in zip(("query", "text"), sides, x, shares, strict=True):
+                n = int(side.lengths[b])
+                own.append(share[b, :n])
+                lengths = vectors[b, :n].detach().norm(dim=1).tolist()
+                for i, values in enumerate(zip(lengths, own[-1].tolist(), strict=True), start=1):
+                    parts.append(Part(f"{name} word {i}", *values))
+            rest = score - sum(part.share for part in parts)
+            grid = own[0][:, None] + own[1][None, :]
+            traces.append(Trace(score, [], rest, grid[None].cpu().numpy(), ["both words"], parts))
+        return traces

@@ -1,0 +1,104 @@
+"""ARC-II: convolutional architectures for matching natural language sentences (Hu et al., NIPS 2014).
+
+Symbols      x_i, y_j -> windows of word vectors;  z^(1) -> pairs of windows;  z^(2), z^(3), ... -> maps;  g -> the gate
+Sizes        the paper's: windows of three words and of 3 x 3 units, three convolutions, three poolings, a two-layer
+             MLP. The paper tried 200 to 500 maps; 100 are the default, because cost grows with their square. It gives
+             no size for the MLP: `units`.
+Departures   the gate of z^(1) is closed where either window holds no word. The paper writes it for the two windows
+             joined, so that a word would meet the other text's padding, and the score would depend on how far the
+             texts were padded. Everything above is the paper's network with zeros behind the texts far enough for
+             every window that begins in their first `longest` words; words behind those are not read. No dropout.
+
+Layer 1 is never computed cell by cell. W [x_i ; y_j] = W_x x_i + W_y y_j, and since the ReLU never falls, the largest
+of four neighbours is relu(max W_x x + max W_y y + b): either side is multiplied and pooled on its own, once a text.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import max_pool2d, pad
+
+from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
+from matchloom.layers.heads import MLP
+from matchloom.layers.interactions import pick
+from matchloom.models.base import PairModel
+from matchloom.types import PairBatch, Signal, Texts, Trace
+
+
+class ARCII(PairModel):
+    """Every window of one text meets every window of the other; 2-D convolutions and poolings; an MLP."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        maps: int = 100,
+        window: int = 3,
+        layers: int = 3,
+        longest: int = 50,
+        units: int = 50,
+    ) -> None:
+        super().__init__()
+        self.embedding, self.window, self.longest, self.maps = embedding, window, longest, maps
+        self.W_x = nn.Linear(window * embedding.embedding_dim, maps)  # holds b^(1)
+        self.W_y = nn.Linear(window * embedding.embedding_dim, maps, bias=False)
+        self.layers = nn.ModuleList(GatedConvolution2d(maps, maps, window) for _ in range(layers - 1))
+        self.places = -(-longest // 2**layers)
+        self.head = MLP(self.places**2 * maps, units)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """What the windows bring to z^(2) as left and as right ones, pooled by two. (N, ceil(L / 2), 2 * maps)"""
+        return pairs_max(self.products(texts), -torch.inf)
+
+    def products(self, texts: Texts) -> Tensor:
+        """W_x x_i + b and W_y x_i for the window that begins at each word; -inf, a closed gate, where there is no word.
+
+        (N, L, 2 * maps)
+        """
+        mask = texts.mask[:, : self.longest, None]
+        x = windows(self.embedding(texts.words[:, : self.longest]) * mask, self.window)
+        return torch.cat([self.W_x(x), self.W_y(x)], 2).masked_fill(~mask, -torch.inf)
+
+    def meet(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """relu(W [x_i ; y_j] + b) for all i, j, or of pooled windows. (B, maps, l, r), laid out as (B, l, r, maps)"""
+        x = pick(left, batch.left_rows)[:, :, None, : self.maps]
+        y = pick(right, batch.right_rows)[:, None, :, self.maps :]
+        return (x + y).relu_().permute(0, 3, 1, 2)
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        return self.compose(self.meet(left, right, batch))
+
+    def compose(self, z: Tensor) -> Tensor:
+        """From z^(2), (B, maps, l, r), to the scores (B,)."""
+        for layer in self.layers:
+            z = max_pool2d(layer(z), 2, ceil_mode=True)  # z^(3) and z^(4), z^(5) and z^(6)
+        z = pad(z, (0, self.places - z.shape[3], 0, self.places - z.shape[2]))  # silent units
+        score: Tensor = self.head(z.flatten(1))
+        return score
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """Every pair of windows with a share; a window stands at its first word, a cell for the sum of its maps.
+
+        The network is linear around each pair's z^(1): shares are value times slope, exactly; the rest is biases above.
+        """
+        with torch.no_grad():
+            z = self.meet(self.products(batch.left), self.products(batch.right), batch)  # (B, maps, L, R)   z^(1)
+        z.requires_grad_()
+        with torch.enable_grad():
+            scores = self.compose(max_pool2d(z, 2, ceil_mode=True))
+        slopes = torch.autograd.grad(scores.sum(), z)[0]
+        values, shares = z.detach().sum(1), (z.detach() * slopes).sum(1)  # (B, L, R)
+        traces = []
+        for b, score in enumerate(scores.tolist()):
+            L = int(batch.left.lengths[batch.left_rows[b]])
+            R = int(batch.right.lengths[batch.right_rows[b]])
+            signals = [
+                Signal(i, j, 0, float(values[b, i, j]), float(shares[b, i, j])) for i, j in shares[b].nonzero().tolist()
+            ]
+            grid = values.new_zeros(L, R)  # words that were not read have no value
+            grid[: self.longest, : self.longest] = values[b, :L, :R]
+            rest = score - sum(signal.share for signal in signals)
+            traces.append(Trace(score, signals, rest, grid[None].cpu().numpy(), ["windows"]))
+        return traces

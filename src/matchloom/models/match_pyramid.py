@@ -1,0 +1,118 @@
+"""MatchPyramid: text matching as image recognition (Pang et al., AAAI 2016).
+
+Symbols      M_ij = w_i (x) v_j -> image;  z^(1), z^(3) -> convolutions;  z^(2) -> dynamic pooling;  W_1, W_2 -> head
+Sizes        the paper's: 8 maps of 5 x 5, 16 maps of 3 x 3, two poolings, a two-layer MLP. The pooled sizes follow the
+             task there: here a grid of 10 x 10, then 2 x 2 cells at a time; the size of the MLP is `units`.
+Departures   the image of "tensor", relu(u' T v + W [u ; v] + b) with c slices, is the one that Match-SRNN's authors
+             compared with. Convolutions see zeros around an image, so that maps keep its size: the paper does not say.
+             A cell of the grid holds the rows from floor(a * m / 10) up to floor((a + 1) * m / 10), where the paper
+             has cells of one size that may reach past the map; texts shorter than the grid lend a row to several
+             cells. One score, for any loss of this package, in place of a two-way softmax.
+             The indicator looks at the words themselves: word vectors take no part then.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import max_pool2d
+
+from matchloom.layers.dynamic_pooling import dynamic_max
+from matchloom.layers.heads import MLP
+from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
+from matchloom.models.base import PairModel
+from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+
+INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
+
+
+class MatchPyramid(PairModel):
+    """Words interact; the grid of interactions is an image that convolutions and dynamic pooling read; an MLP."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        interaction: str = "dot",
+        slices: int = 4,
+        maps_1: int = 8,
+        kernel_1: int = 5,
+        maps_2: int = 16,
+        kernel_2: int = 3,
+        grid: int = 10,
+        units: int = 128,
+    ) -> None:
+        super().__init__()
+        if interaction not in INTERACTIONS:
+            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+        self.embedding, self.grid = embedding, grid
+        self.needs_lexical = interaction == "indicator"
+        self.needs_vectors = not self.needs_lexical
+        self.interaction: Indicator | Dot | Cosine | TensorLayer
+        if interaction == "indicator":
+            self.interaction = Indicator()
+        elif interaction == "dot":
+            self.interaction = Dot()
+        elif interaction == "cosine":
+            self.interaction = Cosine()
+        else:
+            self.interaction = TensorLayer(embedding.embedding_dim, slices)
+        channels = self.interaction.channels
+        self.channels = [interaction] if channels == 1 else [f"{interaction} {c + 1}" for c in range(channels)]
+        self.conv_1 = nn.Conv2d(channels, maps_1, kernel_1, padding=kernel_1 // 2)
+        self.conv_2 = nn.Conv2d(maps_1, maps_2, kernel_2, padding=kernel_2 // 2)
+        self.head = MLP(maps_2 * (-(-grid // 2)) ** 2, units)
+        for parameter in self.interaction.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """The vector of every word, (N, L, D); for the indicator a number for every word, (N, L)."""
+        if self.needs_lexical:
+            assert texts.lexical is not None, "the batch was made without lexical fields"
+            return texts.lexical.keys[:, 0]
+        return self.interaction.prepare(self.embedding(texts.words))
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        return self.recognise(self.image(left, right, batch), batch)
+
+    def image(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """M_ij for all i, j; zeros outside each pair's own m x n. (B, C, L, R)"""
+        grid = self.interaction(left, right, batch).to(self.conv_1.weight.dtype)
+        return grid.masked_fill(~batch.cells[:, None], 0.0)  # type: ignore[no-any-return]
+
+    def recognise(self, image: Tensor, batch: PairBatch) -> Tensor:
+        """From images (B, C, L, R) to scores (B,)."""
+        m, n = batch.left.lengths[batch.left_rows], batch.right.lengths[batch.right_rows]
+        z = self.conv_1(image)  # (B, maps_1, L, R)         z^(1); an even kernel makes one row more
+        # The largest of what the ReLU leaves is what it leaves of the largest: pooled first, it has less to do.
+        z = torch.relu(dynamic_max(z, m, n, self.grid))  # (B, maps_1, grid, grid)   z^(2)
+        z = torch.relu(self.conv_2(z)[:, :, : self.grid, : self.grid])  # (B, maps_2, grid, grid)   z^(3)
+        z = max_pool2d(z, 2, ceil_mode=True)
+        score: Tensor = self.head(z.flatten(1))
+        return score
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """The image, and every cell of it with a share.
+
+        The network is linear around each pair's image: shares are value times slope, exactly; the rest is biases.
+        """
+        with torch.no_grad():
+            image = self.image(self.encode(batch.left), self.encode(batch.right), batch)
+        image.requires_grad_()
+        with torch.enable_grad():
+            scores = self.recognise(image, batch)
+        slopes, image = torch.autograd.grad(scores.sum(), image)[0], image.detach()
+        shares = image * slopes  # (B, C, L, R)
+        traces = []
+        for b, score in enumerate(scores.tolist()):
+            L = int(batch.left.lengths[batch.left_rows[b]])
+            R = int(batch.right.lengths[batch.right_rows[b]])
+            signals = [
+                Signal(i, j, c, float(image[b, c, i, j]), float(shares[b, c, i, j]))
+                for c, i, j in shares[b].nonzero().tolist()
+            ]
+            rest = score - sum(signal.share for signal in signals)
+            grid = image[b, :, :L, :R].cpu().numpy().copy()
+            traces.append(Trace(score, signals, rest, grid, list(self.channels)))
+        return traces

@@ -1,0 +1,45 @@
+"""Dynamic pooling against loops over cells."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matchloom.layers.dynamic_pooling import dynamic_max
+from tests.reference.pooling import cell
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))
+def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    maps = torch.randn(B, 2, L, R, generator=generator)
+    rows = torch.randint(1, L + 1, (B,), generator=generator)
+    columns = torch.randint(1, R + 1, (B,), generator=generator)
+    pooled = dynamic_max(maps, rows, columns, size)
+    assert pooled.shape == (B, 2, size, size)
+    for b in range(B):
+        m, n = int(rows[b]), int(columns[b])
+        for i in range(size):
+            for j in range(size):
+                held = maps[b, :, cell(i, m, size)][:, :, cell(j, n, size)]
+                assert torch.equal(pooled[b, :, i, j], held.amax((1, 2)))
+
+
+@given(st.integers(1, 40), st.integers(1, 12))
+def test_cells_cover_every_row_in_order(rows: int, size: int) -> None:
+    held = [range(rows)[cell(a, rows, size)] for a in range(size)]
+    assert sorted({row for part in held for row in part}) == list(range(rows))
+    if rows >= size:
+        assert [row for part in held for row in part] == list(range(rows))
+        assert max(map(len, held)) - min(map(len, held)) <= 1
+
+
+def test_what_lies_outside_gets_no_gradient() -> None:
+    maps = torch.randn(2, 3, 6, 7, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    dynamic_max(maps, torch.tensor([2, 6]), torch.tensor([7, 3]), 4).sum().backward()
+    assert maps.grad is not None
+    assert not maps.grad[0, :, 2:].any()
+    assert not maps.grad[1, :, :, 3:].any()
+    assert maps.grad.sum() == 2 * 3 * 16

@@ -1,0 +1,61 @@
+"""ARC-I against the slow reference, and its shares."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.models.comparing import assert_same_gradients, assert_same_scores, read
+from tests.models.making import PAIRS, make_model, make_pairs
+from tests.reference import arc as reference
+
+VARIANTS = [
+    {},
+    {"window": 1},
+    {"window": 2, "layers": 1},
+    {"layers": 3, "longest": 20},
+    {"longest": 5},
+    {"longest": 16, "layers": 1},
+]
+
+
+@pytest.mark.parametrize("arguments", VARIANTS, ids=str)
+def test_equals_the_paper_window_by_window(arguments: dict) -> None:
+    assert_same_scores(make_model("arc_i", **{"maps": 4, "units": 6, "longest": 18, **arguments}), reference.arc_i)
+
+
+def test_gradients_equal_the_reference() -> None:
+    assert_same_gradients(make_model("arc_i", maps=3, units=5, longest=14), reference.arc_i)
+
+
+def test_words_behind_the_longest_are_not_read() -> None:
+    model = make_model("arc_i", longest=4)
+    batch = make_pairs(model, [(0, 1)])
+    other = make_pairs(model, [(0, 1)])
+    other.left.words[:, 4:] = 2
+    assert torch.equal(model(batch), model(other))
+    other.left.words[:, 3] = 2
+    assert not torch.equal(model(batch), model(other))
+
+
+def test_shares_are_vector_times_slope_of_each_word() -> None:
+    model = make_model("arc_i", maps=4, longest=18)
+    traces = model.trace(make_pairs(model))
+    for (i, j), trace in zip(PAIRS, traces, strict=True):
+        left, right = read(model, i), read(model, j)
+        # Word by word: a leaf for every word of the pair, not for every word of the vocabulary.
+        rows = model.embedding.weight[[*left, *right]].detach().requires_grad_()
+
+        class Rows:
+            weight = rows
+
+        copy = type("Copy", (), {n: getattr(model, n) for n in ("layers", "longest", "head")} | {"embedding": Rows})
+        places = list(range(len(left) + len(right)))
+        score = reference.arc_i(copy, places[: len(left)], places[len(left) :])
+        expected = (torch.autograd.grad(score, rows)[0] * rows.detach()).sum(1).tolist()
+        assert [part.share for part in trace.parts] == pytest.approx(expected, abs=1e-9)
+        assert [part.name for part in trace.parts] == [f"query word {n + 1}" for n in range(len(left))] + [
+            f"text word {n + 1}" for n in range(len(right))
+        ]
+        a, b = expected[: len(left)], expected[len(left) :]
+        assert trace.grid[0].tolist() == [pytest.approx([x + y for y in b], abs=1e-9) for x in a]
