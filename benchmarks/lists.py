@@ -15,7 +15,9 @@ from matchloom.data.corpora import (
     read_insuranceqa,
     read_pydocs,
     read_trecqa,
+    read_wikiqa,
 )
+from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.grouping import grouped_lists, split_by_group
 from matchloom.data.negatives import mine_negatives
 from matchloom.text.tokenize import Tokenizer
@@ -70,11 +72,21 @@ def insuranceqa(data: Path, seed: int) -> Task:
 
 
 def trecqa(data: Path, seed: int) -> Task:
-    """TREC-QA: train on TRAIN-ALL, choose on clean DEV, report on clean TEST; GloVe vectors."""
-    parts = [read_trecqa(data / "trecqa" / f"{name}.tsv") for name in ("TRAIN-ALL", "DEV.clean", "TEST.clean")]
+    """TREC-QA: train on TRAIN-ALL, choose on DEV, report on TEST, questions with both labels; GloVe vectors."""
+    parts = [read_trecqa(data / "trecqa" / f"{name}.tsv") for name in ("TRAIN-ALL", "DEV", "TEST")]
     vectors = read_vectors(data / "glove" / "glove.6B.100d.subset.txt.gz", progress=True)
     protocol = "TRAIN-ALL, chosen on clean DEV (65 questions), reported on clean TEST (68 questions), GloVe 100"
-    return Task(*parts, Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
+    clean = both_labels(parts[1])
+    return Task(parts[0], clean, parts[2], Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
+
+
+def wikiqa(data: Path, seed: int) -> Task:
+    """WikiQA: its own parts; development and test questions without a right sentence do not count. GloVe vectors."""
+    parts = [read_wikiqa(data / "wikiqa" / f"WikiQASent-{name}.txt") for name in ("train", "dev", "test")]
+    vectors = read_vectors(data / "glove" / "glove.6B.100d.subset.txt.gz", progress=True)
+    protocol = "its own parts, chosen on dev, reported on the 237 test questions with both labels, GloVe 100"
+    clean = both_labels(parts[1])
+    return Task(parts[0], clean, parts[2], Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
 
 
 def pydocs(data: Path, seed: int) -> Task:
@@ -90,5 +102,6 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "cqa": cqa,
     "insuranceqa": insuranceqa,
     "trecqa": trecqa,
+    "wikiqa": wikiqa,
     "pydocs": pydocs,
 }

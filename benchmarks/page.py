@@ -8,6 +8,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from matchloom.evaluation.significance import paired_randomisation
+
+SUBSETS = {"positive": "with a positive", "all": "all"}
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "results.md"
 _HEAD = """# Results
@@ -41,19 +44,13 @@ def results_page() -> str:
 def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     """One published table beside ours: means and deviations over seeds, and what the blind probes got."""
     measures = table["measures"]
-    head = ["system", *(f"test {m}" for m in measures), f"dev {measures[0]}", "seeds", "minutes", "published"]
     lines = [f"## {table['title']}\n", f"`python benchmarks/paper.py benchmarks/papers/{name}`: {done['protocol']}.\n"]
+    head, *rows = table_rows(table, done)
     lines += ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
     commits, probes = set(), []
     for system in table["system"]:
         runs = done["systems"].get(system["name"], [])
-        if not runs:
-            continue
-        cells = [_over_seeds([run["test"][m] for run in runs]) for m in measures]
-        cells.append(_over_seeds([run["development"][measures[0]] for run in runs]))
-        cells += [str(len(runs)), f"{mean(run['minutes'] for run in runs):.1f}"]
-        cells.append(" / ".join(f"{value:.3f}" for value in system.get("published", [])))
-        lines.append("| " + " | ".join([system["name"], *cells]) + " |")
         commits |= {run["commit"] for run in runs}
         for run in runs:
             for probe in run.get("probes", []):
@@ -67,7 +64,39 @@ def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _over_seeds(values: list[float]) -> str:
+def table_rows(table: dict[str, Any], done: dict[str, Any]) -> list[list[str]]:
+    """Head and rows of one table: means and deviations over seeds, and p of the difference to each rival named."""
+    measures, rivals = table["measures"], table.get("against", [])
+    subsets = [SUBSETS[subset] for subset in table.get("subsets", ["both"])[1:]]
+    head = ["system", *(f"test {m}" for m in measures)]
+    head += [f"{m}, {subset}" for subset in subsets for m in measures]
+    head += [f"dev {measures[0]}", *(f"p against {rival}" for rival in rivals), "seeds", "minutes", "published"]
+    rows = [head]
+    for system in table["system"]:
+        runs = done["systems"].get(system["name"], [])
+        if not runs:
+            continue
+        cells = [over_seeds([run["test"][m] for run in runs]) for m in measures]
+        for subset in table.get("subsets", ["both"])[1:]:
+            cells += [over_seeds([run["other_subsets"][subset][m] for run in runs]) for m in measures]
+        cells.append(over_seeds([run["development"][measures[0]] for run in runs]))
+        for rival in rivals:
+            same = rival == system["name"] or not done["systems"].get(rival)
+            cells.append("" if same else f"{p_value(runs, done['systems'][rival]):.3f}")
+        cells += [str(len(runs)), f"{mean(run['minutes'] for run in runs):.1f}"]
+        cells.append(" / ".join(f"{value:.3f}" for value in system.get("published", [])))
+        rows.append([system["name"], *cells])
+    return rows
+
+
+def p_value(runs: list[dict[str, Any]], others: list[dict[str, Any]]) -> float:
+    """The paired randomisation test over queries, each query's values being the means over seeds."""
+    queries = sorted(runs[0]["per_query"])
+    first, second = ([mean(run["per_query"][query] for run in some) for query in queries] for some in (runs, others))
+    return paired_randomisation(first, second)
+
+
+def over_seeds(values: list[float]) -> str:
     return f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
 
 

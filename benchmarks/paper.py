@@ -8,12 +8,12 @@ Each finished system is written to benchmarks/results at once, and is not run ag
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import platform
 import time
 import tomllib
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import torch
@@ -24,9 +24,11 @@ from lists import TASKS, Task
 from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
 from matchloom.lexical import LEXICAL, fit_scorer
+from matchloom.models import model_training
 from matchloom.text.vectors import train_vectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import Scorer
+from page import table_rows
 from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
@@ -51,7 +53,9 @@ def run_system(
             task.development,
             model=system["model"],
             arguments=system.get("arguments", {}),
-            config=TrainConfig(**{**table.get("train", {}), **system.get("train", {}), "seed": seed}),
+            config=TrainConfig(
+                **{**table.get("train", {}), **model_training(system["model"]), **system.get("train", {}), "seed": seed}  # type: ignore[arg-type]
+            ),
             tokenizer=task.tokenizer,
             vectors=vectors,
             progress=True,
@@ -59,14 +63,19 @@ def run_system(
         trained = dict(scorer.training["best"])
         if keep is not None:
             scorer.save(keep / f"{system['name']}, seed {seed}")
-    report = evaluate(
-        scorer,
-        task.test,
-        measures=table["measures"],
-        floors=bool(system.get("floors")),
-        vectors=task.vectors,
-        collection=task.collection,
-    )
+    reports = {
+        subset: evaluate(
+            scorer,
+            task.test,
+            measures=table["measures"],
+            subset=subset,
+            floors=bool(system.get("floors")),
+            vectors=task.vectors,
+            collection=task.collection,
+        )
+        for subset in table.get("subsets", ["both"])
+    }
+    report = next(iter(reports.values()))
     development = evaluate(scorer, task.development, measures=table["measures"], floors=False)
     entry: dict[str, Any] = {
         "seed": seed,
@@ -77,6 +86,8 @@ def run_system(
         "highest": report.high,
         "minutes": round((time.perf_counter() - start) / 60, 2),
         "best_epoch": trained,
+        "other_subsets": {subset: other.values for subset, other in reports.items() if other is not report},
+        "per_query": {query: row[table["measures"][0]] for query, row in report.per_query.items()},
     }
     if system.get("floors"):
         entry["probes"] = [
@@ -88,27 +99,11 @@ def run_system(
 
 
 def show(table: dict[str, Any], done: dict[str, Any], console: Console) -> None:
-    """The table: test figures over the seeds, development figures, the paper's."""
-    grid = Table(title=table["title"], caption=done["protocol"])
-    grid.add_column("system")
-    for name in table["measures"]:
-        grid.add_column(f"test {name}", justify="right")
-    grid.add_column(f"dev {table['measures'][0]}", justify="right")
-    grid.add_column("seeds", justify="right")
-    grid.add_column("minutes", justify="right")
-    grid.add_column("published", justify="right")
-    for system in table["system"]:
-        runs = done["systems"].get(system["name"], [])
-        if not runs:
-            continue
-        cells = []
-        for part, name in [("test", n) for n in table["measures"]] + [("development", table["measures"][0])]:
-            values = [run[part][name] for run in runs]
-            spread = f" ±{stdev(values):.3f}" if len(values) > 1 else ""
-            cells.append(f"{mean(values):.3f}{spread}")
-        published = " ".join(f"{value:.3f}" for value in system.get("published", []))
-        minutes = f"{mean(run['minutes'] for run in runs):.1f}"
-        grid.add_row(system["name"], *cells, str(len(runs)), minutes, published)
+    """The table as the results page has it."""
+    head, *rows = table_rows(table, done)
+    grid = Table(*head, title=table["title"], caption=done["protocol"])
+    for row in rows:
+        grid.add_row(*row)
     console.print(grid)
 
 
@@ -117,40 +112,52 @@ def main() -> None:
     parser.add_argument("table", type=Path, help="a file of benchmarks/papers")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the data sets")
     parser.add_argument("--only", help="run only systems whose name contains this")
+    parser.add_argument("--seed", type=int, help="run only this seed; several processes may share the work")
     parser.add_argument("--again", action="store_true", help="run systems that have results already")
     parser.add_argument("--keep", type=Path, help="save every matcher in this folder")
     parser.add_argument("--show", action="store_true", help="only print the table of the results there are")
     options = parser.parse_args()
     table = tomllib.loads(options.table.read_text(encoding="utf-8"))
     path = RESULTS / f"{options.table.stem}.json"
-    done = json.loads(path.read_text()) if path.exists() else {"systems": {}}
-    console = Console(width=110)
+    console = Console(width=140)
     tasks: dict[int, Task] = {}
     for system in [] if options.show else table["system"]:
         if options.only and options.only not in system["name"]:
             continue
-        runs = done["systems"].setdefault(system["name"], [])
-        if options.again:
-            runs.clear()
         for seed in system.get("seeds", table["seeds"]):
-            if any(run["seed"] == seed for run in runs):
+            there = any(run["seed"] == seed for run in read(path)["systems"].get(system["name"], []))
+            if (there and not options.again) or (options.seed is not None and seed != options.seed):
                 continue
             split = seed if table.get("split_by_seed") else 0
             if split not in tasks:
                 tasks[split] = TASKS[table["task"]](options.data, split)
-                done["protocol"] = tasks[split].protocol
-                done["sizes"] = {part: len(getattr(tasks[split], part)) for part in ("train", "development", "test")}
-                done["machine"] = {"python": platform.python_version(), "torch": str(torch.__version__)}
-            runs.append(run_system(system, table, tasks[split], seed, options.keep))
+            entry = run_system(system, table, tasks[split], seed, options.keep)
             print(
-                json.dumps({"system": system["name"], **{k: runs[-1][k] for k in ("seed", "test", "minutes")}}),
-                flush=True,
+                json.dumps({"system": system["name"], **{k: entry[k] for k in ("seed", "test", "minutes")}}), flush=True
             )
-            RESULTS.mkdir(exist_ok=True)
-            with atomic_write(path) as file:
-                json.dump(done, file, indent=1)
-                file.write("\n")
-    show(table, done, console)
+            add(path, system["name"], entry, tasks[split])
+    show(table, read(path), console)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The results so far."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"systems": {}}  # type: ignore[no-any-return]
+
+
+def add(path: Path, name: str, entry: dict[str, Any], task: Task) -> None:
+    """Put one run in place of an earlier one with its seed. Other processes may add to the same file."""
+    path.parent.mkdir(exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = read(path)
+        done["protocol"] = task.protocol
+        done["sizes"] = {part: len(getattr(task, part)) for part in ("train", "development", "test")}
+        done["machine"] = {"python": platform.python_version(), "torch": str(torch.__version__)}
+        others = [run for run in done["systems"].get(name, []) if run["seed"] != entry["seed"]]
+        done["systems"][name] = sorted([*others, entry], key=lambda run: run["seed"])
+        with atomic_write(path) as file:
+            json.dump(done, file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":
