@@ -56,8 +56,10 @@ def test_scores_do_not_depend_on_order_or_company(name: str) -> None:
     matcher = make_matcher(name)
     scores = matcher.score(PAIRS)
     assert scores.dtype == np.float32
-    np.testing.assert_allclose(matcher.score(PAIRS[::-1])[::-1], scores, atol=1e-6)
-    np.testing.assert_allclose([matcher.score([pair])[0] for pair in PAIRS[:10]], scores[:10], atol=1e-6)
+    # Single precision: the last digits follow the size of what is added up. In double the contract suite asks 1e-12.
+    slack = 1e-6 + 5e-6 * float(np.abs(scores).max())
+    np.testing.assert_allclose(matcher.score(PAIRS[::-1])[::-1], scores, atol=slack)
+    np.testing.assert_allclose([matcher.score([pair])[0] for pair in PAIRS[:10]], scores[:10], atol=slack)
 
 
 def test_no_pairs_no_scores() -> None:
