@@ -1,4 +1,4 @@
-"""How fast, as ratios within one run: the spatial GRU, Match-SRNN and MV-LSTM, in one table.
+"""How fast, as ratios within one run: the spatial GRU, Match-SRNN, MV-LSTM and every model, in one table.
 
     python benchmarks/speed.py                 # about ten minutes; results go to benchmarks/results/speed.json
 
@@ -18,6 +18,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+import every_model
 import mv_lstm
 import spatial_gru
 from matchloom.files import atomic_write
@@ -26,7 +27,7 @@ from page import figures
 from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
-PARTS = {"spatial_gru": spatial_gru.rows, "mv_lstm": mv_lstm.rows}
+PARTS = {"spatial_gru": spatial_gru.rows, "mv_lstm": mv_lstm.rows, "every_model": every_model.rows}
 
 
 def main() -> None:

@@ -1,0 +1,85 @@
+"""Every model: pairs a second forward and forward + backward, all in turn. Part of benchmarks/speed.py.
+
+Batch 128, D = 50, 20,000 words; every text has the same length and stands in one pair. A batch is cut into shards that
+run side by side with one thread each, as in training. The machine's rate of float32 matrix products is measured among
+the models, so that figures of different machines and hours can be compared.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from matchloom.data.batching import features_of, make_batch
+from matchloom.matcher import Matcher
+from matchloom.models import MODELS, build_model
+from matchloom.parallel import side_by_side
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
+from matchloom.training.config import TrainConfig
+from matchloom.training.step import make_optimizer, trained
+from matchloom.types import PairBatch
+from mv_lstm import WORDS, text
+from spatial_gru import BATCH, PASSES, all_threads
+from turns import Work, row, take_turns
+
+DIMENSIONS = 50
+MATRIX = 1024
+
+
+def rows(rounds: int) -> Iterator[dict[str, Any]]:
+    """One line for each size and pass; the ratios are pairs for each million FLOP of matrix products."""
+    vocab = Vocab.build([WORDS])
+    for size in (20, 50):
+        for what, train, _ in PASSES:
+            with side_by_side(all_threads()) as pool:
+                contenders: dict[str, Work] = {"GEMM": gemm(pool)}
+                for name in MODELS:
+                    contenders[name] = batch_of(name, vocab, size, train, pool)
+                speeds = take_turns(contenders, rounds)
+            rate = speeds.pop("GEMM")
+            ratios = {name: 1e9 * speed / rate for name, speed in speeds.items()}
+            speeds["GEMM, GFLOP/s"] = rate / 1e9
+            yield row(f"every model, {size} x {size} {what}: pairs/s; ratio: pairs a GFLOP of GEMM", speeds, ratios)
+
+
+def batch_of(name: str, vocab: Vocab, size: int, train: bool, pool: ThreadPoolExecutor) -> Work:
+    """Score a batch, and with `train` find the gradient of every parameter that learns."""
+    model = build_model(name, {}, nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0), seed=0)
+    make_optimizer(model, TrainConfig())  # sets the word vectors up as training has them
+    parameters = trained(model)
+    rng = random.Random(0)
+    table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table([text(size, rng) for _ in range(2 * BATCH)])
+    left = np.arange(BATCH)
+    features = features_of(table, table, left, left + BATCH)
+    shards = [
+        make_batch(table, table, part, part + BATCH, None if features is None else features[part])
+        for part in np.array_split(left, all_threads())
+    ]
+
+    def work(shard: PairBatch) -> None:
+        if train:
+            torch.autograd.grad(model(shard).sum(), parameters)
+        else:
+            with torch.inference_mode():
+                model(shard)
+
+    return lambda: all_done(pool, work, shards) * BATCH
+
+
+def gemm(pool: ThreadPoolExecutor) -> Work:
+    """One product of square matrices for each worker."""
+    matrices = [torch.randn(MATRIX, MATRIX) for _ in range(all_threads())]
+    return lambda: all_done(pool, lambda matrix: matrix @ matrix, matrices) * len(matrices) * 2.0 * MATRIX**3
+
+
+def all_done(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Sequence[Any]) -> float:
+    """Work on all items side by side, once."""
+    list(pool.map(work, items))
+    return 1.0
