@@ -2,7 +2,8 @@
 
 With the indicator as interaction, one dimension and no reset gates, the spatial GRU can compute what the dynamic
 programme computes, c[i, j] = max(c[i, j-1], c[i-1, j], c[i-1, j-1] + [x_i = y_j]). It is told only the length that
-whole strings have in common; the cells and the path are its own.
+whole strings have in common; the cells and the path are its own. Adam trains it, where the paper has AdaGrad and gives
+no rate; the strings are 1 to 10 letters long, which the paper does not say either.
 """
 
 from __future__ import annotations

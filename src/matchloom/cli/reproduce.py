@@ -164,7 +164,8 @@ def draw_figure(pair: Pair, scan: Scan, picture: Path) -> None:
         for i in range(len(a)):
             for j in range(len(b)):
                 grey = "0.78" if (i, j) in path else "white"
-                ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=grey, edgecolor="0.6", linewidth=0.6))
+                box = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=grey, edgecolor="0.6", linewidth=0.6, clip_on=False)
+                ax.add_patch(box)
                 ax.text(j, i, values[i][j], ha="center", va="center", fontsize=8 if ax is axes[2] else 10)
         for spine in ax.spines.values():
             spine.set_visible(False)
