@@ -11,6 +11,7 @@ import torch
 
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
+from matchloom.models.m2s_net import M2SNet
 from matchloom.text.vectors import WordVectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import MatchloomError, Pair
@@ -168,3 +169,25 @@ def test_nothing_to_read() -> None:
     pairs = [Pair("?!", "...", 1.0, "q", "1"), Pair("?!", "--", 0.0, "q", "2")]
     with pytest.raises(MatchloomError, match="hold no word for the english tokenizer"):
         train(pairs, arguments=SMALL, config=QUICK)
+
+
+def test_dropout_and_batch_statistics_are_the_same_every_time() -> None:
+    arguments = {"blocks": 1, "frame": 12, "features": "pair"}
+
+    def run(seed: int) -> dict[str, bytes]:
+        torch.rand(3)  # what was drawn before must not show
+        config = TrainConfig(**M2SNet.trained_with, epochs=2, seed=seed)
+        matcher = train(colour_pairs(), model="m2s_net", arguments=arguments, config=config, dimensions=6)
+        return {name: x.numpy().tobytes() for name, x in matcher.model.state_dict().items()}
+
+    first = run(0)
+    assert run(0) == first
+    assert run(1) != first
+    assert len(first["blocks.0.variance"]) == 32 * 4
+    assert first["features.mean"] != bytes(len(first["features.mean"]))
+
+
+def test_without_a_config_a_model_is_trained_as_its_authors_did() -> None:
+    short = colour_pairs(4)
+    matcher = train(short, short, model="m2s_net", arguments={"blocks": 1, "frame": 8}, dimensions=4)
+    assert matcher.training["config"] == TrainConfig(**M2SNet.trained_with).as_dict()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from matchloom.models import build_model
+from matchloom.parallel import in_turn
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import clip_gradients, make_optimizer, step
 from tests.training.making import colour_pairs
@@ -77,3 +78,36 @@ def test_clipping_counts_sparse_and_dense_together() -> None:
     clip_gradients([dense, sparse], 1.0)
     assert dense.grad.tolist() == pytest.approx([0.6, 0.0])
     assert sparse.grad.to_dense().flatten().tolist() == pytest.approx([0, 0.8, 0, 0])
+
+
+def test_a_model_says_what_weight_decay_falls_on() -> None:
+    units = make_units(colour_pairs(10, 4), loss="cross_entropy", batch=12, workers=1)
+    words = 1 + int(max(units.left.ids.max(), units.right.ids.max()))
+    config = TrainConfig(loss="cross_entropy", optimizer="adadelta", learning_rate=1.0, clip=0.0, weight_decay=0.3)
+
+    def fresh() -> torch.nn.Module:
+        torch.manual_seed(1)
+        arguments = {"blocks": 1, "frame": 8, "dropout": 0.0, "features": ""}
+        model = build_model("m2s_net", arguments, torch.nn.Embedding(words, 6, padding_idx=0), seed=2).double()
+        torch.nn.init.uniform_(model.similarity.U, -0.1, 0.1)
+        return model
+
+    ours, plain = fresh(), fresh()
+    shards = next(iter(units.steps(0)))
+    with in_turn(1) as pool:
+        step(ours, make_optimizer(ours, config), units, shards, config, pool)
+    whole = units.shard(shards[0])
+    penalty = 0.3 / 2 * plain.similarity.U.square().sum()  # lambda / 2 |U|^2
+    (whole.loss(plain(whole.batch), config) / whole.units + penalty).backward()
+    torch.optim.Adadelta(plain.parameters(), lr=1.0, rho=0.95, eps=5e-7).step()
+    for (name, a), b in zip(ours.named_parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9, msg=name)
+
+
+def test_work_in_turn_has_its_threads_and_gives_them_back() -> None:
+    before = torch.get_num_threads()
+    with in_turn(2) as pool:
+        assert list(pool.map(lambda n: (n, torch.get_num_threads()), range(3))) == [(0, 2), (1, 2), (2, 2)]
+        with pytest.raises(ZeroDivisionError):
+            list(pool.map(lambda n: 1 // n, [0]))
+    assert torch.get_num_threads() == before
