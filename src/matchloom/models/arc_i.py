@@ -2,7 +2,8 @@
 
 Symbols      x_i -> word vectors;  z^(l) -> units after convolution and pooling l;  g -> the gate in layers/gated.py
 Sizes        the paper's: windows of three, two convolutions, two poolings, a two-layer MLP, 200 maps (it tried 200 to
-             500). It gives no size for the MLP: `units`.
+             500). It gives no size for the MLP: `units`. Sizes and gate are as later papers describe them; the original
+             text was not at hand.
 Departures   none in the network. It is the paper's with zeros behind a text far enough for every window that begins in
              the first `longest` words: the representation has ceil(longest / 2^layers) units, and those that a short
              text does not fill are 0. The paper takes the longest text of a task for that length; words behind the

@@ -3,7 +3,8 @@
 Symbols      x_i, y_j -> windows of word vectors;  z^(1) -> pairs of windows;  z^(2), z^(3), ... -> maps;  g -> the gate
 Sizes        the paper's: windows of three words and of 3 x 3 units, three convolutions, three poolings, a two-layer
              MLP. The paper tried 200 to 500 maps; 100 are the default, because cost grows with their square. It gives
-             no size for the MLP: `units`.
+             no size for the MLP: `units`. Sizes and gate are as later papers describe them; the original text was not
+             at hand.
 Departures   the gate of z^(1) is closed where either window holds no word. The paper writes it for the two windows
              joined, so that a word would meet the other text's padding, and the score would depend on how far the
              texts were padded. Everything above is the paper's network with zeros behind the texts far enough for

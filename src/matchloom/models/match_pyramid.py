@@ -2,7 +2,8 @@
 
 Symbols      M_ij = w_i (x) v_j -> image;  z^(1), z^(3) -> convolutions;  z^(2) -> dynamic pooling;  W_1, W_2 -> head
 Sizes        the paper's: 8 maps of 5 x 5, 16 maps of 3 x 3, two poolings, a two-layer MLP. The pooled sizes follow the
-             task there: here a grid of 10 x 10, then 2 x 2 cells at a time; the size of the MLP is `units`.
+             task there: here a grid of 10 x 10, then 2 x 2 cells at a time; the size of the MLP is `units`. They are as
+             later papers and public implementations describe them; the original text was not at hand.
 Departures   the image of "tensor", relu(u' T v + W [u ; v] + b) with c slices, is the one that Match-SRNN's authors
              compared with. Convolutions see zeros around an image, so that maps keep its size: the paper does not say.
              A cell of the grid holds the rows from floor(a * m / 10) up to floor((a + 1) * m / 10), where the paper

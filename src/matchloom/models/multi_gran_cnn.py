@@ -7,6 +7,7 @@ gpCNN        block l of L = 3: tanh(C x + b) over a wide convolution, then the k
 match        "direct"    exp(-|u - v|^2 / (2 beta)), beta = 2
              "indirect"  sigmoid(u' M v + b)
              "concat"    sigmoid(w' [u ; v] + b)
+Source       later descriptions of the paper; its text was not at hand. The three formulas and beta are our reading.
 Departures   the paper first trains gpCNN as a language model on raw text; here it learns with the task, from word
              vectors that were trained so. A text too short for k_l units has as many as its convolution gives.
              The paper's mfCNN is two blocks of convolution and pooling here, with ReLU, which makes shares exact, on
