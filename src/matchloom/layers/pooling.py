@@ -1,7 +1,8 @@
-"""k-max pooling over the valid cells of an interaction grid."""
+"""k-max pooling: over the valid cells of an interaction grid, and over a sequence, whose order it keeps."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,3 +28,31 @@ def k_max(grid: Tensor, cells: Tensor, k: int) -> tuple[Tensor, Tensor]:
         values = torch.nn.functional.pad(values, (0, short))
         places = torch.nn.functional.pad(places, (0, short), value=-1)
     return values, places
+
+
+def ordered_k_max(x: Tensor, lengths: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """k-max pooling of sequences: the k largest values of each row, in the order in which they stand there.
+
+    x (N, C, P), of which text n has lengths[n] positions, and k (N,), its own for each text -> values (N, C, K) for the
+    largest k, and how many of them each text has, min(k, lengths) (N,). What lies behind is meaningless. Of equal
+    values the first ones are kept, so that neither padding nor a batch decides.
+    """
+    counts = torch.minimum(k, lengths)  # (N,)
+    P = x.shape[2]
+    with torch.no_grad():
+        outside = torch.arange(P, device=x.device) >= lengths[:, None]  # (N, P)
+        found = x.detach().masked_fill(outside[:, None], -torch.inf)
+        smallest = _sorted(found).gather(2, (P - counts)[:, None, None].expand(-1, x.shape[1], 1))  # the k-th largest
+        kept = found >= smallest  # (N, C, P)
+        if int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest
+            above, equal = found > smallest, found == smallest
+            kept = above | (equal & (equal.cumsum(2) <= counts[:, None, None] - above.sum(2, keepdim=True)))
+        from_end = P - torch.arange(P, dtype=torch.int32, device=x.device)
+        positions = P - kept * from_end  # P where a value is dropped
+        places = _sorted(positions)[:, :, : int(counts.max())].clamp_max(P - 1).long()  # (N, C, K)
+    return x.gather(2, places), counts
+
+
+def _sorted(x: Tensor) -> Tensor:
+    """Rows in ascending order. numpy sorts short rows many times faster than torch does on the CPU."""
+    return torch.from_numpy(np.sort(x.numpy())) if x.device.type == "cpu" else x.sort().values
