@@ -49,10 +49,13 @@ def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
         runs = done["systems"].get(system["name"], [])
         if not runs:
             continue
-        cells = [_over_seeds([run["test"][m] for run in runs]) for m in measures]
+        cells = [_over_seeds([run["test"][m] for run in runs if "test" in run]) for m in measures]
         cells.append(_over_seeds([run["development"][measures[0]] for run in runs]))
         cells += [str(len(runs)), f"{mean(run['minutes'] for run in runs):.1f}"]
-        cells.append(" / ".join(f"{value:.3f}" for value in system.get("published", [])))
+        published = [" / ".join(f"{value:.3f}" for value in system.get("published", []))]
+        if "published_development" in system:
+            published.append(f"dev {system['published_development']:.3f}")
+        cells.append(" ".join(published).strip())
         lines.append("| " + " | ".join([system["name"], *cells]) + " |")
         commits |= {run["commit"] for run in runs}
         for run in runs:
@@ -68,7 +71,7 @@ def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
 
 
 def _over_seeds(values: list[float]) -> str:
-    return f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
+    return "" if not values else f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
 
 
 def speed_table(done: dict[str, Any]) -> str:

@@ -114,7 +114,7 @@ def test_unknown_names_and_missing_vectors_are_told() -> None:
         fit_scorer("bm52", TEXTS)
     with pytest.raises(MatchloomError, match="soft_coverage needs word vectors"):
         fit_scorer("soft_coverage", TEXTS)
-    with pytest.raises(MatchloomError, match="trans_lm needs right pairs .* 'matchloom trans-lm' makes"):
+    with pytest.raises(MatchloomError, match=r"trans_lm needs right pairs .* 'matchloom trans-lm' makes"):
         fit_scorer("trans_lm", TEXTS)
     with pytest.raises(MatchloomError, match="no texts"):
         fit_scorer("bm25", [])

@@ -13,7 +13,21 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from matchloom.cli import corpus, demo, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
+from matchloom.cli import (
+    corpus,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    mine,
+    models,
+    rank,
+    score,
+    split,
+    train,
+    trans_lm,
+    vectors,
+)
 from matchloom.cli.options import PAIRS_FILE, SCORER
 
 app = typer.Typer(
@@ -31,6 +45,7 @@ for name, function, epilog in (
     ("vectors", vectors.command, PAIRS_FILE),
     ("mine", mine.command, PAIRS_FILE),
     ("train", train.command, PAIRS_FILE),
+    ("trans-lm", trans_lm.command, PAIRS_FILE),
     ("evaluate", evaluate.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("rank", rank.command, SCORER),

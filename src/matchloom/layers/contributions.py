@@ -14,7 +14,7 @@ from matchloom.types import PairBatch, Signal, Trace
 
 
 def factor(value: Tensor, z: Tensor) -> Tensor:
-    """f(z) / z of an f that is 0 at 0 with a slope of 1 there, such as tanh."""
+    """f(z) / z of an f that is 0 at 0, such as tanh and relu; there it is 1, and multiplies nothing."""
     return torch.where(z == 0, 1.0, value / torch.where(z == 0, 1.0, z))
 
 

@@ -7,16 +7,17 @@ Layer l of d has for each of its filters w_f and the columns x_1 ... x_n of the 
     p_f   = the k_l largest of c_f, in their order              k_l = max(k_top, ceil((d - l) / d * words)), k_d = k_top
     y_f   = tanh(p_f + b_f)
 
-and at the top a fully connected layer gives v = tanh(W y + b) of all y_f together.
+and at the top a fully connected layer gives v = W y + b of all y_f together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv1d, pad
+from torch.nn.functional import pad
 
 from matchloom.layers.contributions import linear_tanh, word_parts
 from matchloom.layers.pooling import ordered_k_max
@@ -28,12 +29,18 @@ class WideConvolution(nn.Module):
 
     def __init__(self, size: int, filters: int, width: int) -> None:
         super().__init__()
-        self.w = nn.Parameter(torch.empty(filters, size, width))  # w[f, :, j] meets x_{t - (m - 1) + j}
+        self.w = nn.Parameter(torch.empty(width, size, filters))  # w[j] meets x_{t - j}
         self.b = nn.Parameter(torch.empty(filters))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Columns (N, size, n) to (N, filters, n + m - 1). What lies behind a text must be 0."""
-        return conv1d(x, self.w, padding=self.w.shape[2] - 1)
+        """Columns (N, n, size) to (N, n + m - 1, filters). What lies behind a text must be 0.
+
+        One matrix product for each place in the window. It is as fast as torch's own convolution and, unlike it, gives
+        windows of the same words the same bits wherever they stand, so that pooling can tell that they are equal.
+        """
+        m = len(self.w)
+        c = (pad(x @ self.w[j], (0, 0, j, m - 1 - j)) for j in range(m))
+        return reduce(torch.add, c)
 
 
 class SentenceCNN(nn.Module):
@@ -42,22 +49,24 @@ class SentenceCNN(nn.Module):
     def __init__(self, size: int, *, filters: int, depth: int, width: int, k_top: int, n_s: int) -> None:
         super().__init__()
         self.depth, self.k_top = depth, k_top
-        sizes = [size] + [filters] * depth
-        self.layers = nn.ModuleList(WideConvolution(sizes[n], sizes[n + 1], width) for n in range(depth))
+        sizes = [size] + [filters] * (depth - 1)
+        self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
         self.W = nn.Linear(filters * k_top, n_s)
 
     def forward(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
         """Word vectors (N, L, size) of these texts to sentence vectors (N, n_s)."""
-        x = (x * texts.mask[:, :, None]).transpose(1, 2)  # (N, size, L)
+        x = x * texts.mask[:, :, None]  # (N, L, size)
         lengths = texts.lengths
         for n, layer in enumerate(self.layers, start=1):
-            c = layer(x)  # (N, filters, columns + m - 1)
+            assert isinstance(layer, WideConvolution)
+            c = layer(x)  # (N, columns + m - 1, filters)
             k = dynamic_k(texts.lengths, n, self.depth, self.k_top)
-            p, lengths = ordered_k_max(c, lengths + c.shape[2] - x.shape[2], k)
-            inside = torch.arange(p.shape[2], device=x.device) < lengths[:, None]  # (N, columns)
-            x = f(p + layer.b[:, None]) * inside[:, None]  # (N, filters, columns)
-        x = pad(x, (0, self.k_top - x.shape[2]))
-        return f(self.W(x.flatten(1)))
+            p, lengths = ordered_k_max(c.transpose(1, 2), lengths + c.shape[1] - x.shape[1], k)  # (N, filters, k)
+            inside = torch.arange(p.shape[2], device=x.device) < lengths[:, None]  # (N, k)
+            x = f(p.transpose(1, 2) + layer.b) * inside[:, :, None]  # (N, k, filters)
+        x = pad(x, (0, 0, 0, self.k_top - x.shape[1]))
+        v: Tensor = self.W(x.flatten(1))
+        return v
 
     def parts(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """The same v (N, n_s), and the part of it that each word made by way of what survived pooling (N, L, n_s)."""

@@ -35,13 +35,14 @@ def ordered_k_max(x: Tensor, lengths: Tensor, k: Tensor) -> tuple[Tensor, Tensor
 
     x (N, C, P), of which text n has lengths[n] positions, and k (N,), its own for each text -> values (N, C, K) for the
     largest k, and how many of them each text has, min(k, lengths) (N,). What lies behind is meaningless. Of equal
-    values the first ones are kept, so that neither padding nor a batch decides.
+    values the first ones are kept, so that neither padding nor a batch decides. Values are compared in single
+    precision: in double, what should be equal (windows of the same words) often differs in its last bits.
     """
     counts = torch.minimum(k, lengths)  # (N,)
     P = x.shape[2]
     with torch.no_grad():
         outside = torch.arange(P, device=x.device) >= lengths[:, None]  # (N, P)
-        found = x.detach().masked_fill(outside[:, None], -torch.inf)
+        found = x.detach().float().masked_fill(outside[:, None], -torch.inf).contiguous()
         smallest = _sorted(found).gather(2, (P - counts)[:, None, None].expand(-1, x.shape[1], 1))  # the k-th largest
         kept = found >= smallest  # (N, C, P)
         if int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest

@@ -57,7 +57,12 @@ def word_pairs(left: Ids, right: Ids) -> tuple[Ids, Ids]:
 
 
 def learn_translations(
-    questions: Sequence[Ids], answers: Sequence[Ids], *, iterations: int = 5, least: float = 1e-4, progress: bool = False
+    questions: Sequence[Ids],
+    answers: Sequence[Ids],
+    *,
+    iterations: int = 5,
+    least: float = 1e-4,
+    progress: bool = False,
 ) -> Translations:
     """T(w|t) from questions and their answers, as the ids of their words.
 
@@ -79,5 +84,5 @@ def learn_translations(
         cells *= (left.counts / np.bincount(rows, cells, minlength=len(left.words)))[rows]
         c = np.bincount(entries, cells, minlength=len(keys))
         T = c / np.bincount(t, c, minlength=null + 1)[t]
-    kept = (T >= least) & (t != null)
+    kept = (least <= T) & (t != null)
     return Translations(w[kept].astype(np.int32), t[kept].astype(np.int32), T[kept].astype(np.float32))

@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -152,7 +152,9 @@ class TransLM:
             places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
             there = (self._keys[places] == keys) & (w < size) & (t < size)
             found[there] = self.translations.probability[places[there]]
-        return (1 - self.beta) * (w == t) + self.beta * found
+        found *= self.beta
+        found += (1 - self.beta) * (w == t)
+        return found
 
     def _gain(self, w: Ids, P_mx: NDArray[np.float64]) -> NDArray[np.float64]:
         """ln(P(w|d) / (lambda P_ml(w|C)))."""
@@ -183,7 +185,7 @@ class TransLM:
         """Write one safetensors file with the words, their counts and the translations."""
         if not isinstance(self.tokenizer, Tokenizer):
             raise MatchloomError("trans_lm can be saved with a Tokenizer only; this one was made with another function")
-        tensors = {
+        tensors: dict[str, NDArray[Any]] = {
             "words": np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8),
             "counts": self.counts.astype(np.int64),
             "w": self.translations.w,
@@ -245,7 +247,7 @@ def _jobs(place: int, query: Bags, text: Bags) -> Iterator[_Job]:
             yield _Job(place, query.words[i : i + step], query.counts[i : i + step], text)
 
 
-def _digest(tensors: dict[str, NDArray[np.generic]]) -> str:
+def _digest(tensors: dict[str, NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}\n".encode())

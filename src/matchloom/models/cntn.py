@@ -8,12 +8,15 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
                   whatever the question is: it ranks the answers of every question alike
              IV   r = 1
              V    r = 5
-Departures   f is tanh: the paper says "a standard nonlinearity". A filter spans all rows of the layer below, and each
-             layer has `filters` of them: the paper gives no number, and shows no folding. The paper sets k_top = n_s;
-             k_top is 4 here, as in Kalchbrenner et al., because 50 columns keep every word of a text of 50 words and
-             nothing is pooled. A text with fewer columns than k_top has zeros in the missing ones. The fully connected
-             layer ends with tanh like the others. Parameters start in (-0.1, 0.1), not (-0.01, 0.01), where three layers of tanh leave
-             sentence vectors of some 1e-5 and all scores equal. The word vectors are not decayed in training.
+Departures   f is relu: the paper says "a standard nonlinearity", and tanh does not get through training (one step of
+             AdaGrad moves all of M at once and saturates it, after which texts tie: P@1 stays below .31 on InsuranceQA,
+             development, where relu has .51 after as many epochs). b starts at 1, so that relu shuts no slice
+             before it has learnt anything. The fully connected layer is linear, for the same reason as f.
+             A filter spans all rows of the layer below, and each layer has `filters` of them: the paper has no number
+             and shows no folding. The paper sets k_top = n_s; k_top is 4 here, as in Kalchbrenner et al., because 50
+             columns keep every word of a text of 50 words and nothing is pooled. A text with fewer columns than k_top
+             has zeros in the missing ones. Other parameters start in (-0.1, 0.1), not (-0.01, 0.01), where three layers
+             leave sentence vectors so small that all scores are equal. The word vectors are not decayed in training.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ class CNTN(PairModel):
         self._tensor("V_a", torch.zeros(r, n_s), "III IV V")
         self._tensor("b", torch.zeros(r), "III IV V")
         start_uniform(self, embedding)
+        if isinstance(self.b, nn.Parameter):
+            nn.init.ones_(self.b)
 
     def _tensor(self, name: str, value: Tensor, learnt_in: str) -> None:
         """A parameter of Eq. 1 in the variants that learn it, and the value that it has in the others."""
@@ -74,8 +79,8 @@ class CNTN(PairModel):
             self.register_buffer(name, value, persistent=False)
 
     def f(self, x: Tensor) -> Tensor:
-        """tanh; the identity in I and II."""
-        return x if self.variant in ("I", "II") else torch.tanh(x)
+        """relu; the identity in I and II."""
+        return x if self.variant in ("I", "II") else torch.relu(x)
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
@@ -101,7 +106,7 @@ class CNTN(PairModel):
         c_i is the part of a sentence vector that word i made by way of the values that survived pooling (see
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
         other says (V, and its words against the other side's biases) is a part of its own. A slice's share of the score
-        is u_k f(x_k), parted as x_k is; the rest is what biases alone add.
+        is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The rest is what biases alone add.
         """
         left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
         right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)

@@ -47,5 +47,3 @@ class NBOWMLP(PairModel):
         left, right = self.words(batch.left).detach(), self.words(batch.right).detach()
         v = torch.cat([pick(left.sum(1), batch.left_rows), pick(right.sum(1), batch.right_rows)], 1)
         return additive_traces(batch, *head_slopes(self.head, v), left, right, "sum of words")
-
-
