@@ -17,6 +17,7 @@ from matchloom.data.corpora import (
     read_trecqa,
     read_wikiqa,
 )
+from matchloom.data.corpora.insuranceqa import Language, Split
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.grouping import grouped_lists, split_by_group
 from matchloom.data.negatives import mine_negatives
@@ -52,23 +53,57 @@ def cqa(data: Path, seed: int) -> Task:
 
 def insuranceqa(data: Path, seed: int) -> Task:
     """InsuranceQA English, answers cut to 50 words, first gold answer, 4 of the BM25 top 1,000 of it."""
-    folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
-    pool = list(insuranceqa_answers(folder, cut=cut).values())
-    parts = []
-    for split in ("train", "valid", "test"):
-        gold = read_insuranceqa(folder, split, gold="all", cut=cut)  # no gold answer may be drawn as a negative
-        first = {(p.query_id, p.text_id) for p in read_insuranceqa(folder, split, gold="first", cut=cut)}
-        kept, keep = [], False
-        for pair in mine_negatives(gold, count=4, top=1000, seed=0, pool=pool, progress=True):
-            if pair.label == 1:
-                keep = (pair.query_id, pair.text_id) in first
-            if keep:
-                kept.append(pair)
-        parts.append(kept)
+    pool = list(insuranceqa_answers(data / "insuranceqa", cut=Tokenizer(max_words=50)).values())
+    parts = [_insurance_lists(data, split, "en", 4, "bm25", pool) for split in ("train", "valid", "test")]
     protocol = (
         "English, answers cut to 50 words, its own splits, first gold answer, 4 negatives from the BM25 top 1,000"
     )
     return Task(*parts, Tokenizer(), sorted(set(pool)), None, protocol)
+
+
+def cntn_english(data: Path, seed: int) -> Task:
+    """CNTN's Experiment I on InsuranceQA English."""
+    return _experiment_one(data, "en")
+
+
+def cntn_chinese(data: Path, seed: int) -> Task:
+    """CNTN's Experiment I on InsuranceQA Chinese."""
+    return _experiment_one(data, "zh")
+
+
+def _experiment_one(data: Path, language: Language) -> Task:
+    """Answers cut to 50 words, first gold answer; 10 corrupted answers to learn from, 5 to choose from.
+
+    A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
+    wrong in some lists and right in others, and knowing it by heart helps nobody.
+    """
+    counts: dict[Split, int] = {"train": 10, "valid": 5, "test": 5}
+    parts = [_insurance_lists(data, split, language, count, "random") for split, count in counts.items()]
+    tokenizer = Tokenizer(KINDS[language])
+    protocol = (
+        f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, random answers of other "
+        "questions as negatives: 10 for training, 5 for development and test"
+    )
+    return Task(*parts, tokenizer, _texts(parts[0]), None, protocol)
+
+
+KINDS: dict[Language, str] = {"en": "english", "zh": "chinese"}
+
+
+def _insurance_lists(
+    data: Path, split: Split, language: Language, count: int, source: str, pool: list[str] | None = None
+) -> list[Pair]:
+    """The first gold answer of each question with its negatives; no gold answer of a question is drawn for it."""
+    folder, cut = data / "insuranceqa", Tokenizer(KINDS[language], max_words=50)
+    gold = read_insuranceqa(folder, split, language=language, gold="all", cut=cut)
+    first = {(p.query_id, p.text_id) for p in read_insuranceqa(folder, split, language=language, cut=cut)}
+    kept, keep = [], False
+    for pair in mine_negatives(gold, count=count, source=source, top=1000, seed=0, pool=pool, progress=True):
+        if pair.label == 1:
+            keep = (pair.query_id, pair.text_id) in first
+        if keep:
+            kept.append(pair)
+    return kept
 
 
 def trecqa(data: Path, seed: int) -> Task:
@@ -101,6 +136,8 @@ def pydocs(data: Path, seed: int) -> Task:
 TASKS: dict[str, Callable[[Path, int], Task]] = {
     "cqa": cqa,
     "insuranceqa": insuranceqa,
+    "cntn_english": cntn_english,
+    "cntn_chinese": cntn_chinese,
     "trecqa": trecqa,
     "wikiqa": wikiqa,
     "pydocs": pydocs,

@@ -76,7 +76,7 @@ def table_rows(table: dict[str, Any], done: dict[str, Any]) -> list[list[str]]:
         runs = done["systems"].get(system["name"], [])
         if not runs:
             continue
-        cells = [over_seeds([run["test"][m] for run in runs]) for m in measures]
+        cells = [over_seeds([run["test"][m] for run in runs if "test" in run]) for m in measures]
         for subset in table.get("subsets", ["both"])[1:]:
             cells += [over_seeds([run["other_subsets"][subset][m] for run in runs]) for m in measures]
         cells.append(over_seeds([run["development"][measures[0]] for run in runs]))
@@ -84,7 +84,10 @@ def table_rows(table: dict[str, Any], done: dict[str, Any]) -> list[list[str]]:
             same = rival == system["name"] or not done["systems"].get(rival)
             cells.append("" if same else f"{p_value(runs, done['systems'][rival]):.3f}")
         cells += [str(len(runs)), f"{mean(run['minutes'] for run in runs):.1f}"]
-        cells.append(" / ".join(f"{value:.3f}" for value in system.get("published", [])))
+        published = [" / ".join(f"{value:.3f}" for value in system.get("published", []))]
+        if "published_development" in system:
+            published.append(f"dev {system['published_development']:.3f}")
+        cells.append(" ".join(published).strip())
         rows.append([system["name"], *cells])
     return rows
 
@@ -97,7 +100,7 @@ def p_value(runs: list[dict[str, Any]], others: list[dict[str, Any]]) -> float:
 
 
 def over_seeds(values: list[float]) -> str:
-    return f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
+    return "" if not values else f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
 
 
 def figures(named: dict[str, float]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from matchloom.matcher import Matcher
-from matchloom.models import MODELS, build_model, model_arguments
+from matchloom.models import MODELS, SENTENCE_VECTORS, build_model, model_arguments
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
 from tests.models.making import TEXTS, VOCAB, embedding
@@ -82,6 +82,26 @@ def test_rank_orders_by_score_with_candidates_encoded_once(name: str, arguments:
             assert ranked.score == pytest.approx(expected[ranked.place], abs=1e-6)
         assert matcher.rank(query, candidates, top=3) == ranking[:3]
         assert [r.place for r in matcher.rank(query, TEXTS)] == [r.place for r in ranking]
+
+
+@pytest.mark.parametrize("name", SENTENCE_VECTORS)
+def test_sentence_vectors_of_either_side_are_what_the_model_encodes(name: str) -> None:
+    matcher = make_matcher(name)
+    texts = [f"{TEXTS[n % 8]} {n}" for n in range(300)]  # more than a batch
+    padded = matcher.table(texts).pad(np.arange(300))
+    with torch.no_grad():
+        left, right = matcher.model.encode(padded).numpy(), matcher.model.encode_right(padded).numpy()
+    assert matcher.vectors(texts).dtype == np.float32
+    np.testing.assert_allclose(matcher.vectors(texts), left, atol=1e-5)
+    np.testing.assert_allclose(matcher.vectors(texts, side="right"), right, atol=1e-5)
+    assert matcher.vectors([]).shape == (0, left.shape[1])
+    with pytest.raises(MatchloomError, match="side 'middle' is unknown; choose left"):
+        matcher.vectors(texts, side="middle")
+
+
+def test_a_model_without_sentence_vectors_names_those_that_have_them() -> None:
+    with pytest.raises(MatchloomError, match="mv_lstm has no sentence vectors; train one of cntn, nbow_mlp, cnn_mlp"):
+        make_matcher().vectors(TEXTS)
 
 
 def test_equal_scores_are_ranked_by_text_not_by_place() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +15,12 @@ import numpy as np
 import safetensors
 import safetensors.torch
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TextTable, distinct, features_of, make_batch
+from matchloom.data.batching import Rows, TextTable, distinct, features_of, make_batch
 from matchloom.files import atomic_write
-from matchloom.models import Argument, build_model
+from matchloom.models import SENTENCE_VECTORS, Argument, build_model
 from matchloom.models.base import PairModel
 from matchloom.parallel import side_by_side
 from matchloom.progress import track
@@ -96,21 +97,39 @@ class Matcher:
 
     def encode(self, texts: Sequence[str], *, progress: bool = False) -> Candidates:
         """Encode candidate texts once, for `rank` with many queries."""
+        return Candidates(list(texts), list(self._parts(texts, self.model.encode_right, progress)))
+
+    def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
+        """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)"""
+        if self.name not in SENTENCE_VECTORS:
+            raise MatchloomError(
+                f"{self.name} has no sentence vectors; train one of {', '.join(SENTENCE_VECTORS)} for them"
+            )
+        if side not in ("left", "right"):
+            raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
+        # A wordless text gives the width where there are no texts at all.
+        parts = self._parts(texts or [""], self.model.encode if side == "left" else self.model.encode_right, progress)
+        found = [(part.rows, part.encoded.cpu().numpy()) for part in parts]
+        vectors = np.empty((len(texts), found[0][1].shape[1]), dtype=np.float32)
+        for rows, encoded in found if texts else []:
+            vectors[rows] = encoded
+        return vectors
+
+    def _parts(self, texts: Sequence[str], encode: Callable[[Texts], Tensor], progress: bool) -> Iterator[_Part]:
+        """The texts encoded, those of similar length together."""
         if not texts:
-            return Candidates([], [])
-        table = self.table(texts)
+            return
+        table = self.table(texts, progress=progress)
         order = np.argsort(table.lengths, kind="stable")
         cuts = [order[i : i + _BATCH] for i in range(0, len(order), _BATCH)]
-        parts = []
-        with side_by_side() as pool:
-            for part in track(pool.map(lambda cut: self._encode_part(table, cut), cuts), "encoding", show=progress):
-                parts.append(part)
-        return Candidates(list(texts), parts)
 
-    def _encode_part(self, table: TextTable, rows: np.ndarray[Any, np.dtype[np.int64]]) -> _Part:
-        texts = table.pad(rows).to(self.device)
-        with torch.inference_mode():
-            return _Part(rows, table, texts, self.model.encode(texts))
+        def work(rows: Rows) -> _Part:
+            padded = table.pad(rows).to(self.device)
+            with torch.inference_mode():
+                return _Part(rows, table, padded, encode(padded))
+
+        with side_by_side() as pool:
+            yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
 
     def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:
         """The candidates by falling score; equal scores are ordered by their text, not by their place."""

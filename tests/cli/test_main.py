@@ -22,6 +22,7 @@ DESIGNED = [
     "vectors",
     "mine",
     "train",
+    "trans-lm",
     "evaluate",
     "score",
     "rank",
@@ -54,7 +55,7 @@ def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run
             assert shown in result.out
 
 
-@pytest.mark.parametrize("name", ["split", "vectors", "mine", "train", "evaluate", "score"])
+@pytest.mark.parametrize("name", ["split", "vectors", "mine", "train", "trans-lm", "evaluate", "score"])
 def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
     out = " ".join(run(name, "--help").out.split())
     assert "A pairs file is TSV, CSV, JSONL or Parquet" in out

@@ -38,9 +38,14 @@ def some_vectors() -> Vectors:
     )
 
 
+def make(name: str) -> Scorer:
+    pairs = [Pair(query, text) for query, text in zip(QUERIES, TEXTS, strict=True)]
+    return fit_scorer(name, TEXTS, tokenizer=Tokenizer("whitespace"), vectors=some_vectors(), pairs=pairs)
+
+
 @pytest.fixture(params=sorted(LEXICAL))
 def scorer(request: pytest.FixtureRequest) -> Scorer:
-    return fit_scorer(request.param, TEXTS, tokenizer=Tokenizer("whitespace"), vectors=some_vectors())
+    return make(request.param)
 
 
 def all_pairs() -> list[Pair]:
@@ -85,7 +90,7 @@ def test_a_text_of_100000_words_is_scored(scorer: Scorer) -> None:
     text=st.lists(st.sampled_from([*some_vectors().index, "cloth", "new", "the", "?"]), max_size=6),
 )
 def test_shares_and_rest_add_up_to_the_score(name: str, query: list[str], text: list[str]) -> None:
-    scorer = fit_scorer(name, TEXTS, tokenizer=Tokenizer("whitespace"), vectors=some_vectors())
+    scorer = make(name)
     assert isinstance(scorer, Explains)
     left, right, trace = scorer.trace(" ".join(query), " ".join(text))
     assert (left, right) == (query, text)
@@ -109,5 +114,7 @@ def test_unknown_names_and_missing_vectors_are_told() -> None:
         fit_scorer("bm52", TEXTS)
     with pytest.raises(MatchloomError, match="soft_coverage needs word vectors"):
         fit_scorer("soft_coverage", TEXTS)
+    with pytest.raises(MatchloomError, match=r"trans_lm needs right pairs .* 'matchloom trans-lm' makes"):
+        fit_scorer("trans_lm", TEXTS)
     with pytest.raises(MatchloomError, match="no texts"):
         fit_scorer("bm25", [])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from matchloom.models import MODELS, build_model, model_arguments
+from matchloom.models import MODELS, SENTENCE_VECTORS, build_model, model_arguments
 from matchloom.types import Lexical, MatchloomError, Texts
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
 
@@ -71,6 +71,23 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "grid": [1, 7],
         "maps": [3],
         "kernel": [1, 2],
+        "units": [3],
+    },
+    "cntn": {
+        "variant": ["I", "II", "III", "IV"],
+        "filters": [3],
+        "depth": [1, 4],
+        "width": [1, 2, 5],
+        "k_top": [1, 3, 60],
+        "sentence": [3],
+    },
+    "nbow_mlp": {"units": [3]},
+    "cnn_mlp": {
+        "filters": [3],
+        "depth": [1, 4],
+        "width": [1, 2, 5],
+        "k_top": [1, 3, 60],
+        "sentence": [3],
         "units": [3],
     },
 }
@@ -172,6 +189,14 @@ def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> No
         assert trace.grid.shape == (len(trace.channels), L, R)
         for signal in trace.signals:
             assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sentence_vectors_are_one_vector_a_text(name: str) -> None:
+    model = make_model(name)
+    batch = make_pairs(model)
+    for side in (model.encode(batch.left), model.encode_right(batch.left)):
+        assert (side.dim() == 2) == (name in SENTENCE_VECTORS)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -26,6 +26,7 @@ from matchloom.cli import (
     score,
     split,
     train,
+    trans_lm,
     vectors,
 )
 from matchloom.cli.options import PAIRS_FILE, SCORER
@@ -45,6 +46,7 @@ for name, function, epilog in (
     ("vectors", vectors.command, PAIRS_FILE),
     ("mine", mine.command, PAIRS_FILE),
     ("train", train.command, PAIRS_FILE),
+    ("trans-lm", trans_lm.command, PAIRS_FILE),
     ("evaluate", evaluate.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("rank", rank.command, SCORER),

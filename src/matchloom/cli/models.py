@@ -10,6 +10,7 @@ LEXICAL_ABOUT = {
     "bm25": "BM25 on the words as they are.",
     "bm25_stemmed": "BM25 on stems, without function words.",
     "soft_coverage": "For each query word its nearest word of the text; needs word vectors.",
+    "trans_lm": "How likely the query is by the text's words and their translations; 'matchloom trans-lm' learns them.",
 }
 
 

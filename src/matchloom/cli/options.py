@@ -17,8 +17,8 @@ PAIRS_FILE = (
     "split). Other columns are ignored; question and answer will do for query and text."
 )
 SCORER = (
-    "SCORER is the folder of a trained matcher, a TREC run file, or one of random, bm25, bm25_stemmed, overlap, "
-    "soft_coverage (which needs --vectors)."
+    "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm', a TREC run file, or one "
+    "of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
 )
 
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]

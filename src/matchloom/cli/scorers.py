@@ -1,4 +1,4 @@
-"""A scorer by what the user calls it: a lexical name, a matcher's folder or a run file."""
+"""A scorer by what the user calls it: a lexical name, a matcher's folder, a trans_lm file or a run file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from matchloom.text.tokenize import Tokenizer
     from matchloom.text.vectors import WordVectors
     from matchloom.types import Pair, Scorer, Scores
+
+TRANS_LM = ".safetensors"  # how the file of a trans_lm ends
 
 
 class Run:
@@ -56,7 +58,7 @@ def load_scorer(
 ) -> Scorer:
     """The scorer of this name; a lexical one counts its words in `texts`, which are read only then."""
     from matchloom import Matcher
-    from matchloom.lexical import LEXICAL, fit_scorer
+    from matchloom.lexical import LEXICAL, TransLM, fit_scorer
     from matchloom.types import MatchloomError
 
     if name in LEXICAL:
@@ -69,8 +71,8 @@ def load_scorer(
     if folder:
         return Matcher.load(path)
     if file:
-        return Run(path)
+        return TransLM.load(path) if path.suffix == TRANS_LM else Run(path)
     raise MatchloomError(
-        f"scorer {name[:80]!r} is no matcher's folder, no run file and none of {', '.join(LEXICAL)}; "
+        f"scorer {name[:80]!r} is no matcher's folder, no trans_lm or run file and none of {', '.join(LEXICAL)}; "
         "'matchloom train' makes a matcher"
     )

@@ -85,7 +85,7 @@ def surroundings(
     ]
     texts = list(dict.fromkeys(collection)) if collection is not None else sorted({pair.text for pair in pairs})
     for name in LEXICAL:
-        if name == "random" or (name == "soft_coverage" and vectors is None):
+        if name in ("random", "trans_lm") or (name == "soft_coverage" and vectors is None):  # trans_lm is learnt
             continue
         floor = fit_scorer(name, texts, tokenizer=words, vectors=vectors, seed=seed)
         floors.append(Floor(name, "", lists.measure(floor.score(pairs, progress=progress))))

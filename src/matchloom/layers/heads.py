@@ -19,6 +19,14 @@ class MLP(nn.Module):
         return self.W_s(torch.relu(self.W_r(q)))[:, 0]  # type: ignore[no-any-return]
 
 
+def head_slopes(head: nn.Module, q: Tensor) -> tuple[Tensor, Tensor]:
+    """The scores (B,) of signals q (B, size), and their gradient (B, size): the pieces in which the head is linear."""
+    with torch.enable_grad():
+        q = q.detach().requires_grad_()
+        scores = head(q)
+    return scores.detach(), torch.autograd.grad(scores.sum(), q)[0]
+
+
 def start_uniform(model: nn.Module, embedding: nn.Embedding, scale: float = 0.1) -> None:
     """Draw every parameter but the word vectors from a uniform distribution in (-scale, scale)."""
     for parameter in model.parameters():

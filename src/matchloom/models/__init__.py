@@ -11,12 +11,15 @@ from torch import nn
 from matchloom.models.arc_i import ARCI
 from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
+from matchloom.models.cnn_mlp import CNNMLP
+from matchloom.models.cntn import CNTN
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.match_pyramid import MatchPyramid
 from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
+from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
@@ -32,7 +35,12 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "arc_ii": ARCII,
     "match_pyramid": MatchPyramid,
     "multi_gran_cnn": MultiGranCNN,
+    "cntn": CNTN,
+    "nbow_mlp": NBOWMLP,
+    "cnn_mlp": CNNMLP,
 }
+# Those whose `encode` makes one vector of a text, for `Matcher.vectors`.
+SENTENCE_VECTORS = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn")
 
 
 def model_arguments(name: str) -> dict[str, Argument]:

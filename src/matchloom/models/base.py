@@ -32,7 +32,14 @@ class PairModel(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, texts: Texts) -> Tensor:
-        """Represent each text on its own, first dimension N; a text that occurs in many pairs is encoded once."""
+        """Represent each text on its own, first dimension N; a text that occurs in many pairs is encoded once.
+
+        A model whose two sides differ reads left texts here, and right ones in `encode_right`.
+        """
+
+    def encode_right(self, texts: Texts) -> Tensor:
+        """Represent texts of the right side: as those of the left, unless a model says otherwise."""
+        return self.encode(texts)
 
     @abstractmethod
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
@@ -54,4 +61,4 @@ class PairModel(nn.Module, ABC):
 
     def forward(self, batch: PairBatch) -> Tensor:
         """Match each pair of the batch. Returns scores (B,)."""
-        return self.match(self.encode(batch.left), self.encode(batch.right), batch)
+        return self.match(self.encode(batch.left), self.encode_right(batch.right), batch)

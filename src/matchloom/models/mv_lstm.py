@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from matchloom.layers.encoders import BiLSTM
 from matchloom.layers.features import FeatureScore
-from matchloom.layers.heads import MLP, start_uniform
+from matchloom.layers.heads import MLP, head_slopes, start_uniform
 from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer
 from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
@@ -88,10 +88,7 @@ class MVLSTM(PairModel):
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
             values, places = k_max(grid, batch.cells, self.k)
-        q = self.signals(values, grid, batch).requires_grad_()
-        with torch.enable_grad():
-            scores = self.head(q)
-        slopes, scores = torch.autograd.grad(scores.sum(), q)[0], scores.detach()
+        scores, slopes = head_slopes(self.head, self.signals(values, grid, batch))
         with torch.no_grad():
             scores = scores + self.features(batch)
         parts = self.features.trace(batch)

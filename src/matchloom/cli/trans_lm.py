@@ -1,0 +1,48 @@
+"""`matchloom trans-lm`: a translation-based language model from right pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.options import CollectionOption, PairsArgument, TokenizerOption, tokenizer_of
+from matchloom.cli.reading import read_all, read_texts, texts_of
+from matchloom.cli.scorers import TRANS_LM
+
+
+def command(
+    pairs: PairsArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help=f"The {TRANS_LM} file to write.", show_default=False)],
+    collection: CollectionOption = None,
+    tokenizer: TokenizerOption = "english",
+    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
+    smoothing: Annotated[float, typer.Option(help="lambda: how much of each probability is the collection's.")] = 0.2,
+    beta: Annotated[float, typer.Option(help="How much translations count beside the words themselves.")] = 0.8,
+    iterations: Annotated[int, typer.Option(min=1, help="Passes of IBM Model 1 over the pairs.")] = 5,
+) -> None:
+    """Learn which words of a text answer which of a query.
+
+    IBM Model 1 learns translation probabilities from right pairs (label 1, or none given; others are left out), and
+    the file that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
+    networks. It takes seconds, no settings and no wrong texts.
+
+    \b
+    Examples:
+      matchloom trans-lm data/train.tsv --out faq.safetensors
+      matchloom evaluate faq.safetensors data/test.tsv --against bm25
+    """
+    from matchloom.lexical import TransLM
+    from matchloom.types import MatchloomError
+
+    if out.suffix != TRANS_LM:
+        raise MatchloomError(f"--out {out}: other commands know the file by its name; let it end with {TRANS_LM}")
+    cut = tokenizer_of(tokenizer, max_words)
+    found = read_all(pairs)
+    texts = texts_of(found) if collection is None else read_texts(collection)
+    scorer = TransLM.fit(
+        texts, found, tokenizer=cut, smoothing=smoothing, beta=beta, iterations=iterations, progress=True
+    )
+    scorer.save(out)
+    print(f"{out}: {len(scorer.words):,} words, {len(scorer.translations.w):,} translations")

@@ -1,0 +1,55 @@
+"""Which word made which part of a vector or score, exactly.
+
+A network of linear layers, choices (pooling) and tanh is linear once its choices are made and each tanh is replaced by
+the factor tanh(z) / z that it has at this point. Then v is a sum of one vector for each word, and of what the biases
+add.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from matchloom.types import PairBatch, Signal, Trace
+
+
+def factor(value: Tensor, z: Tensor) -> Tensor:
+    """f(z) / z of an f that is 0 at 0, such as tanh and relu; there it is 1, and multiplies nothing."""
+    return torch.where(z == 0, 1.0, value / torch.where(z == 0, 1.0, z))
+
+
+def linear_tanh(z: Tensor) -> Tensor:
+    """tanh(z), of which a gradient sees only the factor tanh(z) / z."""
+    return z * factor(torch.tanh(z), z).detach()
+
+
+def word_parts(v: Tensor, x: Tensor) -> Tensor:
+    """The part of v (N, n) that each word vector of x (N, L, D) made; v must be linear in x but for a constant.
+
+    (N, L, n). What is left of v when the parts of its words are taken away comes from the biases.
+    """
+    N, n = v.shape
+    each = torch.eye(n, dtype=v.dtype, device=v.device)[:, None].expand(n, N, n)
+    slopes = torch.autograd.grad(v, x, each, is_grads_batched=True)[0]  # (n, N, L, D)
+    return torch.einsum("nild,ild->iln", slopes, x.detach())
+
+
+def additive_traces(
+    batch: PairBatch, scores: Tensor, slopes: Tensor, left: Tensor, right: Tensor, channel: str
+) -> list[Trace]:
+    """Why pairs got their scores (B,), for models in which words only add to what a head makes of [v_l ; v_r].
+
+    `left` and `right` are the parts of the texts' words, (N, L, n) and (M, R, n), and `slopes` (B, 2n) the gradient of
+    the scores, in whose pieces the head is linear. A word's share is its part times the slope. No two words meet in
+    such a model: a cell of the map holds what its two words add, the share of either spread evenly over the words of
+    the other text, so that all cells together make the shares of all words.
+    """
+    traces = []
+    for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
+        L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
+        s_l, s_r = slopes[b].chunk(2)
+        grid = (left[x, :L] @ s_l / R)[:, None] + (right[y, :R] @ s_r / L)[None]  # (L, R)
+        signals = [Signal(i, j, 0, v, v) for i, row in enumerate(grid.tolist()) for j, v in enumerate(row)]
+        rest = float(scores[b]) - sum(signal.share for signal in signals)
+        traces.append(Trace(float(scores[b]), signals, rest, grid[None].cpu().numpy(), [channel]))
+    return traces

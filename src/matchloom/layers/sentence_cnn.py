@@ -1,0 +1,81 @@
+"""A text into one vector by wide convolutions and dynamic k-max pooling (Kalchbrenner et al., ACL 2014).
+
+Layer l of d has for each of its filters w_f and the columns x_1 ... x_n of the layer below (the words at first):
+
+    c_f,t = sum over j = 0 ... m - 1 of w_f,j . x_{t - j}       t = 1 ... n + m - 1: a window may start before the
+                                                                first column and end behind the last one
+    p_f   = the k_l largest of c_f, in their order              k_l = max(k_top, ceil((d - l) / d * words)), k_d = k_top
+    y_f   = tanh(p_f + b_f)
+
+and at the top a fully connected layer gives v = W y + b of all y_f together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from matchloom.layers.contributions import linear_tanh, word_parts
+from matchloom.layers.pooling import ordered_k_max
+from matchloom.types import Texts
+
+
+class WideConvolution(nn.Module):
+    """c_f for all filters of one layer, and the bias that is added after pooling."""
+
+    def __init__(self, size: int, filters: int, width: int) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(width, size, filters))  # w[j] meets x_{t - j}
+        self.b = nn.Parameter(torch.empty(filters))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Columns (N, n, size) to (N, n + m - 1, filters). What lies behind a text must be 0.
+
+        One matrix product for each place in the window. It is as fast as torch's own convolution and, unlike it, gives
+        windows of the same words the same bits wherever they stand, so that pooling can tell that they are equal.
+        """
+        m = len(self.w)
+        c = (pad(x @ self.w[j], (0, 0, j, m - 1 - j)) for j in range(m))
+        return reduce(torch.add, c)
+
+
+class SentenceCNN(nn.Module):
+    """v for each text. A text too short to fill its k_top columns has zeros in the missing ones."""
+
+    def __init__(self, size: int, *, filters: int, depth: int, width: int, k_top: int, n_s: int) -> None:
+        super().__init__()
+        self.depth, self.k_top = depth, k_top
+        sizes = [size] + [filters] * (depth - 1)
+        self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
+        self.W = nn.Linear(filters * k_top, n_s)
+
+    def forward(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
+        """Word vectors (N, L, size) of these texts to sentence vectors (N, n_s)."""
+        x = x * texts.mask[:, :, None]  # (N, L, size)
+        lengths = texts.lengths
+        for n, layer in enumerate(self.layers, start=1):
+            assert isinstance(layer, WideConvolution)
+            c = layer(x)  # (N, columns + m - 1, filters)
+            k = dynamic_k(texts.lengths, n, self.depth, self.k_top)
+            p, lengths = ordered_k_max(c.transpose(1, 2), lengths + c.shape[1] - x.shape[1], k)  # (N, filters, k)
+            inside = torch.arange(p.shape[2], device=x.device) < lengths[:, None]  # (N, k)
+            x = f(p.transpose(1, 2) + layer.b) * inside[:, :, None]  # (N, k, filters)
+        x = pad(x, (0, 0, 0, self.k_top - x.shape[1]))
+        v: Tensor = self.W(x.flatten(1))
+        return v
+
+    def parts(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
+        """The same v (N, n_s), and the part of it that each word made by way of what survived pooling (N, L, n_s)."""
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            v = self(x, texts, linear_tanh)
+        return v.detach(), word_parts(v, x)
+
+
+def dynamic_k(words: Tensor, layer: int, depth: int, k_top: int) -> Tensor:
+    """k_l of each text, exactly: the ceiling is taken in whole numbers."""
+    return (-((layer - depth) * words // depth)).clamp_min(k_top)

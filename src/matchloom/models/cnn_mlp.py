@@ -1,0 +1,65 @@
+"""CNN+MLP: the sentence vectors of CNTN, scored by an MLP (a baseline of Qiu and Huang, IJCAI 2015).
+
+Symbols      v_q, v_a -> sentence vectors;  s = W_s relu(W_r [v_q ; v_a] + b_r) + b_s
+Departures   those of cntn.py's CNN. The paper gives neither the size nor the function of the MLP's hidden layer:
+             `units` and relu.
+
+An explanation has one share for each word, by way of the values that survived pooling. Words of different texts meet
+only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `additive_traces`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.layers.contributions import additive_traces
+from matchloom.layers.heads import MLP, head_slopes, start_uniform
+from matchloom.layers.interactions import pick
+from matchloom.layers.sentence_cnn import SentenceCNN
+from matchloom.models.base import PairModel
+from matchloom.types import PairBatch, Texts, Trace
+
+
+class CNNMLP(PairModel):
+    """A CNN for each side makes sentence vectors, and an MLP scores the two."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        filters: int = 50,
+        depth: int = 3,
+        width: int = 3,
+        k_top: int = 4,
+        sentence: int = 50,
+        units: int = 50,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.query_cnn, self.text_cnn = (
+            SentenceCNN(embedding.embedding_dim, filters=filters, depth=depth, width=width, k_top=k_top, n_s=sentence)
+            for _ in range(2)
+        )
+        self.head = MLP(2 * sentence, units)
+        start_uniform(self, embedding)
+
+    def encode(self, texts: Texts) -> Tensor:
+        """v_q of each text as a question, (N, n_s)."""
+        return self.query_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+
+    def encode_right(self, texts: Texts) -> Tensor:
+        """v_a of each text as an answer, (N, n_s)."""
+        return self.text_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        score: Tensor = self.head(torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1))
+        return score
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """What each word adds."""
+        left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
+        right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
+        v = torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1)
+        return additive_traces(batch, *head_slopes(self.head, v), c_q, c_a, "sum of words")
