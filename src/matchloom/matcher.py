@@ -138,6 +138,17 @@ class Matcher:
         with torch.inference_mode():
             return self.model.match(encoded, part.encoded, batch).cpu().numpy()
 
+    def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> Scores:
+        """The sentence vector of each text, (N, size), from models that have one."""
+        if self.name not in ("lstm_rnn", "bi_lstm_rnn"):
+            raise MatchloomError(f"{self.name} has no sentence vectors; choose lstm_rnn or bi_lstm_rnn")
+        encoded = self.encode(texts, progress=progress)
+        size = int(self.vectors([""], side=side).shape[1]) if not encoded.parts else encoded.parts[0].encoded.shape[1]
+        found = np.empty((len(texts), size), dtype=np.float32)
+        for part in encoded.parts:
+            found[part.rows] = part.encoded.cpu().numpy()
+        return found
+
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""
         table = self.table([query, text])
