@@ -15,6 +15,7 @@ import numpy as np
 import safetensors
 import safetensors.torch
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from matchloom.data.batching import TextTable, distinct, make_batch
@@ -60,6 +61,13 @@ class Matcher:
     def device(self) -> torch.device:
         """Where the model's weights are."""
         return self.model.embedding.weight.device
+
+    @property
+    def digest(self) -> str:
+        """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
+        settings = json.dumps([self.name, self.arguments, self.tokenizer], sort_keys=True)
+        weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
+        return _digest(f"{settings}\n{self.vocab.dumps()}{_digest_of(weights)}".encode())
 
     def table(self, texts: Sequence[str], *, progress: bool = False) -> TextTable:
         """The texts as this matcher reads them."""
@@ -148,6 +156,18 @@ class Matcher:
         for part in encoded.parts:
             found[part.rows] = part.encoded.cpu().numpy()
         return found
+
+    def match_vectors(self, left: NDArray[np.float32], right: NDArray[np.float32]) -> Scores:
+        """The scores of one left sentence vector with each of N right ones, as `score` gives them for their texts.
+
+        What `vectors` made may be stored: an archive matches a new question without reading its answers again.
+        """
+        rows = torch.arange(len(right), device=self.device)
+        unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
+        batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
+        with torch.inference_mode():
+            sides = (torch.from_numpy(np.ascontiguousarray(side)).to(self.device) for side in (left[None], right))
+            return self.model.match(*sides, batch).cpu().numpy()
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""
