@@ -166,8 +166,8 @@ class Matcher:
         unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
         batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
         with torch.inference_mode():
-            sides = (torch.from_numpy(np.ascontiguousarray(side)).to(self.device) for side in (left[None], right))
-            return self.model.match(*sides, batch).cpu().numpy()
+            first, second = (torch.tensor(side, device=self.device) for side in (left[None], right))
+            return self.model.match(first, second, batch).cpu().numpy()
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""

@@ -50,7 +50,8 @@ def read_pairs(
     with `.gz`) unless `format` is given. Columns are found by name, their order is free and others are ignored:
     `query` (or question), `text` (answer, document, sentence), and where there are any `label` (relevance), `query_id`
     (qid, question_id), `text_id` (docid, doc_id, answer_id) and `group`. A label is a number or one of yes, no, true,
-    false. Ids that are missing or empty are made from content, or stay empty without `fill_ids`. TSV and CSV need a header line; TSV knows no quotes.
+    false. Ids that are missing or empty are made from content, or stay empty without `fill_ids`. TSV and CSV need a
+    header line; TSV knows no quotes.
 
     One empty side is kept; a row with both sides empty, or a second row with the same two ids, is an error.
     """

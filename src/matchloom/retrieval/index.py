@@ -1,0 +1,409 @@
+"""QuestionIndex: an archive of answered questions on disk. Was this asked before, and what was the answer?
+
+A new question t is compared with every candidate (q, a) of the archive by the mixture of Qiu and Huang (IJCAI 2015):
+
+    score = alpha * v_t . v_q + (1 - alpha) * s(t, a)
+
+Candidates come from two sides, the full-text index over the words of question and answer, and the vectors of the
+questions; they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
+
+    the archive's matcher           v_t . v_q                       s(t, a)
+    has sentence vectors (CNTN)     from the stored vectors         from the stored vectors
+    has none (MV-LSTM, Match-SRNN)  BM25 share of t with q          by the matcher, at every search
+    there is none                   BM25 share of t with q          BM25 share of t with a
+    `rerank` is given               as above                        by that scorer, at every search
+
+Parts are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25
+share is BM25 over what the question scores with itself (see shares.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from matchloom.data.ids import digest
+from matchloom.explanation import Explanation
+from matchloom.explanation import explain as explain_pair
+from matchloom.matcher import Matcher
+from matchloom.progress import bar
+from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
+from matchloom.retrieval.shares import BM25Share
+from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of
+from matchloom.retrieval.tuning import Tuned, tune_alpha
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scorer, Scores
+
+_BATCH = 10_000  # pairs in memory, and in one commit
+_SAMPLE = 20_000  # pairs in which words are counted
+
+
+class Answer(NamedTuple):
+    """An archived pair that was found: its score, and the two parts that it is mixed from."""
+
+    id: str
+    question: str
+    answer: str
+    score: float
+    similarity: float  # of the new question and this one
+    match: float  # of the new question and this answer
+    explanation: Explanation | None = None  # of `match`
+
+
+class Found(NamedTuple):
+    """Candidates and their parts, in one version of the table."""
+
+    store: Store
+    rows: RowIds
+    similarity: Scores
+    match: Scores
+    scorer: Scorer
+
+
+class QuestionIndex:
+    """An archive of questions with their answers, in a folder that one may write and many may read at a time.
+
+    >>> index = QuestionIndex.create("faq.archive", "runs/faq")  # doctest: +SKIP
+    >>> index.add(read_pairs("faq.tsv", fill_ids=False))  # doctest: +SKIP
+    >>> index.search("how do I get my money back?", top=3)  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: Path, about: About, matcher: Matcher | None, database: Any) -> None:
+        """Not for callers: use `create` or `open`."""
+        self.folder = folder
+        self.matcher = matcher
+        self._about = about
+        self._stamp = stamp(folder)
+        self._database = database
+        self._counted: tuple[str, int, BM25Share, BM25Share] | None = None
+
+    @classmethod
+    def create(
+        cls, folder: Path | str, matcher: Matcher | Path | str | None = None, *, tokenizer: Tokenizer | None = None
+    ) -> QuestionIndex:
+        """A new archive in an empty folder. Without a matcher it searches by BM25 alone.
+
+        The tokenizer cuts texts for the full-text index and BM25; a matcher brings its own.
+        """
+        folder = Path(folder)
+        loaded = _load(matcher)
+        prepare(folder)
+        with writing(folder):
+            about = _about(folder, "pairs-1", loaded, matcher, tokenizer or Tokenizer())
+            database = connect(folder)
+            Store.create(database, folder, about.table, about.vector_size)
+            about.write(folder)
+        return cls(folder, about, loaded, database)
+
+    @classmethod
+    def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> QuestionIndex:
+        """An archive that is there. Its matcher is looked for where it was, unless it is given."""
+        folder = Path(folder)
+        about = read_about(folder)
+        opened = cls(folder, about, _fitting(folder, about, matcher), connect(folder))
+        opened.snapshot()
+        return opened
+
+    def __len__(self) -> int:
+        return len(self.snapshot())
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How the archive's texts become words."""
+        return self._about.tokenizer
+
+    @property
+    def alpha(self) -> float:
+        """The weight of the similarity of questions, unless a search is given another."""
+        return self._about.alpha
+
+    # ---- writing
+
+    def add(self, pairs: Iterable[Pair], *, progress: bool = False) -> int:
+        """Add pairs (query is the question, text the answer) as a stream; how many were written.
+
+        A pair's id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest
+        of both texts. A pair whose id is there already takes its place. Each batch of 10,000 is on the disk, whole,
+        before the next is read: what a killed process had reported is there.
+        """
+        count = 0
+        pairs = iter(pairs)
+        with writing(self.folder), bar() as shown:
+            self._refresh()
+            task = shown.add_task("Indexing", total=None, note="", visible=progress)
+            while batch := list(islice(pairs, _BATCH)):
+                rows = {pair_id(pair): pair for pair in batch}  # of two with one id, the last
+                questions, answers = [pair.query for pair in rows.values()], [pair.text for pair in rows.values()]
+                self.snapshot().upsert(self._rows(list(rows), questions, answers))
+                count += len(rows)
+                shown.update(task, completed=count)
+            shown.update(task, note="bringing indices up to date")
+            self._maintain()
+        return count
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove pairs by id; how many there were."""
+        with writing(self.folder):
+            self._refresh()
+            return self.snapshot().delete(ids)
+
+    def reencode(self, matcher: Matcher | Path | str, *, progress: bool = False) -> None:
+        """Encode every pair again, with a matcher that was trained anew or another one.
+
+        The vectors go into a second table, and one small file says which of both is in use. So readers see all old
+        vectors or all new ones, and a run that is cut off leaves the archive as it was. alpha goes back to its start:
+        it was tuned for other scores.
+        """
+        loaded = _load(matcher)
+        with writing(self.folder), bar() as shown:
+            old_about = read_about(self.folder)
+            name = f"pairs-{int(old_about.table.removeprefix('pairs-')) + 1}"
+            about = _about(self.folder, name, loaded, matcher, old_about.tokenizer)
+            old = Store.open(self._database, self.folder, old_about.table)
+            new = Store.create(self._database, self.folder, name, about.vector_size)
+            task = shown.add_task("Encoding", total=len(old), note="", visible=progress)
+            encoder = QuestionIndex(self.folder, about, loaded, self._database)
+            for batch in old.batches(TEXTS, _BATCH):
+                new.append(encoder._rows(*(batch.column(name).to_pylist() for name in TEXTS)))
+                shown.advance(task, len(batch))
+            replace(about, trained_on=new.maintain(0)).write(self.folder)
+            self.matcher = loaded
+            self._refresh()
+        with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
+            pass
+
+    def tune(
+        self, pairs: Iterable[Pair], *, rerank: Scorer | None = None, candidates: int = 100, progress: bool = False
+    ) -> Tuned:
+        """Find the alpha, on a grid of 0.05, with the highest mean average precision, and keep it.
+
+        `pairs` are judged: query is a new question, `text_id` the id of an archived pair (or text its question), label
+        1 where that answers it. Where every question has both labels, the judged pairs alone are ranked; else all
+        candidates are, and what was not judged counts as wrong. With `rerank` the result is returned but not kept: it
+        holds for that scorer only.
+        """
+        tuned = tune_alpha(self, list(pairs), rerank, candidates, progress)
+        if rerank is None:
+            with writing(self.folder):
+                replace(read_about(self.folder), alpha=tuned.alpha).write(self.folder)
+                self._refresh()
+        return tuned
+
+    # ---- reading
+
+    def search(
+        self,
+        question: str,
+        *,
+        top: int = 10,
+        candidates: int = 100,
+        alpha: float | None = None,
+        rerank: Scorer | None = None,
+        explain: bool = False,
+    ) -> list[Answer]:
+        """The archived pairs that answer a question best, by falling score; equal scores are ordered by id.
+
+        `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
+        `explain` adds why each answer matched.
+        """
+        weight = self._weight(alpha)
+        try:
+            return self._search(question, top, candidates, weight, rerank, explain)
+        except MatchloomError:  # the table may have been replaced in between
+            if not self._refresh():
+                raise
+            return self._search(question, top, candidates, self._weight(alpha), rerank, explain)
+
+    def _search(
+        self, question: str, top: int, candidates: int, weight: float, rerank: Scorer | None, explain: bool
+    ) -> list[Answer]:
+        self._refresh()
+        found = self.parts(self.snapshot(), question, candidates=candidates, rerank=rerank)
+        scores = weight * found.similarity + (1 - weight) * found.match
+        if not len(scores):
+            return []
+        first = np.flatnonzero(scores >= np.partition(scores, -min(top, len(scores)))[-min(top, len(scores))])
+        texts = found.store.take([found.rows[n] for n in first], TEXTS).to_pylist()
+        answers = []
+        for n, row in zip(first.tolist(), texts, strict=True):
+            parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
+            answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
+        answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
+        if explain:
+            answers = [one._replace(explanation=explain_pair(found.scorer, question, one.answer)) for one in answers]
+        return answers
+
+    def snapshot(self) -> Store:
+        """The newest version of the table, which stays as it is while others write."""
+        return Store.open(self._database, self.folder, self._about.table)
+
+    def parts(
+        self,
+        store: Store,
+        question: str,
+        *,
+        rows: RowIds | None = None,
+        candidates: int = 100,
+        rerank: Scorer | None = None,
+    ) -> Found:
+        """The two parts of the score of candidates (or of given rows), not mixed yet."""
+        vector = None
+        if self.matcher is not None and self._about.vector_size is not None:
+            vector = np.asarray(self.matcher.vectors([question])[0], np.float32)
+        if rows is None:
+            rows = self._candidates(store, question, vector, candidates)
+        if vector is None:
+            count_in = self._counts(store)
+            scorer = rerank or self.matcher or count_in[1]
+            texts = store.take(rows, ("question", "answer")) if rows else None
+            questions, answers = (texts[name].to_pylist() if texts else [] for name in ("question", "answer"))
+            similarity = count_in[0].score([Pair(question, other) for other in questions])
+            return Found(store, rows, similarity, scorer.score([Pair(question, a) for a in answers]), scorer)
+        assert self.matcher is not None  # there are vectors
+        if not rows:
+            return Found(store, rows, np.zeros(0, np.float32), np.zeros(0, np.float32), rerank or self.matcher)
+        if rerank is None:
+            v_q, v_a = store.vectors_of(store.take(rows, VECTORS))
+            return Found(store, rows, v_q @ vector, self.matcher.match_vectors(vector, v_a), self.matcher)
+        taken = store.take(rows, (*VECTORS, "answer"))
+        v_q, _ = store.vectors_of(taken)
+        match = rerank.score([Pair(question, answer) for answer in taken["answer"].to_pylist()])
+        return Found(store, rows, v_q @ vector, match, rerank)
+
+    def texts(self, side: str = "answer") -> list[str]:
+        """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
+        found: list[str] = self.snapshot().sample([side], _SAMPLE)[side].to_pylist()
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """What there is: pairs, how many of them the indices hold, the matcher, alpha, and the bytes on the disk."""
+        self._refresh()
+        store = self.snapshot()
+        files = [path for path in self.folder.rglob("*") if path.is_file()]
+        return {
+            "pairs": len(store),
+            **store.status(),
+            "matcher": None if self.matcher is None else self.matcher.name,
+            "matcher_folder": self._about.matcher_folder,
+            "vector_size": self._about.vector_size,
+            "tokenizer": self._about.tokenizer.kind,
+            "alpha": self._about.alpha,
+            "bytes": sum(path.stat().st_size for path in files),
+        }
+
+    # ---- inside
+
+    def _refresh(self) -> bool:
+        """Read the settings again if another process replaced them; True if so."""
+        now = stamp(self.folder)
+        if now == self._stamp:
+            return False
+        about = read_about(self.folder)
+        if about.matcher != self._about.matcher:
+            given = self.matcher if self.matcher is not None and self.matcher.digest == about.matcher else None
+            self.matcher = given or _fitting(self.folder, about, None)
+        self._about, self._stamp = about, now
+        return True
+
+    def _rows(self, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
+        cut = self._about.tokenizer
+        words = [" ".join([*cut(question), *cut(answer)]) for question, answer in zip(questions, answers, strict=True)]
+        columns = {"id": ids, "question": questions, "answer": answers, "words": words}
+        vectors: tuple[Vectors, Vectors] | None = None
+        if self._about.vector_size is not None:
+            assert self.matcher is not None  # whatever has vectors has what made them
+            vectors = (self.matcher.vectors(questions), self.matcher.vectors(answers, side="right"))
+        try:
+            return rows_of(columns, vectors)
+        except UnicodeEncodeError as error:
+            broken = error.object[error.start : error.end]
+            raise MatchloomError(f"a pair cannot be archived: {broken!r} is half a character; remove it") from None
+
+    def _maintain(self) -> None:
+        trained_on = self.snapshot().maintain(self._about.trained_on)
+        if trained_on != self._about.trained_on:
+            replace(self._about, trained_on=trained_on).write(self.folder)
+            self._refresh()
+
+    def _candidates(self, store: Store, question: str, vector: Vectors | None, count: int) -> RowIds:
+        by_words = store.by_words(self._about.tokenizer(question), count)
+        by_vector = [] if vector is None else store.by_vector(vector, count)
+        turns = chain.from_iterable(zip_longest(by_vector, by_words))
+        return list(dict.fromkeys(row for row in turns if row is not None))[:count]
+
+    def _counts(self, store: Store) -> tuple[BM25Share, BM25Share]:
+        """BM25 over the archive's questions and over its answers; counted again when it has grown by a tenth."""
+        rows = len(store)
+        if self._counted is not None:
+            table, counted, *both = self._counted
+            if table == store.name and abs(rows - counted) * 10 <= counted:
+                return both[0], both[1]
+        found = store.sample(("question", "answer"), _SAMPLE)
+        sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
+        questions, answers = (BM25Share.fit(texts, self._about.tokenizer) for texts in sides)
+        self._counted = (store.name, rows, questions, answers)
+        return questions, answers
+
+    def _weight(self, alpha: float | None) -> float:
+        if alpha is None:
+            return self._about.alpha
+        if not 0 <= alpha <= 1:
+            raise MatchloomError(f"alpha is {alpha}; expected a number from 0 to 1")
+        return alpha
+
+
+def pair_id(pair: Pair) -> str:
+    """The id under which a pair is archived."""
+    return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
+
+
+def _load(matcher: Matcher | Path | str | None) -> Matcher | None:
+    return matcher if matcher is None or isinstance(matcher, Matcher) else Matcher.load(matcher)
+
+
+def _about(
+    folder: Path, table: str, matcher: Matcher | None, given: Matcher | Path | str | None, tokenizer: Tokenizer
+) -> About:
+    """The settings of a table that this matcher encodes."""
+    if matcher is None:
+        tokenizer("")  # an unknown kind is refused
+        return About(table, tokenizer)
+    where = str(Path(given).resolve()) if isinstance(given, Path | str) else None
+    try:
+        size = int(matcher.vectors([""]).shape[1])
+    except MatchloomError:  # a model that reads both texts together
+        size = None
+    words = matcher.tokenizer._replace(max_words=None)
+    return About(table, words, matcher=matcher.digest, matcher_folder=where, vector_size=size)
+
+
+def _fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> Matcher | None:
+    """The matcher of an archive, refused if it is not the one that made the vectors."""
+    where = about.matcher_folder if given is None else given
+    if about.matcher is None:
+        if given is not None:
+            raise MatchloomError(
+                f"{folder} was indexed without a matcher; to use one: matchloom index {folder} --reencode {given}"
+            )
+        return None
+    if where is None:
+        raise MatchloomError(f"{folder} was encoded by a matcher that had no folder; give the matcher")
+    if given is None and not Path(str(where)).is_dir():
+        raise MatchloomError(
+            f"{folder} was encoded by the matcher in {where}, which is not there; give its new place, "
+            f"or another one: matchloom index {folder} --reencode MATCHER"
+        )
+    matcher = _load(where)
+    if matcher is None or matcher.digest != about.matcher:
+        name = where if isinstance(where, str | Path) else "MATCHER"
+        raise MatchloomError(
+            f"{folder} holds vectors of another matcher than {name} is now; "
+            f"to encode its pairs again: matchloom index {folder} --reencode {name}"
+        )
+    return matcher
