@@ -13,7 +13,23 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from matchloom.cli import corpus, demo, doctor, evaluate, explain, mine, models, rank, score, split, train, vectors
+from matchloom.cli import (
+    corpus,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    index,
+    mine,
+    models,
+    rank,
+    score,
+    search,
+    split,
+    train,
+    tune,
+    vectors,
+)
 from matchloom.cli.options import PAIRS_FILE, SCORER
 
 app = typer.Typer(
@@ -35,6 +51,9 @@ for name, function, epilog in (
     ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("rank", rank.command, SCORER),
     ("explain", explain.command, SCORER),
+    ("index", index.command, PAIRS_FILE),
+    ("search", search.command, SCORER),
+    ("tune", tune.command, PAIRS_FILE),
     ("doctor", doctor.command, ""),
     ("models", models.command, ""),
 ):

@@ -21,12 +21,13 @@ _FILE = "archive.json"
 
 @dataclass(frozen=True)
 class About:
-    """The settings of an archive. `matcher` is the digest of what made the vectors, `matcher_folder` where it was."""
+    """The settings of an archive. `matcher` is the digest of the matcher that made the vectors."""
 
     table: str
     tokenizer: Tokenizer
     alpha: float = ALPHA
     matcher: str | None = None
+    matcher_name: str | None = None
     matcher_folder: str | None = None
     vector_size: int | None = None
     trained_on: int = 0  # rows that the vector index was trained on

@@ -77,7 +77,7 @@ class QuestionIndex:
     def __init__(self, folder: Path, about: About, matcher: Matcher | None, database: Any) -> None:
         """Not for callers: use `create` or `open`."""
         self.folder = folder
-        self.matcher = matcher
+        self._matcher = matcher
         self._about = about
         self._stamp = stamp(folder)
         self._database = database
@@ -103,15 +103,26 @@ class QuestionIndex:
 
     @classmethod
     def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> QuestionIndex:
-        """An archive that is there. Its matcher is looked for where it was, unless it is given."""
+        """An archive that is there. Its matcher is loaded when first needed, from where it was, unless it is given.
+
+        A matcher that is not the one which made the vectors is refused.
+        """
         folder = Path(folder)
         about = read_about(folder)
-        opened = cls(folder, about, _fitting(folder, about, matcher), connect(folder))
+        given = None if matcher is None else _fitting(folder, about, matcher)
+        opened = cls(folder, about, given, connect(folder))
         opened.snapshot()
         return opened
 
     def __len__(self) -> int:
         return len(self.snapshot())
+
+    @property
+    def matcher(self) -> Matcher | None:
+        """What encodes the archive, if anything does."""
+        if self._matcher is None and self._about.matcher is not None:
+            self._matcher = _fitting(self.folder, self._about, None)
+        return self._matcher
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -173,7 +184,7 @@ class QuestionIndex:
                 new.append(encoder._rows(*(batch.column(name).to_pylist() for name in TEXTS)))
                 shown.advance(task, len(batch))
             replace(about, trained_on=new.maintain(0)).write(self.folder)
-            self.matcher = loaded
+            self._matcher = loaded
             self._refresh()
         with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
             pass
@@ -254,27 +265,24 @@ class QuestionIndex:
     ) -> Found:
         """The two parts of the score of candidates (or of given rows), not mixed yet."""
         vector = None
-        if self.matcher is not None and self._about.vector_size is not None:
-            vector = np.asarray(self.matcher.vectors([question])[0], np.float32)
+        matcher = self.matcher
+        if matcher is not None and self._about.vector_size is not None:
+            vector = np.asarray(matcher.vectors([question])[0], np.float32)
         if rows is None:
             rows = self._candidates(store, question, vector, candidates)
-        if vector is None:
-            count_in = self._counts(store)
-            scorer = rerank or self.matcher or count_in[1]
-            texts = store.take(rows, ("question", "answer")) if rows else None
-            questions, answers = (texts[name].to_pylist() if texts else [] for name in ("question", "answer"))
-            similarity = count_in[0].score([Pair(question, other) for other in questions])
-            return Found(store, rows, similarity, scorer.score([Pair(question, a) for a in answers]), scorer)
-        assert self.matcher is not None  # there are vectors
         if not rows:
-            return Found(store, rows, np.zeros(0, np.float32), np.zeros(0, np.float32), rerank or self.matcher)
-        if rerank is None:
-            v_q, v_a = store.vectors_of(store.take(rows, VECTORS))
-            return Found(store, rows, v_q @ vector, self.matcher.match_vectors(vector, v_a), self.matcher)
-        taken = store.take(rows, (*VECTORS, "answer"))
-        v_q, _ = store.vectors_of(taken)
-        match = rerank.score([Pair(question, answer) for answer in taken["answer"].to_pylist()])
-        return Found(store, rows, v_q @ vector, match, rerank)
+            none = np.zeros(0, np.float32)
+            return Found(store, [], none, none, rerank or matcher or self._counts(store)[1])
+        if matcher is None or vector is None:
+            share_of_question, share_of_answer = self._counts(store)
+            scorer = rerank or matcher or share_of_answer
+            taken = store.take(rows, ("question", "answer"))
+            similarity = share_of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
+            return Found(store, rows, similarity, _scores(scorer, question, taken), scorer)
+        taken = store.take(rows, VECTORS if rerank is None else (*VECTORS, "answer"))
+        v_q, v_a = store.vectors_of(taken)
+        match = matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
+        return Found(store, rows, v_q @ vector, match, rerank or matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
@@ -289,7 +297,7 @@ class QuestionIndex:
         return {
             "pairs": len(store),
             **store.status(),
-            "matcher": None if self.matcher is None else self.matcher.name,
+            "matcher": self._about.matcher_name,
             "matcher_folder": self._about.matcher_folder,
             "vector_size": self._about.vector_size,
             "tokenizer": self._about.tokenizer.kind,
@@ -305,9 +313,8 @@ class QuestionIndex:
         if now == self._stamp:
             return False
         about = read_about(self.folder)
-        if about.matcher != self._about.matcher:
-            given = self.matcher if self.matcher is not None and self.matcher.digest == about.matcher else None
-            self.matcher = given or _fitting(self.folder, about, None)
+        if self._matcher is not None and about.matcher not in (self._about.matcher, self._matcher.digest):
+            self._matcher = None  # another process encoded the archive again; the new one is loaded when needed
         self._about, self._stamp = about, now
         return True
 
@@ -363,6 +370,10 @@ def pair_id(pair: Pair) -> str:
     return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
 
 
+def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:
+    return scorer.score([Pair(question, answer) for answer in taken["answer"].to_pylist()])
+
+
 def _load(matcher: Matcher | Path | str | None) -> Matcher | None:
     return matcher if matcher is None or isinstance(matcher, Matcher) else Matcher.load(matcher)
 
@@ -380,7 +391,9 @@ def _about(
     except MatchloomError:  # a model that reads both texts together
         size = None
     words = matcher.tokenizer._replace(max_words=None)
-    return About(table, words, matcher=matcher.digest, matcher_folder=where, vector_size=size)
+    return About(
+        table, words, matcher=matcher.digest, matcher_name=matcher.name, matcher_folder=where, vector_size=size
+    )
 
 
 def _fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> Matcher | None:
@@ -400,7 +413,7 @@ def _fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> 
             f"or another one: matchloom index {folder} --reencode MATCHER"
         )
     matcher = _load(where)
-    if matcher is None or matcher.digest != about.matcher:
+    if about.vector_size is not None and matcher is not None and matcher.digest != about.matcher:
         name = where if isinstance(where, str | Path) else "MATCHER"
         raise MatchloomError(
             f"{folder} holds vectors of another matcher than {name} is now; "
