@@ -81,7 +81,7 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
         confirmed = max([confirmed, *map(int, lines)])
         index = QuestionIndex.open(tmp_path / "a")
         ids = [f"{n}-{i}" for n in range(confirmed + 1) for i in range(3)]
-        found = index.snapshot().find("id", [*ids, "counter"])
+        found = index.snapshot().store.find("id", [*ids, "counter"])
         assert {key: len(rows) for key, rows in found.items() if key != "counter"} == dict.fromkeys(ids, 1)
         if confirmed >= 0:
             counter = index.search("counter", top=1)[0].answer  # replaced, not there twice
@@ -227,7 +227,7 @@ def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
         thread.join()
     index = QuestionIndex.open(tmp_path / "a")
     assert len(index) == 16
-    assert len(index.snapshot().find("id", ["shared"])["shared"]) == 1
+    assert len(index.snapshot().store.find("id", ["shared"])["shared"]) == 1
 
 
 def test_lancedb_is_loaded_by_archives_only(tmp_path: Path) -> None:

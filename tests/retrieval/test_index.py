@@ -133,10 +133,11 @@ def test_few_candidates_come_from_both_sides(tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a", matcher)
     index.add(PAIRS)
     question = "baden unheard words"
-    nearest = one_by_one(matcher, question, 1.0)[0]
-    found = index.search(question, top=10, candidates=10)
-    assert len(found) == 10
-    assert nearest[2] == pytest.approx(max(one.similarity for one in found), abs=1e-5)
+    for alpha in (0.0, 0.3, 1.0):  # five by vectors are the best five there are: a cosine is linear
+        best = [row[1] for row in one_by_one(matcher, question, alpha)[:5]]
+        found = index.search(question, top=10, candidates=10, alpha=alpha)
+        assert len(found) == 10
+        assert [one.score for one in found[:5]] == pytest.approx(best, abs=1e-5)
     assert any("baden" in f"{one.question} {one.answer}".split() for one in found)
 
 

@@ -41,11 +41,11 @@ def average_precision(index: QuestionIndex, pairs: list[Pair], alpha: float, can
 def test_the_curve_is_mean_average_precision(both: bool, tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a", made_matcher())
     index.add(PAIRS)
-    tuned = index.tune(judged(both), candidates=100 if both else 30)
+    tuned = index.tune(judged(both), candidates=100 if both else 80)
     assert [alpha for alpha, _ in tuned.curve] == pytest.approx([n * 0.05 for n in range(21)])
     assert (tuned.questions, tuned.ranked) == (10, "judged pairs" if both else "all candidates")
     for alpha, value in tuned.curve[::5]:
-        assert value == pytest.approx(average_precision(index, judged(both), alpha, None if both else 30), abs=1e-6)
+        assert value == pytest.approx(average_precision(index, judged(both), alpha, None if both else 80), abs=1e-6)
     assert dict(tuned.curve)[tuned.alpha] == max(value for _, value in tuned.curve)
     assert index.alpha == tuned.alpha
     assert QuestionIndex.open(tmp_path / "a", made_matcher()).alpha == tuned.alpha

@@ -4,8 +4,8 @@ A new question t is compared with every candidate (q, a) of the archive by the m
 
     score = alpha * v_t . v_q + (1 - alpha) * s(t, a)
 
-Candidates come from two sides, the full-text index over the words of question and answer, and the vectors of the
-questions; they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
+Candidates come from two sides, the full-text index over the words of question and answer, and the vectors (see
+sketch.py); they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
 
     the archive's matcher           v_t . v_q                       s(t, a)
     has sentence vectors (CNTN)     from the stored vectors         from the stored vectors
@@ -35,7 +35,8 @@ from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
 from matchloom.retrieval.shares import BM25Share
-from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of
+from matchloom.retrieval.sketch import Sketch
+from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -56,11 +57,23 @@ class Answer(NamedTuple):
     explanation: Explanation | None = None  # of `match`
 
 
-class Found(NamedTuple):
-    """Candidates and their parts, in one version of the table."""
+class View(NamedTuple):
+    """One version of the archive with what encodes it, whatever others write meanwhile."""
 
+    about: About
     store: Store
-    rows: RowIds
+    matcher: Matcher | None
+
+    def vector(self, question: str) -> Vectors | None:
+        """v_t, where the archive has vectors."""
+        if self.matcher is None or self.about.vector_size is None:
+            return None
+        return np.asarray(self.matcher.vectors([question])[0], np.float32)
+
+
+class Parts(NamedTuple):
+    """The parts of the scores of some rows, and the scorer that made the second."""
+
     similarity: Scores
     match: Scores
     scorer: Scorer
@@ -77,11 +90,13 @@ class QuestionIndex:
     def __init__(self, folder: Path, about: About, matcher: Matcher | None, database: Any) -> None:
         """Not for callers: use `create` or `open`."""
         self.folder = folder
-        self._matcher = matcher
+        # With the digest for which it was loaded, in one place: several threads may search.
+        self._loaded = None if matcher is None or about.matcher is None else (about.matcher, matcher)
         self._about = about
         self._stamp = stamp(folder)
         self._database = database
         self._counted: tuple[str, int, BM25Share, BM25Share] | None = None
+        self._sketched: tuple[str, int, Sketch] | None = None
 
     @classmethod
     def create(
@@ -111,18 +126,16 @@ class QuestionIndex:
         about = read_about(folder)
         given = None if matcher is None else _fitting(folder, about, matcher)
         opened = cls(folder, about, given, connect(folder))
-        opened.snapshot()
+        opened._store()
         return opened
 
     def __len__(self) -> int:
-        return len(self.snapshot())
+        return len(self._store())
 
     @property
     def matcher(self) -> Matcher | None:
         """What encodes the archive, if anything does."""
-        if self._matcher is None and self._about.matcher is not None:
-            self._matcher = _fitting(self.folder, self._about, None)
-        return self._matcher
+        return self._matcher_of(self._about)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -151,7 +164,7 @@ class QuestionIndex:
             while batch := list(islice(pairs, _BATCH)):
                 rows = {pair_id(pair): pair for pair in batch}  # of two with one id, the last
                 questions, answers = [pair.query for pair in rows.values()], [pair.text for pair in rows.values()]
-                self.snapshot().upsert(self._rows(list(rows), questions, answers))
+                self._store().upsert(self._rows(list(rows), questions, answers))
                 count += len(rows)
                 shown.update(task, completed=count)
             shown.update(task, note="bringing indices up to date")
@@ -162,7 +175,7 @@ class QuestionIndex:
         """Remove pairs by id; how many there were."""
         with writing(self.folder):
             self._refresh()
-            return self.snapshot().delete(ids)
+            return self._store().delete(ids)
 
     def reencode(self, matcher: Matcher | Path | str, *, progress: bool = False) -> None:
         """Encode every pair again, with a matcher that was trained anew or another one.
@@ -184,7 +197,7 @@ class QuestionIndex:
                 new.append(encoder._rows(*(batch.column(name).to_pylist() for name in TEXTS)))
                 shown.advance(task, len(batch))
             replace(about, trained_on=new.maintain(0)).write(self.folder)
-            self._matcher = loaded
+            self._loaded = None if loaded is None or about.matcher is None else (about.matcher, loaded)
             self._refresh()
         with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
             pass
@@ -223,24 +236,29 @@ class QuestionIndex:
         `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
         `explain` adds why each answer matched.
         """
-        weight = self._weight(alpha)
+        if alpha is not None and not 0 <= alpha <= 1:
+            raise MatchloomError(f"alpha is {alpha}; expected a number from 0 to 1")
         try:
-            return self._search(question, top, candidates, weight, rerank, explain)
+            return self._search(question, top, candidates, alpha, rerank, explain)
         except MatchloomError:  # the table may have been replaced in between
             if not self._refresh():
                 raise
-            return self._search(question, top, candidates, self._weight(alpha), rerank, explain)
+            return self._search(question, top, candidates, alpha, rerank, explain)
 
     def _search(
-        self, question: str, top: int, candidates: int, weight: float, rerank: Scorer | None, explain: bool
+        self, question: str, top: int, candidates: int, alpha: float | None, rerank: Scorer | None, explain: bool
     ) -> list[Answer]:
-        self._refresh()
-        found = self.parts(self.snapshot(), question, candidates=candidates, rerank=rerank)
-        scores = weight * found.similarity + (1 - weight) * found.match
-        if not len(scores):
+        view = self.snapshot()
+        weight = view.about.alpha if alpha is None else alpha
+        vector = view.vector(question)
+        rows = self.candidates(view, question, vector, candidates, weight)
+        if not rows:
             return []
-        first = np.flatnonzero(scores >= np.partition(scores, -min(top, len(scores)))[-min(top, len(scores))])
-        texts = found.store.take([found.rows[n] for n in first], TEXTS).to_pylist()
+        found = self.parts(view, question, vector, rows, rerank)
+        scores = weight * found.similarity + (1 - weight) * found.match
+        last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
+        first = np.flatnonzero(scores >= last)  # only the texts of what is shown are read
+        texts = view.store.take([rows[n] for n in first], TEXTS).to_pylist()
         answers = []
         for n, row in zip(first.tolist(), texts, strict=True):
             parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
@@ -250,49 +268,46 @@ class QuestionIndex:
             answers = [one._replace(explanation=explain_pair(found.scorer, question, one.answer)) for one in answers]
         return answers
 
-    def snapshot(self) -> Store:
-        """The newest version of the table, which stays as it is while others write."""
-        return Store.open(self._database, self.folder, self._about.table)
+    def snapshot(self) -> View:
+        """The archive as it is now; it stays so while others write."""
+        self._refresh()
+        about = self._about
+        return View(about, Store.open(self._database, self.folder, about.table), self._matcher_of(about))
+
+    def candidates(self, view: View, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
+        """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
+        by_words = view.store.by_words(view.about.tokenizer(question), count)
+        by_vector: RowIds = []
+        if view.matcher is not None and vector is not None:
+            towards = self._sketch(view.store).towards(view.matcher, vector, alpha)
+            by_vector = view.store.by_vector(towards, count)
+        turns = chain.from_iterable(zip_longest(by_vector, by_words))
+        return list(dict.fromkeys(row for row in turns if row is not None))[:count]
 
     def parts(
-        self,
-        store: Store,
-        question: str,
-        *,
-        rows: RowIds | None = None,
-        candidates: int = 100,
-        rerank: Scorer | None = None,
-    ) -> Found:
-        """The two parts of the score of candidates (or of given rows), not mixed yet."""
-        vector = None
-        matcher = self.matcher
-        if matcher is not None and self._about.vector_size is not None:
-            vector = np.asarray(matcher.vectors([question])[0], np.float32)
-        if rows is None:
-            rows = self._candidates(store, question, vector, candidates)
-        if not rows:
-            none = np.zeros(0, np.float32)
-            return Found(store, [], none, none, rerank or matcher or self._counts(store)[1])
-        if matcher is None or vector is None:
-            share_of_question, share_of_answer = self._counts(store)
-            scorer = rerank or matcher or share_of_answer
-            taken = store.take(rows, ("question", "answer"))
-            similarity = share_of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return Found(store, rows, similarity, _scores(scorer, question, taken), scorer)
-        taken = store.take(rows, VECTORS if rerank is None else (*VECTORS, "answer"))
-        v_q, v_a = store.vectors_of(taken)
-        match = matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return Found(store, rows, v_q @ vector, match, rerank or matcher)
+        self, view: View, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
+    ) -> Parts:
+        """The two parts of the score of these rows, not mixed yet, and what made the second."""
+        if view.matcher is None or vector is None:
+            of_question, of_answer = self._counts(view.store, view.about.tokenizer)
+            scorer = rerank or view.matcher or of_answer
+            taken = view.store.take(rows, ("question", "answer"))
+            similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
+            return Parts(similarity, _scores(scorer, question, taken), scorer)
+        taken = view.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
+        v_q, v_a = vectors_of(taken)
+        match = view.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
+        return Parts(v_q @ vector, match, rerank or view.matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
-        found: list[str] = self.snapshot().sample([side], _SAMPLE)[side].to_pylist()
+        found: list[str] = self._store().sample([side], _SAMPLE)[side].to_pylist()
         return found
 
     def status(self) -> dict[str, Any]:
         """What there is: pairs, how many of them the indices hold, the matcher, alpha, and the bytes on the disk."""
         self._refresh()
-        store = self.snapshot()
+        store = self._store()
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         return {
             "pairs": len(store),
@@ -307,14 +322,25 @@ class QuestionIndex:
 
     # ---- inside
 
+    def _store(self) -> Store:
+        return Store.open(self._database, self.folder, self._about.table)
+
+    def _matcher_of(self, about: About) -> Matcher | None:
+        if about.matcher is None:
+            return None
+        loaded = self._loaded
+        if loaded is None or loaded[0] != about.matcher:
+            matcher = _fitting(self.folder, about, None)
+            assert matcher is not None  # there is one
+            self._loaded = loaded = (about.matcher, matcher)
+        return loaded[1]
+
     def _refresh(self) -> bool:
         """Read the settings again if another process replaced them; True if so."""
         now = stamp(self.folder)
         if now == self._stamp:
             return False
         about = read_about(self.folder)
-        if self._matcher is not None and about.matcher not in (self._about.matcher, self._matcher.digest):
-            self._matcher = None  # another process encoded the archive again; the new one is loaded when needed
         self._about, self._stamp = about, now
         return True
 
@@ -333,41 +359,38 @@ class QuestionIndex:
             raise MatchloomError(f"a pair cannot be archived: {broken!r} is half a character; remove it") from None
 
     def _maintain(self) -> None:
-        trained_on = self.snapshot().maintain(self._about.trained_on)
+        trained_on = self._store().maintain(self._about.trained_on)
         if trained_on != self._about.trained_on:
             replace(self._about, trained_on=trained_on).write(self.folder)
             self._refresh()
 
-    def _candidates(self, store: Store, question: str, vector: Vectors | None, count: int) -> RowIds:
-        by_words = store.by_words(self._about.tokenizer(question), count)
-        by_vector = [] if vector is None else store.by_vector(vector, count)
-        turns = chain.from_iterable(zip_longest(by_vector, by_words))
-        return list(dict.fromkeys(row for row in turns if row is not None))[:count]
-
-    def _counts(self, store: Store) -> tuple[BM25Share, BM25Share]:
-        """BM25 over the archive's questions and over its answers; counted again when it has grown by a tenth."""
+    def _counts(self, store: Store, tokenizer: Tokenizer) -> tuple[BM25Share, BM25Share]:
+        """BM25 over the archive's questions and over its answers."""
         rows = len(store)
-        if self._counted is not None:
-            table, counted, *both = self._counted
-            if table == store.name and abs(rows - counted) * 10 <= counted:
-                return both[0], both[1]
-        found = store.sample(("question", "answer"), _SAMPLE)
-        sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
-        questions, answers = (BM25Share.fit(texts, self._about.tokenizer) for texts in sides)
-        self._counted = (store.name, rows, questions, answers)
-        return questions, answers
+        if self._counted is None or _changed(self._counted[:2], store.name, rows):
+            found = store.sample(("question", "answer"), _SAMPLE)
+            sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
+            questions, answers = (BM25Share.fit(texts, tokenizer) for texts in sides)
+            self._counted = (store.name, rows, questions, answers)
+        return self._counted[2:]
 
-    def _weight(self, alpha: float | None) -> float:
-        if alpha is None:
-            return self._about.alpha
-        if not 0 <= alpha <= 1:
-            raise MatchloomError(f"alpha is {alpha}; expected a number from 0 to 1")
-        return alpha
+    def _sketch(self, store: Store) -> Sketch:
+        """What the answer vectors of this table look like."""
+        rows = len(store)
+        if self._sketched is None or _changed(self._sketched[:2], store.name, rows):
+            _, answers = vectors_of(store.sample([VECTORS], Sketch.SAMPLE))
+            self._sketched = (store.name, rows, Sketch(answers))
+        return self._sketched[2]
 
 
 def pair_id(pair: Pair) -> str:
     """The id under which a pair is archived."""
     return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
+
+
+def _changed(before: tuple[str, int], table: str, rows: int) -> bool:
+    """Whether what was gathered from a sample should be gathered again: another table, or a tenth more or fewer."""
+    return before[0] != table or abs(rows - before[1]) * 10 > before[1]
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:

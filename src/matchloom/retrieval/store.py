@@ -30,7 +30,7 @@ Vectors = NDArray[np.float32]
 RowIds = list[int]
 
 TEXTS = ("id", "question", "answer")
-VECTORS = ("question_vector", "answer_vector")
+VECTORS = "vectors"  # of the question and of the answer, one behind the other
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _UNINDEXED = 5_000  # rows that are searched one by one without being felt
 _RETRAIN = 4  # the vector index is trained again when the table has grown so many times
@@ -70,10 +70,10 @@ class Store:
 
     @classmethod
     def create(cls, database: Any, folder: Path, name: str, size: int | None) -> Store:
-        """An empty table, with vectors of this size where there are any."""
+        """An empty table, with two vectors of this size to a pair where there are any."""
         fields = [pa.field(column, pa.string()) for column in (*TEXTS, "words")]
         if size is not None:
-            fields += [pa.field(column, pa.list_(pa.float32(), size)) for column in VECTORS]
+            fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
         with told_in_one_line(folder):
             return cls(folder, name, database.create_table(name, schema=pa.schema(fields)))
 
@@ -102,9 +102,9 @@ class Store:
             return rows
 
     def by_vector(self, vector: Vectors, count: int) -> RowIds:
-        """The rows whose question vectors have the largest product with this one, best first."""
+        """The rows whose vectors have the largest product with this one (as long as both together), best first."""
         with told_in_one_line(self.folder):
-            found = self._table.search(vector, vector_column_name="question_vector").distance_type("dot")
+            found = self._table.search(vector, vector_column_name=VECTORS).distance_type("dot")
             found = found.nprobes(_PROBES).select(["_distance"]).with_row_id(True)
             rows: RowIds = found.limit(count).to_arrow()["_rowid"].to_pylist()
             return rows
@@ -132,7 +132,7 @@ class Store:
         rows = len(self)
         places = np.linspace(0, rows - 1, min(count, rows)).astype(int).tolist()
         if not places:
-            return pa.table({column: pa.array([], pa.string()) for column in columns})
+            return self._table.to_arrow().select(list(columns))
         with told_in_one_line(self.folder):
             return self._table.take_offsets(places).select(list(columns)).to_arrow()
 
@@ -140,12 +140,6 @@ class Store:
         """All rows, so many at a time."""
         with told_in_one_line(self.folder):
             yield from self._table.search().select(list(columns)).to_batches(size)
-
-    def vectors_of(self, rows: pa.Table) -> tuple[Vectors, Vectors]:
-        """The question and answer vectors of rows that `take` gave."""
-        both = (rows[column].combine_chunks() for column in VECTORS)
-        first, second = (np.asarray(x.flatten()).reshape(len(rows), -1) for x in both)
-        return first, second
 
     # ---- writing (the caller holds the lock)
 
@@ -190,9 +184,9 @@ class Store:
                 behind = max(index.num_unindexed_rows or 0 for index in indices.values())
                 if behind > max(_UNINDEXED, rows // 10):
                     self._table.optimize(cleanup_older_than=_KEEP)
-            vectors = "question_vector" in self._table.schema.names
+            vectors = VECTORS in self._table.schema.names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
-                self._table.create_index("question_vector", config=IvfFlat(distance_type="dot"), replace=True)
+                self._table.create_index(VECTORS, config=IvfFlat(distance_type="dot"), replace=True)
                 return rows
         return trained_on
 
@@ -200,15 +194,23 @@ class Store:
         """Rows that the full-text index and the vector index hold."""
         with told_in_one_line(self.folder):
             found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in self._table.list_indices()}
-        return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get("question_vector", 0)}
+        return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get(VECTORS, 0)}
 
 
 def rows_of(columns: dict[str, list[str]], vectors: tuple[Vectors, Vectors] | None) -> pa.Table:
     """Rows as the table holds them."""
     arrays: dict[str, Any] = {name: pa.array(values, pa.string()) for name, values in columns.items()}
-    for name, values in zip(VECTORS, vectors or (), strict=False):
-        arrays[name] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+    if vectors is not None:
+        both = np.concatenate(vectors, axis=1)
+        arrays[VECTORS] = pa.FixedSizeListArray.from_arrays(pa.array(both.ravel()), both.shape[1])
     return pa.table(arrays)
+
+
+def vectors_of(rows: pa.Table) -> tuple[Vectors, Vectors]:
+    """The question vectors and the answer vectors of rows that hold them."""
+    width = rows.schema.field(VECTORS).type.list_size
+    both = np.asarray(rows[VECTORS].combine_chunks().flatten()).reshape(len(rows), width)
+    return both[:, : width // 2], both[:, width // 2 :]
 
 
 def _quoted(values: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,8 +36,8 @@ def tune_alpha(
     index: QuestionIndex, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
 ) -> Tuned:
     """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
-    store = index.snapshot()
-    judged = _judged(store, pairs)
+    view = index.snapshot()
+    judged = _judged(view.store, pairs)
     both = all({0, 1} <= {min(label, 1) for label in labels.values()} for labels in judged.values())
     query_ids: list[str] = []
     text_ids: list[str] = []
@@ -44,15 +45,21 @@ def tune_alpha(
     unretrieved: list[tuple[str, int]] = []
     parts = []
     for question, rows in track(judged.items(), "Searching", total=len(judged), show=progress):
-        given = list(rows) if both else None
-        found = index.parts(store, question, rows=given, candidates=candidates, rerank=rerank)
-        parts.append((found.similarity, found.match))
-        query_ids += [question] * len(found.rows)
-        text_ids += [digest(str(row)) for row in found.rows]  # ties follow no order of writing
-        labels += [rows.get(row) for row in found.rows]
-        unretrieved += [(question, label) for row, label in rows.items() if row not in set(found.rows)]
+        vector = view.vector(question)
+        if both:
+            ranked = list(rows)
+        else:  # what any alpha could bring up
+            found = (index.candidates(view, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
+            ranked = list(dict.fromkeys(chain.from_iterable(found)))
+        if ranked:
+            part = index.parts(view, question, vector, ranked, rerank)
+            parts.append((part.similarity, part.match))
+        query_ids += [question] * len(ranked)
+        text_ids += [digest(str(row)) for row in ranked]  # ties follow no order of writing
+        labels += [rows.get(row) for row in ranked]
+        unretrieved += [(question, label) for row, label in rows.items() if row not in ranked]
     lists = CandidateLists(query_ids, text_ids, labels, ["AP"], unretrieved)
-    similarity, match = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+    similarity, match = (np.concatenate([part[side] for part in parts] or [np.zeros(0, np.float32)]) for side in (0, 1))
     curve = [(alpha, lists.measure(alpha * similarity + (1 - alpha) * match).values["AP"]) for alpha in GRID]
     best = max(value for _, value in curve)
     # Of equals the one nearest to where we start.
