@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MATCHLOOM_DATA", ROOT.parent / "shared" / "data")) / "insuranceqa"
 RESULTS = ROOT / "benchmarks" / "results" / "archive.json"
 CUT = Tokenizer("english", max_words=50)
-SEARCHES = 500
+SEARCHES = 300
 CANDIDATES = 100
 REAL = 10_000
 
