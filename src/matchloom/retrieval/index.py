@@ -93,7 +93,7 @@ class QuestionIndex:
         # With the digest for which it was loaded, in one place: several threads may search.
         self._loaded = None if matcher is None or about.matcher is None else (about.matcher, matcher)
         self._about = about
-        self._stamp = stamp(folder)
+        self._stamp = (0, 0, 0)  # so that the first look reads the settings again: they may be older than the file
         self._database = database
         self._counted: tuple[str, int, BM25Share, BM25Share] | None = None
         self._sketched: tuple[str, int, Sketch] | None = None

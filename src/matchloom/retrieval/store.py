@@ -75,7 +75,9 @@ class Store:
         if size is not None:
             fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
         with told_in_one_line(folder):
-            return cls(folder, name, database.create_table(name, schema=pa.schema(fields)))
+            made = cls(folder, name, database.create_table(name, schema=pa.schema(fields)))
+            made._index_words()  # also of no rows: from now on the index says how words are cut
+            return made
 
     @classmethod
     def open(cls, database: Any, folder: Path, name: str) -> Store:
@@ -164,31 +166,34 @@ class Store:
 
     def maintain(self, trained_on: int) -> int:
         """Bring indices up to date if enough rows are new; the number of rows that the vector index was trained on."""
-        from lancedb.index import FTS, IvfFlat
+        from lancedb.index import IvfFlat
 
         rows = len(self)
         with told_in_one_line(self.folder):
-            indices = {index.columns[0]: index for index in self._table.list_indices()}
-            if rows and "words" not in indices:
-                # Our words, as they are: no stemming, folding or dropping on top of our tokenizer.
-                plain = FTS(
-                    base_tokenizer="whitespace",
-                    max_token_length=None,
-                    lower_case=False,
-                    stem=False,
-                    remove_stop_words=False,
-                    ascii_folding=False,
-                )
-                self._table.create_index("words", config=plain)
-            elif rows:
-                behind = max(index.num_unindexed_rows or 0 for index in indices.values())
-                if behind > max(_UNINDEXED, rows // 10):
-                    self._table.optimize(cleanup_older_than=_KEEP)
+            behind = max((index.num_unindexed_rows or 0 for index in self._table.list_indices()), default=0)
+            if rows and behind == rows:
+                self._index_words()
+            elif behind > max(_UNINDEXED, rows // 10):
+                self._table.optimize(cleanup_older_than=_KEEP)
             vectors = VECTORS in self._table.schema.names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
                 self._table.create_index(VECTORS, config=IvfFlat(distance_type="dot"), replace=True)
                 return rows
         return trained_on
+
+    def _index_words(self) -> None:
+        from lancedb.index import FTS
+
+        # Our words, as they are: no stemming, folding or dropping on top of our tokenizer.
+        plain = FTS(
+            base_tokenizer="whitespace",
+            max_token_length=None,
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+        )
+        self._table.create_index("words", config=plain, replace=True)
 
     def status(self) -> dict[str, int]:
         """Rows that the full-text index and the vector index hold."""
