@@ -26,7 +26,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
-    ("simulation",),
+    ("simulation", "retrieval"),
     ("cli",),
     ("__main__",),
 ]
@@ -79,6 +79,7 @@ def test_public_names_are_few_and_all_there() -> None:
         "Matcher",
         "evaluate",
         "explain",
+        "QuestionIndex",
     }
     assert set(matchloom.__all__) == expected
     for name in matchloom.__all__:

@@ -18,15 +18,28 @@ if TYPE_CHECKING:
     from matchloom.explanation import explain
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
+    from matchloom.retrieval import QuestionIndex
     from matchloom.training import TrainConfig, train
     from matchloom.types import Pair
 
-__all__ = ["MODELS", "Matcher", "Pair", "TrainConfig", "evaluate", "explain", "mine_negatives", "read_pairs", "train"]
+__all__ = [
+    "MODELS",
+    "Matcher",
+    "Pair",
+    "QuestionIndex",
+    "TrainConfig",
+    "evaluate",
+    "explain",
+    "mine_negatives",
+    "read_pairs",
+    "train",
+]
 
 _HOMES = {
     "MODELS": "models",
     "Matcher": "matcher",
     "Pair": "types",
+    "QuestionIndex": "retrieval",
     "TrainConfig": "training",
     "evaluate": "evaluation",
     "explain": "explanation",

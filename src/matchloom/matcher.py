@@ -63,6 +63,13 @@ class Matcher:
         """Where the model's weights are."""
         return self.model.embedding.weight.device
 
+    @property
+    def digest(self) -> str:
+        """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
+        settings = json.dumps([self.name, self.arguments, self.tokenizer], sort_keys=True)
+        weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
+        return _digest(f"{settings}\n{self.vocab.dumps()}{_digest_of(weights)}".encode())
+
     def table(self, texts: Sequence[str], *, progress: bool = False) -> TextTable:
         """The texts as this matcher reads them."""
         lexical, features = self.model.needs_lexical, self.model.needs_features
@@ -104,6 +111,11 @@ class Matcher:
         if self.name not in SENTENCE_VECTORS:
             raise MatchloomError(
                 f"{self.name} has no sentence vectors; train one of {', '.join(SENTENCE_VECTORS)} for them"
+            )
+        if self.model.needs_features:
+            raise MatchloomError(
+                f"this {self.name} also looks at features of both texts ({self.model.needs_features}), so that sentence "
+                "vectors are not the whole of it; train it without features for them"
             )
         if side not in ("left", "right"):
             raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
@@ -167,6 +179,18 @@ class Matcher:
         batch = PairBatch(left, part.texts, torch.zeros_like(places), places, features)
         with torch.inference_mode():
             return self.model.match(encoded, part.encoded, batch).cpu().numpy()
+
+    def match_vectors(self, left: NDArray[np.float32], right: NDArray[np.float32]) -> Scores:
+        """The scores of one left sentence vector with each of N right ones, as `score` gives them for their texts.
+
+        What `vectors` made may be stored: an archive matches a new question without reading its answers again.
+        """
+        rows = torch.arange(len(right), device=self.device)
+        unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
+        batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
+        with torch.inference_mode():
+            first, second = (torch.tensor(side, device=self.device) for side in (left[None], right))
+            return self.model.match(first, second, batch).cpu().numpy()
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""

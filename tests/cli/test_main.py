@@ -27,6 +27,9 @@ DESIGNED = [
     "score",
     "rank",
     "explain",
+    "index",
+    "search",
+    "tune",
     "reproduce",
     "doctor",
     "models",
@@ -55,7 +58,9 @@ def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run
             assert shown in result.out
 
 
-@pytest.mark.parametrize("name", ["split", "vectors", "mine", "train", "trans-lm", "evaluate", "score"])
+@pytest.mark.parametrize(
+    "name", ["split", "vectors", "mine", "train", "trans-lm", "evaluate", "score", "index", "tune"]
+)
 def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
     out = " ".join(run(name, "--help").out.split())
     assert "A pairs file is TSV, CSV, JSONL or Parquet" in out
@@ -99,7 +104,7 @@ def test_a_bug_shows_its_traceback_and_ctrl_c_gives_130(run: Run, monkeypatch: p
 def test_help_does_not_wait_for_torch() -> None:
     code = (
         "import sys, matchloom.cli as c; c.main(['train', '--help']); c.main([]); "
-        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gensim', 'pyarrow')))"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gensim', 'pyarrow', 'lancedb')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
 

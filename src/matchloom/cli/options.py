@@ -25,6 +25,19 @@ PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs fi
 ScorerArgument = Annotated[
     str, typer.Argument(metavar="SCORER", help="A matcher's folder, a lexical scorer or a run.", show_default=False)
 ]
+ArchiveArgument = Annotated[
+    Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
+]
+CandidatesOption = Annotated[int, typer.Option(min=1, help="Look at so many pairs, found by words and by vectors.")]
+RerankOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rerank",
+        metavar="SCORER",
+        help="Let this matcher or lexical scorer match answers instead of the archive's own.",
+        show_default=False,
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="Of every random draw: the same seed, the same result.")]
 TokenizerOption = Annotated[
     str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for texts that are tokenised already.")

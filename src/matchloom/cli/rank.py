@@ -76,7 +76,7 @@ def command(
         seed=seed,
     )
     ranked = _ranker(chosen, texts)
-    for asked in _queries() if query == "-" else [query]:
+    for asked in lines_of_input() if query == "-" else [query]:
         found = ranked(asked, top)
         reasons = [explain_one(chosen, asked, one.text) for one in found] if explain else None
         if json:
@@ -85,7 +85,8 @@ def command(
             _show(asked, found, reasons, len(texts), titled=query == "-")
 
 
-def _queries() -> Iterator[str]:
+def lines_of_input() -> Iterator[str]:
+    """The lines of standard input that hold something."""
     for line in sys.stdin:
         if line.strip():
             yield line.strip()
@@ -128,7 +129,7 @@ def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None
     for n, one in enumerate(found):
         row = [str(n + 1), f"{one.score:.4f}", printable(" ".join(one.text.split()))]
         if reasons is not None:
-            row.append(printable(_in_words(reasons[n])))
+            row.append(printable(in_words(reasons[n])))
         shown.add_row(*row)
     if titled:
         printer.print(printable(query), style="bold")
@@ -139,7 +140,7 @@ def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None
         printer.print(f"{len(found)} of {count:,} texts; --top shows more", style="dim")
 
 
-def _in_words(explanation: Explanation) -> str:
+def in_words(explanation: Explanation) -> str:
     """The pairs of words that moved the score most, over all channels and places."""
     from matchloom.explanation import cells
 

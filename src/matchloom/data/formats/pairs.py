@@ -37,20 +37,28 @@ _ROWS = 10_000  # of a Parquet row group
 Row = tuple[str, dict[str, Any]]
 
 
-def read_pairs(path: Path | str, *, format: str | None = None, require_label: bool = False) -> Iterator[Pair]:  # noqa: A002
+def read_pairs(
+    path: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002
+    require_label: bool = False,
+    fill_ids: bool = True,
+) -> Iterator[Pair]:
     """Yield the pairs of a TSV, CSV, JSONL or Parquet file as a stream.
 
     The format follows from the name (`.tsv`, `.csv`, `.jsonl`, `.ndjson`, `.parquet`, `.pq`; the text formats also
     with `.gz`) unless `format` is given. Columns are found by name, their order is free and others are ignored:
     `query` (or question), `text` (answer, document, sentence), and where there are any `label` (relevance), `query_id`
     (qid, question_id), `text_id` (docid, doc_id, answer_id) and `group`. A label is a number or one of yes, no, true,
-    false. Ids that are missing or empty are made from content. TSV and CSV need a header line; TSV knows no quotes.
+    false. Ids that are missing or empty are made from content, or stay empty without `fill_ids`. TSV and CSV need a
+    header line; TSV knows no quotes.
 
     One empty side is kept; a row with both sides empty, or a second row with the same two ids, is an error.
     """
     path = Path(path)
     rows = _READERS[_format(path, format)](path)
-    return with_ids(_checked(path, rows, require_label))
+    pairs = _checked(path, rows, require_label)
+    return with_ids(pairs) if fill_ids else pairs
 
 
 def write_pairs(path: Path | str, pairs: Iterable[Pair], *, format: str | None = None) -> None:  # noqa: A002

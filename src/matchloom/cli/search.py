@@ -1,0 +1,122 @@
+"""`matchloom search`: was this asked before?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from matchloom.cli.options import ArchiveArgument, CandidatesOption, RerankOption, SeedOption, VectorsOption
+from matchloom.cli.printing import console, note, print_json, table
+from matchloom.cli.rank import in_words, lines_of_input
+from matchloom.cli.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from matchloom import QuestionIndex
+    from matchloom.retrieval import Answer
+    from matchloom.types import Scorer
+
+
+def command(
+    archive: ArchiveArgument,
+    question: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUESTION", help="The question, or - for one on each line of the input.", show_default=False
+        ),
+    ],
+    top: Annotated[int, typer.Option(min=1, help="Show so many.")] = 10,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Weight of the questions' similarity; else the archive's own.", show_default=False
+        ),
+    ] = None,
+    rerank: RerankOption = None,
+    candidates: CandidatesOption = 100,
+    matcher: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the archive's matcher is, if it was moved.", show_default=False),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Beside each answer, the words that matched.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page that explains the answers.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON for each question.")] = False,
+    vectors: VectorsOption = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Search an archive for a question that was answered before.
+
+    Candidates come from the full-text index and, where the archive has a matcher with sentence vectors, from the
+    questions nearest to this one. Each gets alpha * similarity + (1 - alpha) * match: similarity is that of both
+    questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match is how
+    well the archived answer fits the new question. 'matchloom tune' finds alpha.
+
+    \b
+    Examples:
+      matchloom search faq.archive "how do I get my money back?"
+      matchloom search faq.archive "refund" --top 3 --rerank runs/mv_lstm --explain
+      matchloom search faq.archive - --json < questions.txt > answers.jsonl
+    """
+    from matchloom import QuestionIndex
+    from matchloom.explanation import render_html
+    from matchloom.files import atomic_write
+
+    index = QuestionIndex.open(archive, matcher)
+    scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
+    wanted = explain or html is not None
+    reasons = []
+    for asked in lines_of_input() if question == "-" else [question]:
+        found = index.search(asked, top=top, candidates=candidates, alpha=alpha, rerank=scorer, explain=wanted)
+        reasons += [one.explanation for one in found if one.explanation is not None]
+        if json:
+            print_json({"question": asked, "answers": [_plain(one) for one in found]})
+        else:
+            _show(asked, found, explain, titled=question == "-")
+    if html is not None:
+        with atomic_write(html) as file:
+            file.write(render_html(reasons))
+        note(f"{html} is written; open it in a browser")
+
+
+def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
+    """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
+    from matchloom.text.vectors import read_vectors
+    from matchloom.types import MatchloomError
+
+    if Path(name).is_file():
+        raise MatchloomError(f"--rerank {name}: a run file knows no archive; expected a matcher's folder or a name")
+    read = None if vectors is None else read_vectors(vectors, progress=True)
+    return load_scorer(name, index.texts, tokenizer=index.tokenizer, vectors=read, seed=seed)
+
+
+def _plain(one: Answer) -> dict[str, Any]:
+    from matchloom.explanation import as_dict
+
+    plain = one._asdict()
+    reason = plain.pop("explanation")
+    return plain if reason is None else {**plain, "explanation": as_dict(reason)}
+
+
+def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:
+    from matchloom.explanation.cells import printable
+
+    printer = console()
+    if titled:
+        printer.print(printable(question), style="bold")
+    if not found:
+        printer.print("nothing was found", style="dim")
+    else:
+        numbers = ("", "score", "similarity", "match")
+        shown = table(*numbers, "question and answer", *(["why"] if explained else []), right=numbers)
+        for n, one in enumerate(found, start=1):
+            texts = "\n".join(printable(" ".join(text.split())) for text in (one.question, one.answer))
+            row = [str(n), *(f"{value:.4f}" for value in (one.score, one.similarity, one.match)), texts]
+            if explained and one.explanation is not None:
+                row.append(printable(in_words(one.explanation)))
+            shown.add_row(*row)
+        printer.print(shown)
+    if titled:
+        printer.print()

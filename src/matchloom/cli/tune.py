@@ -1,0 +1,66 @@
+"""`matchloom tune`: how much the similarity of questions should weigh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.options import ArchiveArgument, CandidatesOption, RerankOption, SeedOption, VectorsOption
+from matchloom.cli.printing import console, note, print_json, table
+from matchloom.cli.search import reranker
+
+_WIDTH = 40  # of the longest bar
+
+
+def command(
+    archive: ArchiveArgument,
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS", help="Judged pairs, which no test uses.", show_default=False)
+    ],
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the curve as .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    rerank: RerankOption = None,
+    candidates: CandidatesOption = 100,
+    json: Annotated[bool, typer.Option("--json", help="The curve as JSON.")] = False,
+    vectors: VectorsOption = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Choose alpha, the weight of similar questions.
+
+    In PAIRS query is a new question, text_id the id of an archived pair (or text an archived question) and label says
+    whether that pair answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean average precision (MAP),
+    and the best is kept in the archive for later searches. Where every question has both labels the judged pairs alone
+    are ranked; else all candidates are, and those that nobody judged count as wrong. With --rerank the best alpha is
+    printed only: give it to 'matchloom search' with --alpha.
+
+    \b
+    Examples:
+      matchloom tune faq.archive dev.tsv --picture alpha.png
+      matchloom tune faq.archive dev.tsv --rerank runs/mv_lstm
+    """
+    from matchloom import QuestionIndex, read_pairs
+    from matchloom.retrieval import draw_curve
+
+    index = QuestionIndex.open(archive)
+    scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
+    judged = read_pairs(pairs, require_label=True, fill_ids=False)
+    tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)
+    if picture is not None:
+        draw_curve(tuned, picture)
+        note(f"{picture} is drawn")
+    if json:
+        print_json({**tuned._asdict(), "kept": rerank is None})
+        return
+    highest = max(value for _, value in tuned.curve)
+    shown = table("alpha", "MAP", "", right=("alpha", "MAP"))
+    for alpha, value in tuned.curve:
+        bar = "█" * round(_WIDTH * value / (highest or 1))
+        shown.add_row(f"{alpha:.2f}", f"{value:.4f}", bar + (" best" if alpha == tuned.alpha else ""))
+    printer = console()
+    printer.print(shown)
+    kept = "kept in the archive" if rerank is None else f"for --rerank {rerank}: give it to search with --alpha"
+    printer.print(f"alpha {tuned.alpha:.2f}, {kept} ({tuned.questions} questions, {tuned.ranked} ranked)")

@@ -1,0 +1,222 @@
+"""The table of an archive: pairs, their words and their sentence vectors in LanceDB, and the few questions we ask it.
+
+What LanceDB gives, and how it is used here (as of 0.40):
+
+- A write is one commit: a new version that is there whole or not at all, also after `kill -9`. Writers wait for each
+  other (see about.py), because simultaneous upserts of one id may leave it twice.
+- A handle is one version: the searches and the `take` behind one answer see the same rows.
+- Rows that an index does not hold yet are searched one by one, and their full-text scores follow statistics of their
+  own. So full-text scores only choose candidates here; the scores that are shown are computed from the pairs.
+- `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. That reads the
+  whole table, so it waits until a tenth of the rows is new: appending does not rebuild, and never costs more than a
+  fixed share of what was written before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from matchloom.types import MatchloomError
+
+Vectors = NDArray[np.float32]
+RowIds = list[int]
+
+TEXTS = ("id", "question", "answer")
+VECTORS = "vectors"  # of the question and of the answer, one behind the other
+_FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
+_UNINDEXED = 5_000  # rows that are searched one by one without being felt
+_RETRAIN = 4  # the vector index is trained again when the table has grown so many times
+_KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
+_PROBES = 32  # partitions of the vector index that a search looks into
+
+
+@contextmanager
+def told_in_one_line(where: Path) -> Iterator[None]:
+    """LanceDB's errors as one line that names the archive."""
+    try:
+        yield
+    except MatchloomError:
+        raise
+    except (OSError, RuntimeError, ValueError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise MatchloomError(
+            f"{where} cannot be used as an archive ({reason}); if files are missing or damaged, index the pairs again"
+        ) from None
+
+
+def connect(folder: Path) -> Any:
+    """A connection; what it keeps in memory of the indices serves all handles that it opens."""
+    import lancedb  # takes a second, which only archives should cost
+
+    with told_in_one_line(folder):
+        return lancedb.connect(folder)
+
+
+class Store:
+    """One version of the table."""
+
+    def __init__(self, folder: Path, name: str, table: Any) -> None:
+        self.folder = folder
+        self.name = name
+        self._table = table
+
+    @classmethod
+    def create(cls, database: Any, folder: Path, name: str, size: int | None) -> Store:
+        """An empty table, with two vectors of this size to a pair where there are any."""
+        fields = [pa.field(column, pa.string()) for column in (*TEXTS, "words")]
+        if size is not None:
+            fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
+        with told_in_one_line(folder):
+            made = cls(folder, name, database.create_table(name, schema=pa.schema(fields)))
+            made._index_words()  # also of no rows: from now on the index says how words are cut
+            return made
+
+    @classmethod
+    def open(cls, database: Any, folder: Path, name: str) -> Store:
+        """The newest version."""
+        with told_in_one_line(folder):
+            return cls(folder, name, database.open_table(name))
+
+    def __len__(self) -> int:
+        with told_in_one_line(self.folder):
+            return int(self._table.count_rows())
+
+    # ---- reading
+
+    def by_words(self, words: Sequence[str], count: int) -> RowIds:
+        """The rows whose words score highest by BM25, best first."""
+        from lancedb.query import MatchQuery
+
+        if not words:
+            return []
+        with told_in_one_line(self.folder):
+            query = MatchQuery(" ".join(words), "words")  # type: ignore[call-arg]
+            found = self._table.search(query, query_type="fts").select(["_score"]).with_row_id(True)
+            rows: RowIds = found.limit(count).to_arrow()["_rowid"].to_pylist()
+            return rows
+
+    def by_vector(self, vector: Vectors, count: int) -> RowIds:
+        """The rows whose vectors have the largest product with this one (as long as both together), best first."""
+        with told_in_one_line(self.folder):
+            found = self._table.search(vector, vector_column_name=VECTORS).distance_type("dot")
+            found = found.nprobes(_PROBES).select(["_distance"]).with_row_id(True)
+            rows: RowIds = found.limit(count).to_arrow()["_rowid"].to_pylist()
+            return rows
+
+    def take(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
+        """These columns of these rows, in the order of the rows."""
+        with told_in_one_line(self.folder):
+            found = self._table.take_row_ids(rows).select(list(columns)).with_row_id().to_arrow()
+        place = {row: n for n, row in enumerate(found["_rowid"].to_pylist())}
+        return found.take([place[row] for row in rows])
+
+    def find(self, column: str, values: Sequence[str]) -> dict[str, RowIds]:
+        """The rows that hold these values in a column, by value."""
+        found: dict[str, RowIds] = {}
+        with told_in_one_line(self.folder):
+            for start in range(0, len(values), 1000):
+                one_of = f"{column} IN ({_quoted(values[start : start + 1000])})"
+                hits = self._table.search().where(one_of).select([column]).with_row_id(True).to_arrow()
+                for value, row in zip(hits[column].to_pylist(), hits["_rowid"].to_pylist(), strict=True):
+                    found.setdefault(value, []).append(row)
+        return found
+
+    def sample(self, columns: Sequence[str], count: int) -> pa.Table:
+        """These columns of at most so many rows, spread evenly over the table."""
+        rows = len(self)
+        places = np.linspace(0, rows - 1, min(count, rows)).astype(int).tolist()
+        if not places:
+            return self._table.to_arrow().select(list(columns))
+        with told_in_one_line(self.folder):
+            return self._table.take_offsets(places).select(list(columns)).to_arrow()
+
+    def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
+        """All rows, so many at a time."""
+        with told_in_one_line(self.folder):
+            yield from self._table.search().select(list(columns)).to_batches(size)
+
+    # ---- writing (the caller holds the lock)
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Add rows; one whose id is there already takes its place. One commit."""
+        with told_in_one_line(self.folder):
+            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(rows)
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows whose ids are known to be new. One commit."""
+        with told_in_one_line(self.folder):
+            self._table.add(rows)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove the rows of these ids; how many there were."""
+        before = len(self)
+        with told_in_one_line(self.folder):
+            for start in range(0, len(ids), 1000):
+                self._table.delete(f"id IN ({_quoted(ids[start : start + 1000])})")
+        return before - len(self)
+
+    def maintain(self, trained_on: int) -> int:
+        """Bring indices up to date if enough rows are new; the number of rows that the vector index was trained on."""
+        from lancedb.index import IvfFlat
+
+        rows = len(self)
+        with told_in_one_line(self.folder):
+            behind = max((index.num_unindexed_rows or 0 for index in self._table.list_indices()), default=0)
+            if rows and behind == rows:
+                self._index_words()
+            elif behind > max(_UNINDEXED, rows // 10):
+                self._table.optimize(cleanup_older_than=_KEEP)
+            vectors = VECTORS in self._table.schema.names
+            if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
+                self._table.create_index(VECTORS, config=IvfFlat(distance_type="dot"), replace=True)
+                return rows
+        return trained_on
+
+    def _index_words(self) -> None:
+        from lancedb.index import FTS
+
+        # Our words, as they are: no stemming, folding or dropping on top of our tokenizer.
+        plain = FTS(
+            base_tokenizer="whitespace",
+            max_token_length=None,
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+        )
+        self._table.create_index("words", config=plain, replace=True)
+
+    def status(self) -> dict[str, int]:
+        """Rows that the full-text index and the vector index hold."""
+        with told_in_one_line(self.folder):
+            found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in self._table.list_indices()}
+        return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get(VECTORS, 0)}
+
+
+def rows_of(columns: dict[str, list[str]], vectors: tuple[Vectors, Vectors] | None) -> pa.Table:
+    """Rows as the table holds them."""
+    arrays: dict[str, Any] = {name: pa.array(values, pa.string()) for name, values in columns.items()}
+    if vectors is not None:
+        both = np.concatenate(vectors, axis=1)
+        arrays[VECTORS] = pa.FixedSizeListArray.from_arrays(pa.array(both.ravel()), both.shape[1])
+    return pa.table(arrays)
+
+
+def vectors_of(rows: pa.Table) -> tuple[Vectors, Vectors]:
+    """The question vectors and the answer vectors of rows that hold them."""
+    width = rows.schema.field(VECTORS).type.list_size
+    both = np.asarray(rows[VECTORS].combine_chunks().flatten()).reshape(len(rows), width)
+    return both[:, : width // 2], both[:, width // 2 :]
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)

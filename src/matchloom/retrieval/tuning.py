@@ -1,0 +1,108 @@
+"""alpha by its effect: mean average precision over a grid, as in the paper's Figure 3."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from matchloom.data.ids import digest
+from matchloom.evaluation.measures import CandidateLists, whole_label
+from matchloom.files import atomic_write
+from matchloom.progress import track
+from matchloom.retrieval.about import ALPHA
+from matchloom.retrieval.store import Store
+from matchloom.types import MatchloomError, Pair, Scorer
+
+if TYPE_CHECKING:
+    from matchloom.retrieval.index import QuestionIndex
+
+GRID = tuple(n / 20 for n in range(21))
+
+
+class Tuned(NamedTuple):
+    """The best alpha, the mean average precision at each point of the grid, and what it was measured on."""
+
+    alpha: float
+    curve: list[tuple[float, float]]
+    questions: int
+    ranked: str  # "judged pairs" or "all candidates"
+
+
+def tune_alpha(
+    index: QuestionIndex, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
+) -> Tuned:
+    """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
+    view = index.snapshot()
+    judged = _judged(view.store, pairs)
+    both = all({0, 1} <= {min(label, 1) for label in labels.values()} for labels in judged.values())
+    query_ids: list[str] = []
+    text_ids: list[str] = []
+    labels: list[int | None] = []
+    unretrieved: list[tuple[str, int]] = []
+    parts = []
+    for question, rows in track(judged.items(), "Searching", total=len(judged), show=progress):
+        vector = view.vector(question)
+        if both:
+            ranked = list(rows)
+        else:  # what any alpha could bring up
+            found = (index.candidates(view, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
+            ranked = list(dict.fromkeys(chain.from_iterable(found)))
+        if ranked:
+            part = index.parts(view, question, vector, ranked, rerank)
+            parts.append((part.similarity, part.match))
+        query_ids += [question] * len(ranked)
+        text_ids += [digest(str(row)) for row in ranked]  # ties follow no order of writing
+        labels += [rows.get(row) for row in ranked]
+        unretrieved += [(question, label) for row, label in rows.items() if row not in ranked]
+    lists = CandidateLists(query_ids, text_ids, labels, ["AP"], unretrieved)
+    similarity, match = (np.concatenate([part[side] for part in parts] or [np.zeros(0, np.float32)]) for side in (0, 1))
+    curve = [(alpha, lists.measure(alpha * similarity + (1 - alpha) * match).values["AP"]) for alpha in GRID]
+    best = max(value for _, value in curve)
+    # Of equals the one nearest to where we start.
+    alpha = min((abs(alpha - ALPHA), alpha) for alpha, value in curve if value == best)[1]
+    return Tuned(alpha, curve, len(judged), "judged pairs" if both else "all candidates")
+
+
+def _judged(store: Store, pairs: list[Pair]) -> dict[str, dict[int, int]]:
+    """For each question the judged rows of the archive and their labels; questions without a right one are left out."""
+    by_id = store.find("id", sorted({pair.text_id for pair in pairs if pair.text_id}))
+    rest = [pair for pair in pairs if pair.text_id not in by_id]
+    by_question = store.find("question", sorted({pair.text for pair in rest}))
+    judged: dict[str, dict[int, int]] = defaultdict(dict)
+    for pair in pairs:
+        rows = by_id.get(pair.text_id) or by_question.get(pair.text)
+        if not rows:
+            raise MatchloomError(
+                f"the judged pair of {pair.query[:40]!r} with text_id {pair.text_id!r}, text {pair.text[:40]!r} is not "
+                "in the archive, neither by that id nor as a question; index it first, or leave it out"
+            )
+        judged[pair.query].update(dict.fromkeys(rows, whole_label(pair)))
+    useful = {question: rows for question, rows in judged.items() if any(label > 0 for label in rows.values())}
+    if not useful:
+        raise MatchloomError("no question has a right pair (label 1), so nothing can be tuned; expected judged pairs")
+    return useful
+
+
+def draw_curve(tuned: Tuned, path: Path | str) -> None:
+    """Write the curve as a picture, by the ending of its name: .png, .svg or .pdf."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MatchloomError(f"{path} was not drawn: matplotlib is not there; pip install 'matchloom[plots]'") from None
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise MatchloomError(f"{path}: pictures are written as .png, .svg or .pdf; choose one of them")
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(*zip(*tuned.curve, strict=True), marker="o", markersize=4)
+    axes.axvline(tuned.alpha, color="grey", linewidth=0.8, linestyle="--")
+    axes.set(xlabel="alpha", ylabel="MAP", xlim=(-0.02, 1.02))
+    axes.set_title(f"alpha = {tuned.alpha:.2f} over {tuned.questions} questions", fontsize=10)
+    axes.grid(alpha=0.3)
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format=kind, dpi=150)

@@ -1,0 +1,136 @@
+"""The commands index, search and tune."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from matchloom import QuestionIndex
+from matchloom.cli import main
+from tests.cli.conftest import SMALL, THINGS, Run, error_of, write_tsv
+
+
+@pytest.fixture(scope="session")
+def encoder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a matcher with sentence vectors."""
+    folder = tmp_path_factory.mktemp("runs") / "encoder"
+    sizes = ["--set", "hidden=8", *SMALL[SMALL.index("--dimensions") :], "--epochs", "1"]
+    assert main(["train", str(corpus / "train.tsv"), "--model", "lstm_rnn", "--out", str(folder), *sizes]) == 0
+    return folder
+
+
+@pytest.fixture
+def faq(tmp_path: Path) -> Path:
+    rows = [f"{name}\tmaking {name}\t{text}" for name, text in THINGS.items()]
+    return write_tsv(tmp_path / "faq.tsv", ["query_id\tquestion\tanswer", *rows])
+
+
+@pytest.fixture
+def archive(run: Run, faq: Path, tmp_path: Path) -> Path:
+    assert run("index", tmp_path / "faq.archive", faq).code == 0
+    return tmp_path / "faq.archive"
+
+
+def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, faq: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "new.archive"
+    built = run("index", archive, faq)
+    assert built.code == 0, built.err
+    assert ["added", "12"] in [line.split() for line in built.out.splitlines()]
+    assert "BM25 alone" in built.out
+    more = ["query_id\tquery\ttext\tlabel", "salt\tmaking salt\tby boiling\t1", "mud\tmaking mud\twith rain\t1"]
+    appended = run("index", archive, write_tsv(tmp_path / "more.tsv", [*more, "x\twrong\twrong\t0"]), "--json")
+    assert json.loads(appended.out)["added"] == 2
+    assert json.loads(appended.out)["pairs"] == 13
+    assert "1 pairs of" in appended.err
+    assert "label 0" in appended.err
+    assert QuestionIndex.open(archive).search("salt", top=1)[0].answer == "by boiling"
+    listed = write_tsv(tmp_path / "old.txt", ["mud", "", "soap"])
+    deleted = json.loads(run("index", archive, "--delete", listed, "--delete", "rope", "--json").out)
+    assert (deleted["deleted"], deleted["pairs"]) == (3, 10)
+    status = json.loads(run("index", archive, "--json").out)
+    assert (status["pairs"], status["matcher"], status["alpha"]) == (10, None, 0.7)
+
+
+def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
+    shown = run("search", archive, "how do they go about making soap", "--top", 2, "--explain")
+    lines = shown.out.splitlines()
+    assert lines[0].split() == ["score", "similarity", "match", "question", "and", "answer", "why"]
+    assert "making soap" in lines[1]
+    assert max(map(len, lines)) <= 100
+    plain = json.loads(run("search", archive, "water and flour", "--json", "--alpha", 0.25, "--explain").out)
+    assert plain["question"] == "water and flour"
+    best = plain["answers"][0]
+    assert best["id"] == "bread"
+    assert best["score"] == pytest.approx(0.25 * best["similarity"] + 0.75 * best["match"], abs=1e-6)
+    assert best["explanation"]["score"] == pytest.approx(best["match"], abs=1e-5)
+    assert "nothing was found" in run("search", archive, "xyzzy").out
+
+
+def test_search_takes_questions_from_the_input(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("making soap\n\nmaking ink\n"))
+    lines = run("search", archive, "-", "--json", "--top", 1).out.splitlines()
+    assert [json.loads(line)["answers"][0]["id"] for line in lines] == ["soap", "ink"]
+
+
+def test_search_reranks_with_a_matcher_or_a_lexical_scorer(run: Run, archive: Path, trained: Path) -> None:
+    for scorer in (trained, "bm25_stemmed", "overlap", "random"):
+        result = run("search", archive, "making candles", "--rerank", scorer, "--json")
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["answers"][0]["question"].startswith("making")
+    assert "is no matcher's folder" in error_of(run("search", archive, "x", "--rerank", "nobody"))
+    assert "a run file knows no archive" in error_of(run("search", archive, "x", "--rerank", archive / "archive.json"))
+
+
+def test_a_page_explains_the_answers(run: Run, archive: Path, tmp_path: Path) -> None:
+    result = run("search", archive, "wax around a wick", "--top", 2, "--html", tmp_path / "why.html")
+    assert result.code == 0, result.err
+    assert "wick" in (tmp_path / "why.html").read_text(encoding="utf-8")
+
+
+def test_a_matcher_that_was_trained_again(run: Run, faq: Path, encoder: Path, corpus: Path, tmp_path: Path) -> None:
+    archive, matcher = tmp_path / "a", tmp_path / "m"
+    shutil.copytree(encoder, matcher)
+    assert run("index", archive, faq, "--matcher", matcher).code == 0
+    assert len(json.loads(run("search", archive, "unheard", "--json").out)["answers"]) == 10
+    shutil.rmtree(matcher)
+    sizes = ["--set", "hidden=5", *SMALL[SMALL.index("--dimensions") :], "--epochs", "1"]
+    assert run("train", corpus / "train.tsv", "--model", "lstm_rnn", "--out", matcher, *sizes).code == 0
+    for words in (("search", archive, "x"), ("index", archive, faq)):
+        assert error_of(run(*words)).endswith(f"matchloom index {archive} --reencode {matcher}")
+    done = run("index", archive, "--reencode", matcher, "--json")
+    assert (json.loads(done.out)["reencoded"], json.loads(done.out)["vector_size"]) == (12, 5)
+    assert run("search", archive, "x").code == 0
+    moved = shutil.move(matcher, tmp_path / "moved")
+    assert "is not there" in error_of(run("search", archive, "x"))
+    assert run("search", archive, "x", "--matcher", moved).code == 0
+
+
+def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) -> None:
+    rows = ["query\ttext_id\ttext\tlabel"]
+    for name in ("bread", "soap", "ink"):
+        rows += [f"making {name} at home\t{name}\t-\t1", f"making {name} at home\trope\t-\t0"]
+    judged = write_tsv(tmp_path / "dev.tsv", rows)
+    shown = run("tune", archive, judged, "--picture", tmp_path / "alpha.png")
+    assert shown.code == 0, shown.err
+    assert len([line for line in shown.out.splitlines() if line.strip()[:2] in ("0.", "1.")]) == 21
+    assert "(3 questions, judged pairs ranked)" in shown.out
+    assert (tmp_path / "alpha.png").stat().st_size > 5000
+    plain = json.loads(run("tune", archive, judged, "--rerank", "overlap", "--json").out)
+    assert plain["kept"] is False
+    assert len(plain["curve"]) == 21
+
+
+def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path, tmp_path: Path) -> None:
+    assert "is no archive" in error_of(run("search", tmp_path, "x"))
+    assert "is no archive" in error_of(run("index", tmp_path / "nothing"))
+    assert "cannot be read" in error_of(run("index", tmp_path / "b", tmp_path / "none.tsv"))
+    assert not (tmp_path / "b").exists()
+    assert "leave it out" in error_of(run("index", archive, faq, "--tokenizer", "chinese"))
+    assert "leave it out" in error_of(run("index", tmp_path / "b", faq, "--tokenizer", "english", "--matcher", encoder))
+    assert "indexed without a matcher" in error_of(run("index", archive, faq, "--matcher", encoder))
+    assert "--alpha" in error_of(run("search", archive, "x", "--alpha", 2))
+    assert "there is no label" in error_of(run("tune", archive, faq))

@@ -1,0 +1,50 @@
+"""Work that a test kills in the middle, as kill -9 does."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import matchloom.retrieval.index as index_module
+import matchloom.retrieval.store as store
+from matchloom import Pair, QuestionIndex
+
+# Children of a server that has imported everything but LanceDB, whose threads no fork survives.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.retrieval.killed"])
+
+
+def add_forever(report: Path, archive: Path, first: int) -> None:
+    """Add batches of three and replace a fourth pair; each is reported when `add` has returned."""
+    store._UNINDEXED = 4  # so that indices are written often too
+    index = QuestionIndex.open(archive)
+    with report.open("a", encoding="utf-8", buffering=1) as file:
+        file.write("ready\n")
+        for n in range(first, 1_000_000):
+            batch = [Pair(f"question number{i} of batch{n}", f"answer {i}", query_id=f"{n}-{i}") for i in range(3)]
+            index.add([*batch, Pair("the counter", f"stands at {n}", query_id="counter")])
+            file.write(f"{n}\n")
+
+
+def reencode(report: Path, archive: Path, matcher: Path) -> None:
+    """Encode an archive again in many small batches."""
+    index_module._BATCH = 10
+    index = QuestionIndex.open(archive)
+    report.write_text("ready\n", encoding="utf-8")
+    index.reencode(matcher)
+
+
+def run_and_kill(work: Callable[..., None], report: Path, *arguments: object, after: float) -> list[str]:
+    """Start work in another process, kill it so long after it is ready; the whole lines that it reported."""
+    report.unlink(missing_ok=True)
+    child = _CONTEXT.Process(target=work, args=(report, *arguments))
+    child.start()
+    while not (report.exists() and report.read_text(encoding="utf-8").startswith("ready\n")):
+        assert child.exitcode is None, "it ended before it was ready"
+        time.sleep(0.005)
+    time.sleep(after)
+    child.kill()
+    child.join()
+    return [line for line in report.read_text(encoding="utf-8").splitlines(keepends=True)[1:] if line.endswith("\n")]

@@ -1,0 +1,245 @@
+"""An archive is a database: readers beside a writer, kills in the middle, other matchers, damaged folders."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import matchloom.retrieval.store as store
+from matchloom import Pair, QuestionIndex
+from matchloom.types import MatchloomError
+from tests.retrieval.killed import add_forever, reencode, run_and_kill
+from tests.retrieval.making import made_matcher, made_pairs
+
+
+def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
+    writer = QuestionIndex.create(tmp_path / "a")
+    reader = QuestionIndex.open(tmp_path / "a")
+    for n in range(5):  # appends that no index holds yet are found, all of them
+        writer.add([Pair(f"about zebra{n} stripes", "yes", query_id=f"z{n}")])
+        assert [one.id for one in reader.search(f"zebra{n}")] == [f"z{n}"]
+    assert {one.id for one in reader.search("stripes")} == {f"z{n}" for n in range(5)}
+    writer.delete(["z3"])
+    assert reader.search("zebra3") == []
+    assert len(reader) == 4
+
+
+def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    matcher, other = made_matcher(seed=0), made_matcher("bi_lstm_rnn", seed=1)
+    matcher.save(tmp_path / "m0")
+    other.save(tmp_path / "m1")
+    writer = QuestionIndex.create(folder, tmp_path / "m0")
+    writer.add(made_pairs(50))
+    done = threading.Event()
+    problems: list[str] = []
+    searches = 0
+
+    def read() -> None:
+        nonlocal searches
+        reader = QuestionIndex.open(folder)
+        while not done.is_set():
+            try:
+                found = reader.search("baden kelar lomik", top=5, alpha=1.0)
+            except MatchloomError as error:
+                problems.append(str(error))
+                return
+            searches += 1
+            if len(found) != 5:
+                problems.append(f"{len(found)} found")
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for n in range(5):
+        writer.add(made_pairs(20, seed=n, prefix=f"more{n}-"))
+        writer.reencode(tmp_path / f"m{(n + 1) % 2}")
+    time.sleep(0.1)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert searches > 5
+    assert len(writer) == 150
+
+
+def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
+    QuestionIndex.create(tmp_path / "a")
+    rng = random.Random(0)
+    confirmed = -1
+    for _ in range(5):
+        work = (add_forever, tmp_path / "report", tmp_path / "a", confirmed + 1)
+        lines = run_and_kill(*work, after=rng.uniform(0.05, 0.6))
+        confirmed = max([confirmed, *map(int, lines)])
+        index = QuestionIndex.open(tmp_path / "a")
+        ids = [f"{n}-{i}" for n in range(confirmed + 1) for i in range(3)]
+        found = index.snapshot().store.find("id", [*ids, "counter"])
+        assert {key: len(rows) for key, rows in found.items() if key != "counter"} == dict.fromkeys(ids, 1)
+        if confirmed >= 0:
+            counter = index.search("counter", top=1)[0].answer  # replaced, not there twice
+            assert len(found["counter"]) == 1
+            assert int(counter.split()[-1]) in (confirmed, confirmed + 1)  # the last may be written but not reported
+            assert index.search(f"number1 batch{confirmed}", top=1)[0].id == f"{confirmed}-1"
+        assert len(index) in (3 * (confirmed + 1) + (confirmed >= 0), 3 * (confirmed + 2) + 1)  # whole batches only
+    assert confirmed > 3
+
+
+def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> None:
+    made_matcher(seed=0).save(tmp_path / "m0")
+    made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
+    index = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
+    index.add(made_pairs(400))
+    before = index.search("baden kelar lomik", top=5)
+    cut_off = 0
+    for after in (0.02, 0.1, 0.2):
+        run_and_kill(reencode, tmp_path / "report", tmp_path / "a", tmp_path / "m1", after=after)
+        opened = QuestionIndex.open(tmp_path / "a")
+        about = json.loads((tmp_path / "a" / "archive.json").read_text())
+        if about["table"] == "pairs-1":
+            cut_off += 1
+            assert opened.search("baden kelar lomik", top=5) == before
+        assert len(opened) == 400
+    assert cut_off
+    opened = QuestionIndex.open(tmp_path / "a")
+    opened.reencode(tmp_path / "m1")
+    assert len(list((tmp_path / "a").glob("pairs-*.lance"))) == 1  # leftovers are gone
+    fresh = QuestionIndex.create(tmp_path / "b", tmp_path / "m1")
+    fresh.add(made_pairs(400))
+    expected = [(one.id, pytest.approx(one.score, abs=1e-6)) for one in fresh.search("baden kelar lomik", top=5)]
+    assert [(one.id, one.score) for one in opened.search("baden kelar lomik", top=5)] == expected
+
+
+def test_another_matcher_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    made_matcher(seed=0).save(tmp_path / "m")
+    QuestionIndex.create(tmp_path / "a", tmp_path / "m").add(made_pairs(5))
+    made_matcher(seed=1).save(tmp_path / "m")  # trained again, in place
+    remedy = f"matchloom index {tmp_path / 'a'} --reencode {tmp_path / 'm'}"
+    with pytest.raises(MatchloomError, match="holds vectors of another matcher") as told:
+        QuestionIndex.open(tmp_path / "a").search("baden")
+    assert str(told.value).endswith(remedy)
+    with pytest.raises(MatchloomError, match="holds vectors of another matcher"):
+        QuestionIndex.open(tmp_path / "a", made_matcher(seed=2))
+    with pytest.raises(MatchloomError, match="holds vectors of another matcher"):
+        QuestionIndex.open(tmp_path / "a").add(made_pairs(1))
+    assert QuestionIndex.open(tmp_path / "a", made_matcher(seed=0)).search("baden")  # the one that made them
+    QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m")
+    assert QuestionIndex.open(tmp_path / "a").search("baden")
+    shutil.rmtree(tmp_path / "m")
+    with pytest.raises(MatchloomError, match="which is not there; give its new place"):
+        QuestionIndex.open(tmp_path / "a").search("baden")
+    assert QuestionIndex.open(tmp_path / "a").status()["matcher"] == "lstm_rnn"  # needs no matcher
+
+
+def test_a_matcher_can_come_later(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(made_pairs(20))
+    with pytest.raises(MatchloomError, match="indexed without a matcher; to use one: matchloom index"):
+        QuestionIndex.open(tmp_path / "a", made_matcher())
+    index.reencode(made_matcher())
+    assert index.status()["vector_size"] == 6
+    assert len(index.search("unheard", top=20)) == 20
+    with pytest.raises(MatchloomError, match="had no folder; give the matcher"):
+        QuestionIndex.open(tmp_path / "a").search("x")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "is no archive: it has no archive.json; 'matchloom index"),
+        ("{", "is damaged; index the pairs into a new folder"),
+        ("[]", "is damaged"),
+        ('{"format": 1}', "is damaged"),
+        ('{"format": 99}', "has format 99, this matchloom reads up to 1; upgrade"),
+    ],
+)
+def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: str) -> None:
+    if content is not None:
+        (tmp_path / "archive.json").write_text(content)
+    with pytest.raises(MatchloomError, match=told):
+        QuestionIndex.open(tmp_path)
+
+
+def test_missing_and_damaged_tables_are_one_line(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(made_pairs(10))
+    for path in (tmp_path / "a" / "pairs-1.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(MatchloomError, match="cannot be used as an archive") as told:
+        QuestionIndex.open(tmp_path / "a").search("baden")
+    assert "\n" not in str(told.value)
+    shutil.rmtree(tmp_path / "a" / "pairs-1.lance")
+    with pytest.raises(MatchloomError, match="index the pairs again"):
+        QuestionIndex.open(tmp_path / "a")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "photo.jpg").touch()
+    with pytest.raises(MatchloomError, match=r"holds other files, such as photo\.jpg"):
+        QuestionIndex.create(tmp_path / "full")
+    with pytest.raises(MatchloomError, match="is an archive already"):
+        QuestionIndex.create(tmp_path / "a")
+    (tmp_path / "file").touch()
+    with pytest.raises(MatchloomError, match="cannot be made an archive"):
+        QuestionIndex.create(tmp_path / "file")
+
+
+def test_indices_follow_and_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FLAT", 300)
+    monkeypatch.setattr(store, "_UNINDEXED", 10)
+    matcher = made_matcher()
+    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index.add(made_pairs(600))
+    assert index.status()["vectors_indexed"] == 600
+    index.add(made_pairs(200, seed=3, prefix="more"))
+    status = index.status()
+    assert (status["pairs"], status["words_indexed"], status["vectors_indexed"]) == (800, 800, 800)
+    index.add(made_pairs(5, seed=4, prefix="few"))
+    assert index.status()["words_indexed"] == 800  # a few do not touch the index
+    plain = QuestionIndex.create(tmp_path / "b", matcher)
+    monkeypatch.setattr(store, "_FLAT", 10**9)
+    for seed, prefix, count in ((0, "q", 600), (3, "more", 200), (4, "few", 5)):
+        plain.add(made_pairs(count, seed=seed, prefix=prefix))
+    for pair in made_pairs(10, seed=8):
+        expected = {one.id: pytest.approx(one.score, abs=1e-5) for one in plain.search(pair.query, top=1)}
+        assert {one.id: one.score for one in index.search(pair.query, top=1)} == expected
+    index.add(made_pairs(2000, seed=5, prefix="many"))
+    assert index.status()["vectors_indexed"] == 2805  # grown four times: trained again
+
+
+def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
+    QuestionIndex.create(tmp_path / "a")
+
+    def write(n: int) -> None:
+        index = QuestionIndex.open(tmp_path / "a")
+        for i in range(5):
+            index.add([Pair("shared", f"by {n}", query_id="shared"), Pair("own", "x", query_id=f"{n}-{i}")])
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    index = QuestionIndex.open(tmp_path / "a")
+    assert len(index) == 16
+    assert len(index.snapshot().store.find("id", ["shared"])["shared"]) == 1
+
+
+def test_lancedb_is_loaded_by_archives_only(tmp_path: Path) -> None:
+    code = (
+        "import sys, socket\n"
+        "def refuse(*_): raise AssertionError('network')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "import matchloom, matchloom.retrieval\n"
+        "assert 'lancedb' not in sys.modules\n"
+        "index = matchloom.QuestionIndex.create(sys.argv[1])\n"
+        "index.add([matchloom.Pair('a', 'b')])\n"
+        "assert index.search('a')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,175 @@
+"""What a search gives, against every pair scored by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matchloom import Pair, QuestionIndex
+from matchloom.lexical import BM25
+from matchloom.matcher import Matcher
+from matchloom.retrieval.index import pair_id
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError
+from tests.retrieval.making import made_matcher, made_pairs
+
+PAIRS = made_pairs(60)
+QUESTIONS = [pair.query for pair in made_pairs(8, seed=9)]
+
+
+def one_by_one(matcher: Matcher, question: str, alpha: float) -> list[tuple[str, float, float, float]]:
+    """id, score, similarity and match of every pair, best first."""
+    rows = []
+    for pair in PAIRS:
+        v_t, v_q = matcher.vectors([question])[0], matcher.vectors([pair.query])[0]
+        similarity = float(np.dot(v_t.astype(float), v_q.astype(float)))
+        match = float(matcher.score([Pair(question, pair.text)])[0])
+        rows.append((pair.query_id, alpha * similarity + (1 - alpha) * match, similarity, match))
+    return sorted(rows, key=lambda row: -row[1])
+
+
+@pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
+@pytest.mark.parametrize("alpha", [0.0, 0.35, 1.0])
+def test_a_search_is_the_mixture_over_all_pairs(name: str, alpha: float, tmp_path: Path) -> None:
+    matcher = made_matcher(name)
+    index = QuestionIndex.create(tmp_path / "a", matcher)
+    assert index.add(PAIRS) == 60
+    for question in QUESTIONS:
+        expected = one_by_one(matcher, question, alpha)
+        found = index.search(question, top=60, candidates=60, alpha=alpha)
+        assert {one.id for one in found} == {row[0] for row in expected}
+        by_id = {row[0]: row for row in expected}
+        for one in found:
+            assert (one.score, one.similarity, one.match) == pytest.approx(by_id[one.id][1:], abs=1e-5)
+        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+        best = index.search(question, top=1, candidates=60, alpha=alpha)[0]
+        assert best.score == pytest.approx(expected[0][1], abs=1e-5)
+        texts = {pair.query_id: (pair.query, pair.text) for pair in PAIRS}
+        assert (best.question, best.answer) == texts[best.id]
+
+
+@pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
+def test_stored_vectors_match_as_texts_do(name: str) -> None:
+    matcher = made_matcher(name)
+    answers = [pair.text for pair in PAIRS]
+    expected = matcher.score([Pair(QUESTIONS[0], answer) for answer in answers])
+    stored = matcher.vectors(answers, side="right")
+    np.testing.assert_allclose(matcher.match_vectors(matcher.vectors([QUESTIONS[0]])[0], stored), expected, atol=1e-6)
+
+
+def test_without_a_matcher_both_parts_are_shares_of_bm25(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(PAIRS)
+    questions = BM25.fit([pair.query for pair in PAIRS])
+    answers = BM25.fit([pair.text for pair in PAIRS])
+    texts = {pair.query_id: pair for pair in PAIRS}
+    for asked in QUESTIONS:
+        for one in index.search(asked, top=20, alpha=0.6):
+            pair = texts[one.id]
+            similarity, whole_q = questions.score([Pair(asked, pair.query), Pair(asked, asked)]).tolist()
+            match, whole_a = answers.score([Pair(asked, pair.text), Pair(asked, asked)]).tolist()
+            assert one.similarity == pytest.approx(similarity / whole_q, rel=1e-5)
+            assert one.match == pytest.approx(match / whole_a, rel=1e-5)
+            assert one.score == pytest.approx(0.6 * one.similarity + 0.4 * one.match, rel=1e-5)
+    same = index.search(PAIRS[7].query, top=1, alpha=1.0)[0]
+    assert (same.id, same.similarity) == ("q7", pytest.approx(1.0, rel=1e-5))
+
+
+def test_a_matcher_without_sentence_vectors_matches_and_bm25_compares_questions(tmp_path: Path) -> None:
+    matcher = made_matcher("mv_lstm")
+    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index.add(PAIRS)
+    plain = QuestionIndex.create(tmp_path / "b")
+    plain.add(PAIRS)
+    found = {one.id: one for one in index.search(QUESTIONS[0], top=60)}
+    similarities = {one.id: one.similarity for one in plain.search(QUESTIONS[0], top=60)}
+    assert {key: one.similarity for key, one in found.items()} == pytest.approx(similarities)
+    texts = {pair.query_id: pair.text for pair in PAIRS}
+    expected = matcher.score([Pair(QUESTIONS[0], texts[key]) for key in found])
+    assert [one.match for one in found.values()] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_any_scorer_can_rerank(encoded: bool, tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", made_matcher() if encoded else None)
+    index.add(PAIRS)
+    for scorer in (made_matcher("match_srnn"), BM25.fit([pair.text for pair in PAIRS])):
+        own = {one.id: one.similarity for one in index.search(QUESTIONS[1], top=60, candidates=60)}
+        found = index.search(QUESTIONS[1], top=60, candidates=60, rerank=scorer, alpha=0.5)
+        for one in found:
+            assert one.similarity == pytest.approx(own[one.id], abs=1e-6)
+            assert one.match == pytest.approx(float(scorer.score([Pair(QUESTIONS[1], one.answer)])[0]), abs=1e-5)
+            assert one.score == pytest.approx((one.similarity + one.match) / 2, abs=1e-5)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_explanations_add_up_to_the_match(encoded: bool, tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", made_matcher() if encoded else None)
+    index.add(PAIRS)
+    for one in index.search(QUESTIONS[2], top=5, explain=True):
+        assert one.explanation is not None
+        assert one.explanation.trace.score == pytest.approx(one.match, abs=1e-5)
+        assert one.explanation.text == one.answer.split()
+    assert all(one.explanation is None for one in index.search(QUESTIONS[2]))
+
+
+def test_chinese_is_found_by_its_words(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", tokenizer=Tokenizer("chinese"))
+    index.add(
+        [
+            Pair("退休以后还需要人寿保险吗？", "看情况。", query_id="life"),
+            Pair("汽车保险包括被盗吗？", "全险包括。", query_id="car"),
+            Pair("怎样买房屋保险？", "先比较价格。", query_id="house"),
+        ]
+    )
+    assert index.search("我的汽车被盗了", top=1)[0].id == "car"
+    assert QuestionIndex.open(tmp_path / "a").search("房屋", top=3)[0].id == "house"
+
+
+def test_few_candidates_come_from_both_sides(tmp_path: Path) -> None:
+    matcher = made_matcher()
+    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index.add(PAIRS)
+    question = "baden unheard words"
+    for alpha in (0.0, 0.3, 1.0):  # five by vectors are the best five there are: a cosine is linear
+        best = [row[1] for row in one_by_one(matcher, question, alpha)[:5]]
+        found = index.search(question, top=10, candidates=10, alpha=alpha)
+        assert len(found) == 10
+        assert [one.score for one in found[:5]] == pytest.approx(best, abs=1e-5)
+    assert any("baden" in f"{one.question} {one.answer}".split() for one in found)
+
+
+def test_questions_without_words_or_pairs(tmp_path: Path) -> None:
+    for name, matcher in (("a", None), ("b", made_matcher())):
+        index = QuestionIndex.create(tmp_path / name, matcher)
+        assert index.search("anything") == []
+        assert len(index) == 0
+        index.add(PAIRS[:5])
+        assert len(index.search("?!")) == (0 if matcher is None else 5)
+        assert len(index.search('baden\'; DROP "quotes" ~ AND (')) <= 5
+
+
+def test_ids(tmp_path: Path) -> None:
+    assert pair_id(Pair("q", "a", query_id="1", text_id="2")) == "1/2"
+    assert pair_id(Pair("q", "a", text_id="2")) == "2"
+    assert pair_id(Pair("q", "a")) == pair_id(Pair("q", "a", 1.0)) != pair_id(Pair("q a", ""))
+    index = QuestionIndex.create(tmp_path / "a")
+    assert index.add([Pair("one", "first"), Pair("one", "first"), Pair("two", "x", query_id="it's")]) == 2
+    index.add([Pair("three", "y", query_id="it's")])
+    assert len(index) == 2
+    assert index.search("three", top=1)[0].question == "three"
+    assert index.search("two") == []
+    assert index.delete(["it's", "nobody"]) == 1
+    assert [one.question for one in index.search("one three")] == ["one"]
+
+
+def test_wrong_arguments_are_told(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    with pytest.raises(MatchloomError, match=r"alpha is 1\.5; expected a number from 0 to 1"):
+        index.search("x", alpha=1.5)
+    with pytest.raises(MatchloomError, match="half a character"):
+        index.add([Pair("\ud800", "x")])
+    with pytest.raises(MatchloomError, match="tokenizer 'klingon' is unknown"):
+        QuestionIndex.create(tmp_path / "b", tokenizer=Tokenizer("klingon"))
