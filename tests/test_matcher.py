@@ -99,6 +99,18 @@ def test_sentence_vectors_of_either_side_are_what_the_model_encodes(name: str) -
         matcher.vectors(texts, side="middle")
 
 
+def test_with_features_of_the_pair_there_are_no_sentence_vectors() -> None:
+    matcher = Matcher(
+        "lstm_rnn",
+        {"features": "overlap"},
+        build_model("lstm_rnn", {"features": "overlap"}, embedding(), seed=0).eval(),
+        VOCAB,
+        Tokenizer(),
+    )
+    with pytest.raises(MatchloomError, match="also looks at features of both texts"):
+        matcher.vectors(TEXTS)
+
+
 def test_a_model_without_sentence_vectors_names_those_that_have_them() -> None:
     with pytest.raises(MatchloomError, match="mv_lstm has no sentence vectors; train one of cntn, nbow_mlp, cnn_mlp"):
         make_matcher().vectors(TEXTS)

@@ -114,8 +114,8 @@ class Matcher:
             )
         if self.model.needs_features:
             raise MatchloomError(
-                f"this {self.name} also looks at features of both texts ({self.model.needs_features}), so that sentence "
-                "vectors are not the whole of it; train it without features for them"
+                f"this {self.name} also looks at features of both texts ({self.model.needs_features}), which sentence "
+                "vectors do not hold; train it without features for them"
             )
         if side not in ("left", "right"):
             raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
