@@ -107,21 +107,25 @@ def _insurance_lists(
 
 
 def trecqa(data: Path, seed: int) -> Task:
-    """TREC-QA: train on TRAIN-ALL, choose on DEV, report on TEST, questions with both labels; GloVe vectors."""
+    """TREC-QA: train on TRAIN-ALL, choose on DEV, report on TEST."""
     parts = [read_trecqa(data / "trecqa" / f"{name}.tsv") for name in ("TRAIN-ALL", "DEV", "TEST")]
-    vectors = read_vectors(data / "glove" / "glove.6B.100d.subset.txt.gz", progress=True)
-    protocol = "TRAIN-ALL, chosen on clean DEV (65 questions), reported on clean TEST (68 questions), GloVe 100"
-    clean = both_labels(parts[1])
-    return Task(parts[0], clean, parts[2], Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
+    return _sentences(
+        data, parts, "TRAIN-ALL, chosen on clean DEV (65 questions), reported on clean TEST (68 questions)"
+    )
 
 
 def wikiqa(data: Path, seed: int) -> Task:
-    """WikiQA: its own parts; development and test questions without a right sentence do not count. GloVe vectors."""
+    """WikiQA: its own parts."""
     parts = [read_wikiqa(data / "wikiqa" / f"WikiQASent-{name}.txt") for name in ("train", "dev", "test")]
+    return _sentences(data, parts, "its own parts, chosen on dev, reported on the 237 test questions with both labels")
+
+
+def _sentences(data: Path, parts: list[list[Pair]], protocol: str) -> Task:
+    """Answer sentences with GloVe vectors; what chooses are the development questions with both labels."""
+    train, development, test = parts
     vectors = read_vectors(data / "glove" / "glove.6B.100d.subset.txt.gz", progress=True)
-    protocol = "its own parts, chosen on dev, reported on the 237 test questions with both labels, GloVe 100"
-    clean = both_labels(parts[1])
-    return Task(parts[0], clean, parts[2], Tokenizer("whitespace", max_words=60), _texts(parts[0]), vectors, protocol)
+    words = Tokenizer("whitespace", max_words=60)
+    return Task(train, both_labels(development), test, words, _texts(train), vectors, f"{protocol}, GloVe 100")
 
 
 def pydocs(data: Path, seed: int) -> Task:
