@@ -132,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path, help="a file of benchmarks/papers")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the data sets")
-    parser.add_argument("--only", help="run only systems whose name contains this")
+    parser.add_argument("--only", help="run only the system of this name, or else those whose names contain it")
     parser.add_argument("--seed", type=int, help="run only this seed; several processes may share the work")
     parser.add_argument("--again", action="store_true", help="run systems that have results already")
     parser.add_argument("--keep", type=Path, help="save every matcher in this folder")
@@ -142,8 +142,10 @@ def main() -> None:
     path = RESULTS / f"{options.table.stem}.json"
     console = Console(width=140)
     tasks: dict[int, Task] = {}
+    names = [system["name"] for system in table["system"]]
+    wanted = [options.only] if options.only in names else [name for name in names if (options.only or "") in name]
     for system in [] if options.show else table["system"]:
-        if options.only and options.only not in system["name"]:
+        if system["name"] not in wanted:
             continue
         for seed in system.get("seeds", table["seeds"]):
             there = any(run["seed"] == seed for run in read(path)["systems"].get(system["name"], []))
