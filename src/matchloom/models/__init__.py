@@ -40,7 +40,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cnn_mlp": CNNMLP,
 }
 # Those whose `encode` makes one vector of a text, for `Matcher.vectors`.
-SENTENCE_VECTORS = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn")
+SENTENCE_VECTORS = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i")
 
 
 def model_arguments(name: str) -> dict[str, Argument]:
