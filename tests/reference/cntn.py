@@ -39,7 +39,8 @@ def sentence_vector(cnn, words: list[Tensor]) -> Tensor:
         rows = [k_max_in_order([column[f] for column in c], k) for f in range(len(layer.b))]
         columns = [torch.tanh(torch.stack([row[p] for row in rows]) + layer.b) for p in range(len(rows[0]))]
     columns = columns + [torch.zeros_like(columns[0])] * (cnn.k_top - len(columns))
-    return cnn.W.weight @ torch.cat(columns) + cnn.W.bias
+    z = cnn.W.weight @ torch.cat(columns) + cnn.W.bias
+    return z / z.square().sum().sqrt()
 
 
 def cntn(model, left: list[int], right: list[int]) -> Tensor:

@@ -7,7 +7,7 @@ Layer l of d has for each of its filters w_f and the columns x_1 ... x_n of the 
     p_f   = the k_l largest of c_f, in their order              k_l = max(k_top, ceil((d - l) / d * words)), k_d = k_top
     y_f   = tanh(p_f + b_f)
 
-and at the top a fully connected layer gives v = W y + b of all y_f together.
+and at the top a fully connected layer gives z = W y + b of all y_f together, and v = z / |z|.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import reduce
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import normalize, pad
 
 from matchloom.layers.contributions import linear_tanh, word_parts
 from matchloom.layers.pooling import ordered_k_max
@@ -53,8 +53,12 @@ class SentenceCNN(nn.Module):
         self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
         self.W = nn.Linear(filters * k_top, n_s)
 
-    def forward(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
-        """Word vectors (N, L, size) of these texts to sentence vectors (N, n_s)."""
+    def forward(self, x: Tensor, texts: Texts) -> Tensor:
+        """Word vectors (N, L, size) of these texts to sentence vectors of length one (N, n_s)."""
+        return normalize(self.z(x, texts))
+
+    def z(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
+        """The sentence vectors before they get their length. (N, n_s)"""
         x = x * texts.mask[:, :, None]  # (N, L, size)
         lengths = texts.lengths
         for n, layer in enumerate(self.layers, start=1):
@@ -65,14 +69,15 @@ class SentenceCNN(nn.Module):
             inside = torch.arange(p.shape[2], device=x.device) < lengths[:, None]  # (N, k)
             x = f(p.transpose(1, 2) + layer.b) * inside[:, :, None]  # (N, k, filters)
         x = pad(x, (0, 0, 0, self.k_top - x.shape[1]))
-        v: Tensor = self.W(x.flatten(1))
-        return v
+        z: Tensor = self.W(x.flatten(1))
+        return z
 
     def parts(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """The same v (N, n_s), and the part of it that each word made by way of what survived pooling (N, L, n_s)."""
         with torch.enable_grad():
             x = x.detach().requires_grad_()
-            v = self(x, texts, linear_tanh)
+            z = self.z(x, texts, linear_tanh)
+            v = z / z.detach().norm(dim=1, keepdim=True).clamp_min(1e-12)
         return v.detach(), word_parts(v, x)
 
 

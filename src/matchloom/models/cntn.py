@@ -8,15 +8,15 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
                   whatever the question is: it ranks the answers of every question alike
              IV   r = 1
              V    r = 5
-Departures   f is relu: the paper says "a standard nonlinearity", and tanh does not get through training (one step of
-             AdaGrad moves all of M at once and saturates it, after which texts tie: P@1 stays below .31 on InsuranceQA,
-             development, where relu has .51 after as many epochs). b starts at 1, so that relu shuts no slice
-             before it has learnt anything. The fully connected layer is linear, for the same reason as f.
+Departures   Sentence vectors get a length of one: the paper calls variant I "a cosine similarity", which it only is for
+             such vectors, and training is steadier. f is relu: the paper says "a standard nonlinearity", and tanh was
+             tried and saturates under AdaGrad, after which texts tie. b starts at 1, so that no slice is shut before it
+             has learnt anything, and the layer starts as a bilinear one. Other parameters start in (-0.1, 0.1), not
+             (-0.01, 0.01), where three layers leave nothing of the words. The fully connected layer is linear.
              A filter spans all rows of the layer below, and each layer has `filters` of them: the paper has no number
              and shows no folding. The paper sets k_top = n_s; k_top is 4 here, as in Kalchbrenner et al., because 50
              columns keep every word of a text of 50 words and nothing is pooled. A text with fewer columns than k_top
-             has zeros in the missing ones. Other parameters start in (-0.1, 0.1), not (-0.01, 0.01), where three layers
-             leave sentence vectors so small that all scores are equal. The word vectors are not decayed in training.
+             has zeros in the missing ones. The word vectors are not decayed in training.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class CNTN(PairModel):
         c_i is the part of a sentence vector that word i made by way of the values that survived pooling (see
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
         other says (V, and its words against the other side's biases) is a part of its own. A slice's share of the score
-        is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The rest is what biases alone add.
+        is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The rest is what
+        biases alone add.
         """
         left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
         right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
