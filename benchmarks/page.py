@@ -24,8 +24,8 @@ cosine, and on TREC-QA kept vectors and cosine, were added after the tensor mode
 tables list what was run to the end, except two runs that were replaced: tensor with exact matches on InsuranceQA at a
 learning rate of 0.03 (test P@1 .789; development preferred 0.01), and an earlier LSTM-RNN on cqa (.525, now .547 with
 the same seed: word gradients are summed in another order since, which shows how much one run means). On cqa, word
-vectors were kept after the test figures of Match-SRNN with trained ones had been seen; development preferred them. While
-the tables of TREC-QA ran, single test figures were printed as runs ended; the systems had been listed before.
+vectors were kept after the test figures of Match-SRNN with trained ones had been seen; development preferred them.
+While the tables of TREC-QA ran, single test figures were printed as runs ended; the systems had been listed before.
 """
 
 
@@ -122,8 +122,8 @@ def deletion_lines(done: dict[str, Any]) -> str:
     """What benchmarks/deletion.py found."""
     return f"""## Words on Match-SRNN's path
 
-`python benchmarks/deletion.py` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]} right pairs of the
-cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path lowers the score by
+`python benchmarks/deletion.py` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]} right pairs
+of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path lowers the score by
 {done["path"]:.2f} on average, deleting as many random words by {done["random"]:.2f} ({done["draws"]} draws). The path's
 words matter more in {done["pairs where the path matters more"]:.0%} of the pairs (mean difference
 {done["difference"]:.2f}, standard error {done["standard error"]:.2f}).
