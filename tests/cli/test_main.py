@@ -24,6 +24,7 @@ DESIGNED = [
     "train",
     "trans-lm",
     "evaluate",
+    "compare",
     "score",
     "rank",
     "explain",

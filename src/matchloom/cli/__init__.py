@@ -14,6 +14,7 @@ import typer
 from typer.main import get_command
 
 from matchloom.cli import (
+    compare,
     corpus,
     demo,
     doctor,
@@ -51,6 +52,7 @@ for name, function, epilog in (
     ("train", train.command, PAIRS_FILE),
     ("trans-lm", trans_lm.command, PAIRS_FILE),
     ("evaluate", evaluate.command, f"{SCORER}\n\n{PAIRS_FILE}"),
+    ("compare", compare.command, PAIRS_FILE),
     ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
     ("rank", rank.command, SCORER),
     ("explain", explain.command, SCORER),

@@ -134,13 +134,13 @@ def command(
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
-        training, development = _set_aside(training, seed)
+        training, development = set_aside(training, seed)
     figure(development, [0.0] * len(development), [config.measure])  # refuse it now, not after the first epoch
     best: dict[int, dict[str, Any]] = {}
     start = None
     for number, folder in folders.items():
         if start is None or vectors == "skip-gram":
-            start = _first_vectors(vectors, training, cut, dimensions, min_count, number)
+            start = first_vectors(vectors, training, cut, dimensions, min_count, number)
         make_folder(folder)
         if overwrite:
             _drop_run(folder)
@@ -211,7 +211,8 @@ def _line(entry: dict[str, Any], measure: str) -> str:
     )
 
 
-def _set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
+def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
+    """Training and development pairs, where there is no file of the second."""
     from matchloom.data.grouping import split_by_group
 
     training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
@@ -223,9 +224,10 @@ def _set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
     return training, development
 
 
-def _first_vectors(
+def first_vectors(
     source: str, pairs: Sequence[Pair], tokenizer: Tokenizer, dimensions: int, min_count: int, seed: int
 ) -> WordVectors | None:
+    """The vectors to start with: of a file, trained on the pairs' own texts, or none for random ones."""
     from matchloom.text.vectors import read_vectors, train_vectors
 
     if source == "random":

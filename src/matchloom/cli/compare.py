@@ -1,0 +1,233 @@
+"""`matchloom compare`: several systems on the same data, in one table and one picture."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from matchloom.cli.evaluate import MeasuresOption
+from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
+from matchloom.cli.printing import console, note, print_json, table
+from matchloom.cli.reading import make_folder, read_all, texts_of
+from matchloom.cli.train import first_vectors, set_aside
+
+if TYPE_CHECKING:
+    from matchloom.evaluation import Report
+    from matchloom.text.tokenize import Tokenizer
+    from matchloom.text.vectors import WordVectors
+    from matchloom.types import Pair, Scorer
+
+FLOORS = ("random", "bm25", "bm25_stemmed")
+PICTURES = (".png", ".svg", ".pdf")
+
+
+class Row(NamedTuple):
+    """One system: its figures on the test pairs, and what it cost."""
+
+    system: str
+    values: dict[str, float]
+    p: float | None  # of the difference to the first system's first measure
+    parameters: int | None
+    minutes: float
+    pairs_per_second: float
+
+
+def command(
+    pairs: PairsArgument,
+    test: Annotated[Path, typer.Option(metavar="FILE", help="Pairs to measure on.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the matchers are kept, one folder each.", show_default=False)
+    ],
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Pairs that choose each best epoch; else a tenth is set aside.", show_default=False
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A model or a lexical scorer; repeat. Else random, bm25, bm25_stemmed and every model.",
+            show_default=False,
+        ),
+    ] = None,
+    measures: MeasuresOption = "P@1 RR",
+    vectors: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random."),
+    ] = "skip-gram",
+    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")] = 50,
+    tokenizer: TokenizerOption = "english",
+    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
+    epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
+    patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
+    freeze_vectors: Annotated[
+        bool, typer.Option("--freeze-vectors", help="Keep the word vectors as they are.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of every draw.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the runs in FOLDER; finished ones are not trained again.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw quality against speed.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
+) -> None:
+    """Train several models on the same data and compare.
+
+    Every model has its own defaults and is trained as its authors did where they said so; all share words, first
+    vectors, lists and seed. The table gives the measures on the test pairs, p of the difference to the first system
+    (paired randomisation over questions), parameters, minutes of training, and pairs scored in a second.
+
+    \b
+    Examples:
+      matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --picture all.png
+      matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
+    """
+    from matchloom.lexical import LEXICAL
+    from matchloom.models import MODELS
+    from matchloom.types import MatchloomError
+
+    names = system or [*FLOORS, *MODELS]
+    for name in names:
+        if name not in MODELS and (name not in LEXICAL or name == "trans_lm"):
+            known = ", ".join([*MODELS, *(key for key in LEXICAL if key != "trans_lm")])
+            raise MatchloomError(f"--system {name!r} is unknown; choose among {known}")
+        if (out / name / "matcher.json").exists() and not resume:
+            raise MatchloomError(f"{out / name} holds a matcher already; add --resume, or choose another --out")
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise MatchloomError(f"--picture {picture} must end in {', '.join(PICTURES)}")
+    cut = tokenizer_of(tokenizer, max_words)
+    training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
+    if dev is not None:
+        development = read_all(dev, require_label=True)
+    else:
+        training, development = set_aside(training, seed)
+    start = None
+    if any(name in MODELS or name == "soft_coverage" for name in names):
+        start = first_vectors(vectors, training, cut, dimensions, 1, seed)
+    first: Report | None = None
+    rows = []
+    for name in names:
+        begun = time.perf_counter()
+        if name in MODELS:
+            given = {"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors, "seed": seed}
+            scorer = _trained(name, training, development, given, cut, start, dimensions, out / name, resume)
+        else:
+            scorer = _fitted(name, training, cut, start, seed)
+        minutes = (time.perf_counter() - begun) / 60
+        report, speed = _measured(scorer, measured, measures.replace(",", " ").split())
+        rows.append(_row(name, report, first, scorer, minutes, speed))
+        first = first or report
+        note(f"{name}: " + ", ".join(f"{key} {value:.4f}" for key, value in report.values.items()))
+    if json:
+        print_json([row._asdict() for row in rows])
+    else:
+        _print(rows)
+    if picture is not None:
+        _draw(rows, picture)
+        note(f"{picture} is written.")
+
+
+def _trained(
+    name: str,
+    training: list[Pair],
+    development: list[Pair],
+    given: dict[str, int | bool],
+    tokenizer: Tokenizer,
+    vectors: WordVectors | None,
+    dimensions: int,
+    folder: Path,
+    resume: bool,
+) -> Scorer:
+    from matchloom import TrainConfig, train
+    from matchloom.models import model_training
+    from matchloom.training.run import CHECKPOINT
+
+    config = TrainConfig(**model_training(name))  # type: ignore[arg-type]
+    make_folder(folder)
+    return train(
+        training,
+        development,
+        model=name,
+        config=replace(config, **given),  # type: ignore[arg-type]
+        tokenizer=tokenizer,
+        vectors=vectors,
+        dimensions=dimensions,
+        folder=folder,
+        resume=resume and (folder / CHECKPOINT).exists(),
+        progress=True,
+    )
+
+
+def _fitted(name: str, training: list[Pair], tokenizer: Tokenizer, vectors: WordVectors | None, seed: int) -> Scorer:
+    from matchloom.lexical import fit_scorer
+
+    return fit_scorer(name, texts_of(training), tokenizer=tokenizer, vectors=vectors, seed=seed)
+
+
+def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str]) -> tuple[Report, float]:
+    from matchloom import evaluate
+
+    scorer.score(pairs[:256])  # the first call may build or load something
+    start = time.perf_counter()
+    scores = scorer.score(pairs, progress=True)
+    took = time.perf_counter() - start
+    return evaluate(scores, pairs, measures=measures, floors=False), len(pairs) / took
+
+
+def _row(name: str, report: Report, first: Report | None, scorer: Scorer, minutes: float, speed: float) -> Row:
+    from matchloom import Matcher
+    from matchloom.evaluation.significance import compare
+
+    p = None if first is None else next(iter(compare(report.measured, first.measured).values())).p
+    parameters = None
+    if isinstance(scorer, Matcher):
+        own = scorer.model.parameters()
+        parameters = sum(x.numel() for x in own) - scorer.model.embedding.weight.numel()
+    return Row(name, report.values, p, parameters, minutes, speed)
+
+
+def _print(rows: list[Row]) -> None:
+    measures = list(rows[0].values)
+    columns = [*measures, f"p to {rows[0].system}", "parameters", "minutes", "pairs/s"]
+    shown = table("system", *columns, right=tuple(columns))
+    for row in rows:
+        shown.add_row(
+            row.system,
+            *(f"{row.values[name]:.4f}" for name in measures),
+            "" if row.p is None else f"{row.p:.3f}",
+            "" if row.parameters is None else f"{row.parameters:,}",
+            f"{row.minutes:.1f}",
+            f"{row.pairs_per_second:,.0f}",
+        )
+    console().print(shown)
+    print("Parameters are counted without the word vectors.")
+
+
+def _draw(rows: list[Row], picture: Path) -> None:
+    """Quality against speed; right and up is better."""
+    from matchloom.files import atomic_write
+    from matchloom.types import MatchloomError
+
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MatchloomError("--picture needs matplotlib; run pip install 'matchloom[plots]'") from None
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    ax = figure.subplots()
+    measure = next(iter(rows[0].values))
+    for row in rows:
+        trained = row.parameters is not None
+        spot = (row.pairs_per_second, row.values[measure])
+        ax.plot(*spot, "o" if trained else "s", color="#2f6fb0" if trained else "#b35a00")
+        ax.annotate(row.system, spot, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    ax.set(xscale="log", xlabel="pairs scored in a second", ylabel=f"{measure} on the test pairs")
+    ax.grid(alpha=0.3)
+    with atomic_write(picture, "wb") as file:
+        figure.savefig(file, format=picture.suffix[1:].lower(), dpi=150)
