@@ -33,7 +33,7 @@ from matchloom.cli import (
     tune,
     vectors,
 )
-from matchloom.cli.options import PAIRS_FILE, SCORER
+from matchloom.cli.options import PAIRS_FILE, RERANKER, SCORER
 
 app = typer.Typer(
     name="matchloom",
@@ -57,8 +57,8 @@ for name, function, epilog in (
     ("rank", rank.command, SCORER),
     ("explain", explain.command, SCORER),
     ("index", index.command, PAIRS_FILE),
-    ("search", search.command, SCORER),
-    ("tune", tune.command, PAIRS_FILE),
+    ("search", search.command, RERANKER),
+    ("tune", tune.command, f"{RERANKER}\n\n{PAIRS_FILE}"),
     ("reproduce", reproduce.command, ""),
     ("doctor", doctor.command, ""),
     ("models", models.command, ""),

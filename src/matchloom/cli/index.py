@@ -122,6 +122,7 @@ def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
         print_json({**done, **status})
         return
     shown = table("", "")
+    shown.show_header = False
     for key, value in done.items():
         shown.add_row(key, f"{value:,}")
     vectors = status["vector_size"]
@@ -132,7 +133,7 @@ def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
     for key, value in (
         ("pairs", f"{status['pairs']:,}"),
         ("searched by", by),
-        ("words in the index", f"of {status['words_indexed']:,} pairs; the others are looked through one by one"),
+        ("not indexed yet", f"{status['pairs'] - status['words_indexed']:,}, which are looked through one by one"),
         ("alpha", f"{status['alpha']:.2f}"),
         ("on the disk", f"{status['bytes'] / 1e6:,.1f} MB"),
     ):

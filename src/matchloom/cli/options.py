@@ -20,6 +20,7 @@ SCORER = (
     "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm', a TREC run file, or one "
     "of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
 )
+RERANKER = SCORER.replace("matcher, a TREC run file, or", "matcher or")
 
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]
 ScorerArgument = Annotated[

@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Search an archive for a question that was answered before.
 
-    Candidates come from the full-text index and, where the archive has a matcher with sentence vectors, from the
-    questions nearest to this one. Each gets alpha * similarity + (1 - alpha) * match: similarity is that of both
+    Candidates come from the full-text index and, where the archive has a matcher with sentence vectors, from those that
+    come nearest to the question. Each gets alpha * similarity + (1 - alpha) * match: similarity is that of both
     questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match is how
     well the archived answer fits the new question. 'matchloom tune' finds alpha.
 
