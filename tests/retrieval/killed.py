@@ -18,7 +18,7 @@ _CONTEXT.set_forkserver_preload(["tests.retrieval.killed"])
 
 def add_forever(report: Path, archive: Path, first: int) -> None:
     """Add batches of three and replace a fourth pair; each is reported when `add` has returned."""
-    store._UNINDEXED = 4  # so that indices are written often too
+    store._MANY = 4  # so that indices are written often too
     index = QuestionIndex.open(archive)
     with report.open("a", encoding="utf-8", buffering=1) as file:
         file.write("ready\n")

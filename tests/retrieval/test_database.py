@@ -191,7 +191,7 @@ def test_missing_and_damaged_tables_are_one_line(tmp_path: Path) -> None:
 
 def test_indices_follow_and_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_FLAT", 300)
-    monkeypatch.setattr(store, "_UNINDEXED", 10)
+    monkeypatch.setattr(store, "_MANY", 10)
     matcher = made_matcher()
     index = QuestionIndex.create(tmp_path / "a", matcher)
     index.add(made_pairs(600))

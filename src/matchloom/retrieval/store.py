@@ -7,9 +7,9 @@ What LanceDB gives, and how it is used here (as of 0.40):
 - A handle is one version: the searches and the `take` behind one answer see the same rows.
 - Rows that an index does not hold yet are searched one by one, and their full-text scores follow statistics of their
   own. So full-text scores only choose candidates here; the scores that are shown are computed from the pairs.
-- `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. That reads the
-  whole table, so it waits until a tenth of the rows is new: appending does not rebuild, and never costs more than a
-  fixed share of what was written before.
+- `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. It is not free
+  in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table:
+  most appends touch no index, and no search looks through more than that one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RowIds = list[int]
 TEXTS = ("id", "question", "answer")
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
-_UNINDEXED = 5_000  # rows that are searched one by one without being felt
+_FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
 _RETRAIN = 4  # the vector index is trained again when the table has grown so many times
 _KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
 _PROBES = 32  # partitions of the vector index that a search looks into
@@ -173,7 +173,7 @@ class Store:
             behind = max((index.num_unindexed_rows or 0 for index in self._table.list_indices()), default=0)
             if rows and behind == rows:
                 self._index_words()
-            elif behind > max(_UNINDEXED, rows // 10):
+            elif behind > min(max(_FEW, rows // 10), _MANY):
                 self._table.optimize(cleanup_older_than=_KEEP)
             vectors = VECTORS in self._table.schema.names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
