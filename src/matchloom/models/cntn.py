@@ -9,8 +9,8 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
              IV   r = 1
              V    r = 5
 Departures   Sentence vectors get a length of one: the paper calls variant I "a cosine similarity", which it only is for
-             such vectors, and training is steadier. f is relu: the paper says "a standard nonlinearity", and tanh got P@1
-             .36 where relu got .43 (1,500 questions of InsuranceQA, four epochs, development). b starts at 1, so
+             such vectors, and training is steadier. f is relu: the paper says "a standard nonlinearity", and tanh got
+             P@1 .36 where relu got .43 (1,500 questions of InsuranceQA, four epochs, development). b starts at 1, so
              that no slice is shut before it has learnt anything: the layer starts as a bilinear one. Other parameters
              start in (-0.1, 0.1), not (-0.01, 0.01), where three layers leave nothing of the words. The fully connected
              layer is linear.
