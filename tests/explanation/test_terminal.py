@@ -160,3 +160,16 @@ def test_no_word_drives_the_terminal(words: list[str], width: int) -> None:
     text = plain(of_words(words, words[::-1], channel=words[0]), width)
     text.encode("utf-8")
     assert not any((char < " " and char != "\n") or "\x7f" <= char <= "\x9f" or char == "\u202e" for char in text)
+
+
+def test_where_most_cells_took_part_the_map_is_not_hidden_by_marks() -> None:
+    one = tensor_like()
+    grid = one.trace.grid[:1]
+    signals = [Signal(i, j, 0, float(grid[0, i, j]), 0.125) for i in range(3) for j in range(4) if (i, j) != (0, 0)]
+    whole = Explanation("m2s_net", one.query, one.text, Trace(1.375, signals, 0.0, grid, ["metric"]))
+    text = plain(whole)
+    assert "most cells took part" in text
+    assert "[]" not in text
+    assert "██" in text.splitlines()[-1]  # passport meets passport
+    few = Explanation("m2s_net", one.query, one.text, Trace(0.75, signals[:6], 0.0, grid, ["metric"]))
+    assert "[] took part" in plain(few)

@@ -117,8 +117,10 @@ function heatmap(host, map) {
       draw("polyline", { class: "path", points }, marks);
       for (const [row, col] of path) draw("circle", { class: "path-dot", cx: col + 0.5, cy: row + 0.5, r: 0.13 }, marks);
     }
-    for (const mark of path ? [] : map.marks) {
-      if (mark.channel === index) draw("rect", { class: "mark", x: mark.col + 0.03, y: mark.row + 0.03, width: 0.9, height: 0.9 }, marks);
+    const own = map.marks.filter((mark) => mark.channel === index);
+    // Where most cells took part outlines would only hide the map; the tooltip still tells each share.
+    for (const mark of path || 2 * own.length > rows * cols ? [] : own) {
+      draw("rect", { class: "mark", x: mark.col + 0.03, y: mark.row + 0.03, width: 0.9, height: 0.9 }, marks);
     }
     stage.setAttribute("aria-label", `${channel.name}: map of ${rows} ${map.rowName} words and ${cols} ${map.colName} words. Arrow keys move from cell to cell.`);
     paint();

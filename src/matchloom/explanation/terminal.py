@@ -180,6 +180,8 @@ def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
     scale = Scale.of(grid)
     places = decimals(scale)
     path = paths(explanation).get(channel)
+    took_part = {(s.left, s.right) for s in trace.signals if s.channel == channel}
+    crowded = path is None and 2 * len(took_part) > grid.size  # marks everywhere would hide the map
     yield Text.assemble(
         (f"map of {printable(trace.channels[channel])}", "bold"),
         f", share {fixed(channel_shares(explanation)[channel], share_places(explanation), sign=True)}; ",
@@ -187,11 +189,11 @@ def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
         (_SHADES[-1][:0:-1], _INK[-1]) if scale.low < 0 else "",
         (_SHADES[1][1:], _INK[1]) if scale.high > 0 else "",
         f" {fixed(scale.high, places)}; ",
-        "[] took part" if path is None else "● ─ │ ╲ the path",
+        "most cells took part" if crowded else "[] took part" if path is None else "● ─ │ ╲ the path",
     )
     yield from _heads([explanation.text[j] for j in columns])
     if path is None:
-        drawn = {(s.left, s.right): "[]" for s in trace.signals if s.channel == channel}
+        drawn = {} if crowded else dict.fromkeys(took_part, "[]")
     else:
         drawn = dict(zip(path, _steps(path), strict=True))
     for i in rows:
