@@ -139,7 +139,7 @@ def test_many_signals_are_summed_in_one_row() -> None:
     words = [str(i) for i in range(30)]
     rows = Page(render_html([of_words(words, words)])).rows
     assert len(rows) == 1 + 25 + 3
-    assert [row[0] for row in rows[-3:]] == ["5 more signals", "rest (bias, and what belongs to no word pair)", "score"]
+    assert [row[0] for row in rows[-3:]] == ["5 more", "rest (bias, and what belongs to no word pair)", "score"]
     assert rows[-3][1:3] == ["+5.00", "30.00"]
 
 

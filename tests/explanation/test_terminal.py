@@ -53,8 +53,9 @@ def test_parts_stand_in_the_sum_and_in_the_table() -> None:
     text = plain(path_like())
     assert text.splitlines()[0] == "match_srnn  score 0.7500  =  +0.6250 signals  -0.1250 parts  +0.2500 rest"
     table = [line.split() for line in text.split("value\n")[1].splitlines()[:8]]
-    assert table[4] == ["-0.2500", "▒" * 10, "new", "number", "1.000"]
-    assert table[5] == ["+0.1250", "█" * 5, "shared", "words", "0.500"]
+    assert [row[0] for row in table[:6]] == ["+0.5000", "+0.2500", "-0.2500", "-0.1250", "+0.1250", "+0.0000"]
+    assert table[2] == ["-0.2500", "▒" * 10, "new", "number", "1.000"]
+    assert table[4] == ["+0.1250", "█" * 5, "shared", "words", "0.500"]
     assert table[6] == ["+0.2500", "rest"]
     assert sum(float(row[0]) for row in table[:7]) == float(table[7][0])
 

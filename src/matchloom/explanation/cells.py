@@ -46,6 +46,11 @@ def ordered_parts(explanation: Explanation) -> list[Part]:
     return sorted(explanation.trace.parts, key=lambda part: (-abs(part.share), part.name, part.value))
 
 
+def largest_first(explanation: Explanation) -> list[Cell | Part]:
+    """Signals and parts together, those that moved the score most first."""
+    return sorted([*cells(explanation), *ordered_parts(explanation)], key=lambda one: -abs(one.share))
+
+
 def paths(explanation: Explanation) -> dict[int, list[tuple[int, int]]]:
     """For each channel whose signals are a way through its map: the cells (query, text position) in their order."""
     found: dict[int, list[tuple[int, int]]] = {}

@@ -119,7 +119,9 @@ function heatmap(host, map) {
     }
     const own = map.marks.filter((mark) => mark.channel === index);
     // Where most cells took part outlines would only hide the map; the tooltip still tells each share.
-    for (const mark of path || 2 * own.length > rows * cols ? [] : own) {
+    const crowded = !path && 2 * own.length > rows * cols;
+    outlined.hidden = crowded;
+    for (const mark of path || crowded ? [] : own) {
       draw("rect", { class: "mark", x: mark.col + 0.03, y: mark.row + 0.03, width: 0.9, height: 0.9 }, marks);
     }
     stage.setAttribute("aria-label", `${channel.name}: map of ${rows} ${map.rowName} words and ${cols} ${map.colName} words. Arrow keys move from cell to cell.`);

@@ -20,10 +20,9 @@ import numpy as np
 from matchloom.explanation.cells import (
     Cell,
     Scale,
-    cells,
     channel_shares,
     choose_channel,
-    ordered_parts,
+    largest_first,
     paths,
     printable,
     share_places,
@@ -33,7 +32,7 @@ from matchloom.explanation.cells import (
 )
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals, fixed, significant
-from matchloom.types import MatchloomError
+from matchloom.types import MatchloomError, Part
 
 # What a browser draws at once and a person still reads; every cut is said on the page.
 _TEXT_WORDS = 600
@@ -288,15 +287,14 @@ def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
 def _table(explanation: Explanation) -> str:
     """The signals, the rest and the score, each a step of a waterfall from 0 to the score."""
     trace, places = explanation.trace, share_places(explanation)
-    signals = cells(explanation)
+    found = largest_first(explanation)
     several = len(trace.channels) > 1
-    steps: list[tuple[Cell | str, float]] = [(cell, cell.share) for cell in signals[:_TABLE_ROWS]]
-    if more := signals[_TABLE_ROWS:]:
-        steps.append((f"{len(more)} more signals", sum(cell.share for cell in more)))
-    parts = ordered_parts(explanation)
-    steps += [(f"{_text(part.name)} ({_figure(part.value, 3)})", part.share) for part in parts[:_TABLE_ROWS]]
-    if parts[_TABLE_ROWS:]:
-        steps.append((f"{len(parts[_TABLE_ROWS:])} more parts", sum(part.share for part in parts[_TABLE_ROWS:])))
+    steps: list[tuple[Cell | str, float]] = [
+        (f"{_text(one.name)} ({_figure(one.value, 3)})" if isinstance(one, Part) else one, one.share)
+        for one in found[:_TABLE_ROWS]
+    ]
+    if more := found[_TABLE_ROWS:]:
+        steps.append((f"{len(more)} more", sum(one.share for one in more)))
     steps.append(("rest (bias, and what belongs to no word pair)", trace.rest))
     totals = [0.0]
     for _, share in steps:
@@ -313,7 +311,7 @@ def _table(explanation: Explanation) -> str:
             f'<i class="{kind}" style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i></div></td>'
         )
 
-    value_places = decimals(cell.value for cell in signals)
+    value_places = decimals(one.value for one in found if isinstance(one, Cell))
     span = 4 if several else 3
     rows = []
     for (what, share), start, end in zip(steps, totals[:-1], totals[1:], strict=True):

@@ -14,10 +14,9 @@ from rich.text import Text
 
 from matchloom.explanation.cells import (
     Scale,
-    cells,
     channel_shares,
     choose_channel,
-    ordered_parts,
+    largest_first,
     paths,
     printable,
     share_places,
@@ -27,6 +26,7 @@ from matchloom.explanation.cells import (
 )
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals, fixed
+from matchloom.types import Part
 
 _WIDTH = 100
 _TEXT_WORDS = 150
@@ -118,9 +118,9 @@ def _level(share: float, largest: float) -> int:
 
 def _signals(explanation: Explanation, width: int, top: int) -> Table:
     trace, places = explanation.trace, share_places(explanation)
-    rows, parts = cells(explanation), ordered_parts(explanation)
+    rows = largest_first(explanation)
     several = len(trace.channels) > 1
-    value_places = decimals([*(row.value for row in rows), *(part.value for part in parts)])
+    value_places = decimals(row.value for row in rows)
     bar_width, room = (20, 20) if width >= 90 else (6, 9)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
     table.add_column("share", justify="right", no_wrap=True)
@@ -135,7 +135,7 @@ def _signals(explanation: Explanation, width: int, top: int) -> Table:
         figure = Text(fixed(share, places, sign=True))
         table.add_row(figure, bar, query, text, *([Text(channel)] if several else []), Text(value))
 
-    largest = max(map(abs, [*(row.share for row in rows), *(part.share for part in parts)]), default=0.0)
+    largest = max((abs(row.share) for row in rows), default=0.0)
 
     def bar(share: float) -> Text:
         sign = 1 if share >= 0 else -1
@@ -144,20 +144,14 @@ def _signals(explanation: Explanation, width: int, top: int) -> Table:
         )
 
     for row in rows[:top]:
-        add(
-            row.share,
-            bar(row.share),
-            _placed(row.query_word, row.query_position, room),
-            _placed(row.text_word, row.text_position, room),
-            printable(row.channel),
-            fixed(row.value, value_places),
-        )
+        value = fixed(row.value, value_places)
+        if isinstance(row, Part):
+            add(row.share, bar(row.share), Text(printable(row.name)), Text(), value=value)
+            continue
+        words = _placed(row.query_word, row.query_position, room), _placed(row.text_word, row.text_position, room)
+        add(row.share, bar(row.share), *words, printable(row.channel), value)
     if rows[top:]:
         add(sum(row.share for row in rows[top:]), Text(), Text(f"{len(rows[top:])} more", "italic"), Text())
-    for part in parts[:top]:
-        add(part.share, bar(part.share), Text(printable(part.name)), Text(), value=fixed(part.value, value_places))
-    if parts[top:]:
-        add(sum(part.share for part in parts[top:]), Text(), Text(f"{len(parts[top:])} more parts", "italic"), Text())
     add(trace.rest, Text(), Text("rest", "italic"), Text())
     total = Text(fixed(trace.score, places), "bold")
     table.add_row(total, Text(), Text("score", "bold"), Text(), *([Text()] if several else []), Text())
