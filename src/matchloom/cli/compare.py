@@ -89,6 +89,7 @@ def command(
       matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --picture all.png
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
     """
+    from matchloom.evaluation import measure as figure
     from matchloom.lexical import LEXICAL
     from matchloom.models import MODELS
     from matchloom.types import MatchloomError
@@ -104,6 +105,8 @@ def command(
         raise MatchloomError(f"--picture {picture} must end in {', '.join(PICTURES)}")
     cut = tokenizer_of(tokenizer, max_words)
     training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
+    wanted = measures.replace(",", " ").split()
+    figure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after the first training
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
@@ -121,7 +124,7 @@ def command(
         else:
             scorer = _fitted(name, training, cut, start, seed)
         minutes = (time.perf_counter() - begun) / 60
-        report, speed = _measured(scorer, measured, measures.replace(",", " ").split())
+        report, speed = _measured(scorer, measured, wanted)
         rows.append(_row(name, report, first, scorer, minutes, speed))
         first = first or report
         note(f"{name}: " + ", ".join(f"{key} {value:.4f}" for key, value in report.values.items()))
