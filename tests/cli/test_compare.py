@@ -55,4 +55,6 @@ def test_what_cannot_be(run: Run, compared: tuple[list[str], Path]) -> None:
     given, _ = compared
     assert error_of(run(*given, "--system", "bert")).startswith("--system 'bert' is unknown; choose among mv_lstm")
     assert "measure 'FOO' is unknown" in error_of(run(*given, "--system", "lstm_rnn", "--measures", "FOO", "--resume"))
-    assert "must end in .png, .svg, .pdf" in error_of(run(*given, "--system", "bm25", "--picture", "a.gif"))
+    assert "the picture a.gif must end in .png, .svg or .pdf" in error_of(
+        run(*given, "--system", "bm25", "--picture", "a.gif")
+    )

@@ -36,6 +36,6 @@ def test_what_cannot_be(run: Run, trained: Path, tmp_path: Path) -> None:
     assert error_of(run("reproduce", "table3")) == "experiment 'table3' is unknown; choose one of lcs"
     assert error_of(run("reproduce", "lcs", "--first", "A B")).startswith("--first needs 1 to 60 letters")
     assert error_of(run("reproduce", "lcs", "--second", "")).startswith("--second needs 1 to 60 letters")
-    assert error_of(run("reproduce", "lcs", "--picture", "a.gif")).startswith("--picture a.gif must end in .png")
+    assert error_of(run("reproduce", "lcs", "--picture", "a.gif")) == "the picture a.gif must end in .png, .svg or .pdf"
     assert "holds no network of this experiment" in error_of(run("reproduce", "lcs", "--matcher", trained))
     assert "is not a folder" in error_of(run("reproduce", "lcs", "--matcher", tmp_path / "none"))

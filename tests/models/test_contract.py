@@ -13,6 +13,14 @@ from matchloom.models import MODELS, SENTENCE_VECTORS, build_model, model_argume
 from matchloom.types import Lexical, MatchloomError, Texts
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
 
+SRNN: dict[str, list[int | float | str | bool]] = {
+    "interaction": ["cosine", "indicator"],
+    "slices": [1, 7],
+    "dimensions": [1, 3],
+    "reset": [False],
+    "tied": [True],
+    "features": ["pair"],
+}
 # For each model the arguments to vary, one or more values other than the default. Every argument must be here.
 VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     "mv_lstm": {
@@ -26,22 +34,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     },
     "lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
     "bi_lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
-    "match_srnn": {
-        "interaction": ["cosine", "indicator"],
-        "slices": [1, 7],
-        "dimensions": [1, 3],
-        "reset": [False],
-        "tied": [True],
-        "features": ["pair"],
-    },
-    "bi_match_srnn": {
-        "interaction": ["cosine", "indicator"],
-        "slices": [1, 7],
-        "dimensions": [1, 3],
-        "reset": [False],
-        "tied": [True],
-        "features": ["pair"],
-    },
+    "match_srnn": SRNN,
+    "bi_match_srnn": SRNN,
     "m2s_net": {
         "similarity": ["cosine", "euclidean"],
         "modalities": [1, 2],

@@ -85,5 +85,5 @@ def test_the_picture(tmp_path: Path) -> None:
     assert (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
     draw_curve(tuned, tmp_path / "c.svg")
     assert "MAP" in (tmp_path / "c.svg").read_text() or "<svg" in (tmp_path / "c.svg").read_text()
-    with pytest.raises(MatchloomError, match=r"written as \.png, \.svg or \.pdf"):
+    with pytest.raises(MatchloomError, match=r"must end in \.png, \.svg or \.pdf"):
         draw_curve(tuned, tmp_path / "c.txt")

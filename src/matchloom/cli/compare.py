@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from matchloom.cli.evaluate import MeasuresOption
-from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
+from matchloom.cli.options import (
+    DimensionsOption,
+    FirstVectorsOption,
+    MaxWordsOption,
+    PairsArgument,
+    TokenizerOption,
+    tokenizer_of,
+)
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import make_folder, read_all, texts_of
 from matchloom.cli.train import first_vectors, set_aside
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from matchloom.types import Pair, Scorer
 
 FLOORS = ("random", "bm25", "bm25_stemmed")
-PICTURES = (".png", ".svg", ".pdf")
 
 
 class Row(NamedTuple):
@@ -57,13 +63,10 @@ def command(
         ),
     ] = None,
     measures: MeasuresOption = "P@1 RR",
-    vectors: Annotated[
-        str,
-        typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random."),
-    ] = "skip-gram",
-    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")] = 50,
+    vectors: FirstVectorsOption = "skip-gram",
+    dimensions: DimensionsOption = 50,
     tokenizer: TokenizerOption = "english",
-    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
+    max_words: MaxWordsOption = 200,
     epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
     patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
     freeze_vectors: Annotated[
@@ -92,6 +95,7 @@ def command(
     from matchloom.evaluation import measure as figure
     from matchloom.lexical import LEXICAL
     from matchloom.models import MODELS
+    from matchloom.pictures import check_picture
     from matchloom.types import MatchloomError
 
     names = system or [*FLOORS, *MODELS]
@@ -101,8 +105,8 @@ def command(
             raise MatchloomError(f"--system {name!r} is unknown; choose among {known}")
         if (out / name / "matcher.json").exists() and not resume:
             raise MatchloomError(f"{out / name} holds a matcher already; add --resume, or choose another --out")
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise MatchloomError(f"--picture {picture} must end in {', '.join(PICTURES)}")
+    if picture is not None:
+        check_picture(picture)
     cut = tokenizer_of(tokenizer, max_words)
     training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
     wanted = measures.replace(",", " ").split()
@@ -215,14 +219,9 @@ def _print(rows: list[Row]) -> None:
 
 def _draw(rows: list[Row], picture: Path) -> None:
     """Quality against speed; right and up is better."""
-    from matchloom.files import atomic_write
-    from matchloom.types import MatchloomError
+    from matchloom.pictures import new_figure, save_picture
 
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MatchloomError("--picture needs matplotlib; run pip install 'matchloom[plots]'") from None
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure = new_figure(8, 5)
     ax = figure.subplots()
     measure = next(iter(rows[0].values))
     for row in rows:
@@ -232,5 +231,4 @@ def _draw(rows: list[Row], picture: Path) -> None:
         ax.annotate(row.system, spot, xytext=(5, 4), textcoords="offset points", fontsize=8)
     ax.set(xscale="log", xlabel="pairs scored in a second", ylabel=f"{measure} on the test pairs")
     ax.grid(alpha=0.3)
-    with atomic_write(picture, "wb") as file:
-        figure.savefig(file, format=picture.suffix[1:].lower(), dpi=150)
+    save_picture(figure, picture)

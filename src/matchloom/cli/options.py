@@ -43,6 +43,11 @@ SeedOption = Annotated[int, typer.Option(min=0, help="Of every random draw: the 
 TokenizerOption = Annotated[
     str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for texts that are tokenised already.")
 ]
+FirstVectorsOption = Annotated[
+    str, typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random.")
+]
+DimensionsOption = Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")]
+MaxWordsOption = Annotated[int, typer.Option(min=1, help="Longer texts are cut.")]
 ScorerTokenizerOption = Annotated[
     str | None,
     typer.Option(

@@ -52,6 +52,7 @@ def command(
       matchloom reproduce lcs --first GATTACA --second CATGATCA --picture lcs.png
     """
     from matchloom.matcher import Matcher
+    from matchloom.pictures import check_picture
     from matchloom.simulation import scans, train_lcs
     from matchloom.types import MatchloomError, Pair
 
@@ -60,8 +61,8 @@ def command(
     for name, letters in (("--first", first), ("--second", second)):
         if not letters or len(letters) > 60 or any(letter.isspace() for letter in letters):
             raise MatchloomError(f"{name} needs 1 to 60 letters without spaces, found {letters!r}")
-    if picture is not None and picture.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise MatchloomError(f"--picture {picture} must end in .png, .svg or .pdf")
+    if picture is not None:
+        check_picture(picture)
     if matcher is not None:
         network = Matcher.load(matcher)
         expected = {"interaction": "indicator", "dimensions": 1, "reset": False}
@@ -144,17 +145,13 @@ def _grid(a: Sequence[str], b: Sequence[str], values: list[list[str]], path: lis
 
 def draw_figure(pair: Pair, scan: Scan, picture: Path) -> None:
     """Figure 4 as a picture."""
-    from matchloom.files import atomic_write
-    from matchloom.types import MatchloomError
+    from matplotlib.patches import Rectangle
 
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Rectangle
-    except ImportError:
-        raise MatchloomError("--picture needs matplotlib; run pip install 'matchloom[plots]'") from None
+    from matchloom.pictures import new_figure, save_picture
+
     a, b = pair.query.split(), pair.text.split()
     size = 0.62
-    figure = Figure(figsize=(2.6 + 3.6 * size * len(b), 1.2 + size * len(a)), layout="constrained")
+    figure = new_figure(2.6 + 3.6 * size * len(b), 1.2 + size * len(a))
     axes = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
     for ax, (title, values, path) in zip(axes, panels(pair, scan), strict=True):
         ax.set(xlim=(-0.5, len(b) - 0.5), ylim=(len(a) - 0.5, -0.5), title=title)
@@ -169,5 +166,4 @@ def draw_figure(pair: Pair, scan: Scan, picture: Path) -> None:
                 ax.text(j, i, values[i][j], ha="center", va="center", fontsize=8 if ax is axes[2] else 10)
         for spine in ax.spines.values():
             spine.set_visible(False)
-    with atomic_write(picture, "wb") as file:
-        figure.savefig(file, format=picture.suffix[1:].lower(), dpi=150)
+    save_picture(figure, picture)

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from matchloom.cli.arguments import parse_arguments
-from matchloom.cli.options import PairsArgument, TokenizerOption, tokenizer_of
+from matchloom.cli.options import (
+    DimensionsOption,
+    FirstVectorsOption,
+    MaxWordsOption,
+    PairsArgument,
+    TokenizerOption,
+    tokenizer_of,
+)
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import both_sides, make_folder, read_all
 from matchloom.cli.vectors import EPOCHS
@@ -49,13 +56,10 @@ def command(
             "--set", metavar="NAME=VALUE", help="An argument of the model; may be repeated.", show_default=False
         ),
     ] = None,
-    vectors: Annotated[
-        str,
-        typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random."),
-    ] = "skip-gram",
-    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")] = 50,
+    vectors: FirstVectorsOption = "skip-gram",
+    dimensions: DimensionsOption = 50,
     tokenizer: TokenizerOption = "english",
-    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
+    max_words: MaxWordsOption = 200,
     min_count: Annotated[int, typer.Option(min=1, help="Words seen less often are unknown.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in FOLDER, exactly.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the matcher in FOLDER.")] = False,

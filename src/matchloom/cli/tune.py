@@ -43,8 +43,11 @@ def command(
       matchloom tune faq.archive dev.tsv --rerank runs/mv_lstm
     """
     from matchloom import QuestionIndex, read_pairs
+    from matchloom.pictures import check_picture
     from matchloom.retrieval import draw_curve
 
+    if picture is not None:
+        check_picture(picture)
     index = QuestionIndex.open(archive)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_pairs(pairs, require_label=True, fill_ids=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from matchloom.data.ids import digest
 from matchloom.evaluation.measures import CandidateLists, whole_label
-from matchloom.files import atomic_write
+from matchloom.pictures import check_picture, new_figure, save_picture
 from matchloom.progress import track
 from matchloom.retrieval.about import ALPHA
 from matchloom.retrieval.store import Store
@@ -89,20 +89,12 @@ def _judged(store: Store, pairs: list[Pair]) -> dict[str, dict[int, int]]:
 
 def draw_curve(tuned: Tuned, path: Path | str) -> None:
     """Write the curve as a picture, by the ending of its name: .png, .svg or .pdf."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MatchloomError(f"{path} was not drawn: matplotlib is not there; pip install 'matchloom[plots]'") from None
-    path = Path(path)
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise MatchloomError(f"{path}: pictures are written as .png, .svg or .pdf; choose one of them")
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    check_picture(path)
+    figure = new_figure(6, 4)
     axes = figure.subplots()
     axes.plot(*zip(*tuned.curve, strict=True), marker="o", markersize=4)
     axes.axvline(tuned.alpha, color="grey", linewidth=0.8, linestyle="--")
     axes.set(xlabel="alpha", ylabel="MAP", xlim=(-0.02, 1.02))
     axes.set_title(f"alpha = {tuned.alpha:.2f} over {tuned.questions} questions", fontsize=10)
     axes.grid(alpha=0.3)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=kind, dpi=150)
+    save_picture(figure, path)

@@ -1,0 +1,41 @@
+"""Pictures by matplotlib, which is an extra: one place that asks for it, checks a name's ending and writes whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matchloom.files import atomic_write
+from matchloom.types import MatchloomError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS = ("png", "svg", "pdf")
+
+
+def check_picture(path: Path | str) -> None:
+    """Refuse a picture that could not be written, before the work that it would show."""
+    if _kind(path) not in KINDS:
+        raise MatchloomError(f"the picture {path} must end in .png, .svg or .pdf")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MatchloomError(f"the picture {path} needs matplotlib; run pip install 'matchloom[plots]'") from None
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_picture(figure: Any, path: Path | str) -> None:
+    """Write a figure in the format that its name ends with."""
+    with atomic_write(Path(path), "wb") as file:
+        figure.savefig(file, format=_kind(path), dpi=150)
+
+
+def _kind(path: Path | str) -> str:
+    return Path(path).suffix.lower().removeprefix(".")
