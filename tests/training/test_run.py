@@ -76,6 +76,29 @@ def test_best_epoch_is_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
     assert all(entry["pairs_per_second"] > 0 and entry["seconds"] >= 0 for entry in log)
 
 
+def test_looks_between_epochs_choose_and_end_the_run_but_change_no_step() -> None:
+    turned = [pair._replace(label=1 - pair.label) for pair in colour_pairs(30, seed=5)]
+    logs: list[list[dict[str, float]]] = []
+    for every in (0, 3):
+        config = TrainConfig(optimizer="adam", learning_rate=0.02, epochs=30, patience=2, batch=64, check_every=every)
+        logs.append([])
+        pairs = colour_pairs(150, seed=1)
+        matcher = train(pairs, turned, arguments=SMALL, config=config, dimensions=12, on_epoch=logs[-1].append)
+    epochs, looks = logs
+    steps = int(epochs[0]["step"])
+    assert steps % 3
+    expected = [(e, min(s, steps)) for e in range(1, 31) for s in range(3, steps + 3, 3)]
+    assert [(look["epoch"], look["step"]) for look in looks] == expected[: len(looks)]
+    ends = {look["epoch"]: look["RR"] for look in looks if look["step"] == steps}
+    assert all(ends[entry["epoch"]] == entry["RR"] for entry in epochs if entry["epoch"] in ends)
+    best = max(looks, key=lambda look: look["RR"])
+    assert matcher.training["best"] == best
+    assert measure(turned, matcher.score(turned), ("RR",)).values["RR"] == best["RR"]
+    # Two whole epochs after the best look, and not a look more.
+    done = [(look["epoch"] - best["epoch"]) * steps + look["step"] - best["step"] for look in looks]
+    assert done[-1] >= 2 * steps > done[-2]
+
+
 @pytest.mark.parametrize("optimizer", ["adagrad", "adadelta", "adam"])
 def test_resume_gives_the_weights_of_an_uninterrupted_run(optimizer: str, tmp_path: Path) -> None:
     pairs, development = colour_pairs(), colour_pairs(20, seed=3)

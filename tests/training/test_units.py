@@ -77,6 +77,19 @@ def test_pointwise_units_are_single_pairs() -> None:
     assert shard.labels is not None
 
 
+def test_batches_hold_like_lengths_unless_they_must_not() -> None:
+    pairs = [Pair(f"query {n}", " ".join(["word"] * (1 + 7 * n % 30)), n % 2) for n in range(300)]
+    units = make_units(pairs, loss="cross_entropy", batch=10, workers=1)
+
+    def spread() -> float:
+        lengths = [[len(pairs[unit[0]].text.split()) for unit in step[0]] for step in epoch(units, 0)]
+        return sum(max(batch) - min(batch) for batch in lengths) / len(lengths)
+
+    assert spread() <= 2  # 300 texts of 30 lengths, all in one pool
+    units.by_length = False
+    assert spread() > 15
+
+
 def test_lists_without_both_labels_are_left_out_and_counted() -> None:
     pairs = [*colour_pairs(5, 3), Pair("only", "positive", 1.0, "p", "1"), Pair("only", "negative", 0.0, "n", "1")]
     units = make_units(pairs)

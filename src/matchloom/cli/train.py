@@ -74,6 +74,9 @@ def command(
     negatives: Annotated[int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge).")] = 4,
     epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
     patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
+    check_every: Annotated[
+        int, typer.Option(help="Look at the development pairs after so many steps too; 0 at the end of epochs alone.")
+    ] = 0,
     measure: Annotated[str, typer.Option(help="What chooses the best epoch, by its ir-measures name.")] = "RR",
     clip: Annotated[float, typer.Option(help="Largest length of the gradient; 0 for none.")] = 5.0,
     weight_decay: Annotated[
@@ -115,6 +118,7 @@ def command(
         negatives=negatives,
         epochs=epochs,
         patience=patience,
+        check_every=check_every,
         measure=measure,
         clip=clip,
         weight_decay=weight_decay,
@@ -164,7 +168,7 @@ def command(
                 folder=folder,
                 resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
                 device=device,
-                on_epoch=lambda entry: print(_line(entry, config.measure), flush=True),
+                on_epoch=lambda entry: print(_line(entry, config), flush=True),
                 progress=True,
             )
         except KeyboardInterrupt:
@@ -208,9 +212,10 @@ def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
     console().print(shown)
 
 
-def _line(entry: dict[str, Any], measure: str) -> str:
+def _line(entry: dict[str, Any], config: TrainConfig) -> str:
+    step = f"step {entry['step']:5d}  " if config.check_every else ""
     return (
-        f"epoch {entry['epoch']:3d}  loss {entry['loss']:.4f}  {measure} {entry[measure]:.4f}"
+        f"epoch {entry['epoch']:3d}  {step}loss {entry['loss']:.4f}  {config.measure} {entry[config.measure]:.4f}"
         f"  {entry['pairs_per_second']:8,.0f} pairs/s  {entry['seconds']:6.1f} s"
     )
 

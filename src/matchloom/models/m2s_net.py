@@ -16,8 +16,7 @@ Departures   Texts stand in the middle of the frame and longer ones are cut afte
              before pooling (equation 3), its published run behind normalisation and pooling; so do we. The bias of
              a convolution is that of its normalisation. The features are brought to mean 0 and deviation 1. Weight
              decay falls on U alone, as the paper says (in the run on the convolutions too). Words without a vector
-             start in (-.1, .1) as elsewhere here (theirs: .08), and the development set is looked at after each
-             epoch, not every 100 steps. `features="pair"` is ours.
+             start in (-.1, .1) as elsewhere here (theirs: .08). `features="pair"` is ours.
 """
 
 from __future__ import annotations
@@ -55,6 +54,7 @@ class M2SNet(PairModel):
         "learning_rate": 1.0,
         "batch": 50,
         "patience": 5,
+        "check_every": 100,
         "measure": "AP",
         "clip": 0.0,
         "weight_decay": 5e-4,

@@ -24,6 +24,7 @@ class TrainConfig:
     negatives      worse texts drawn for each better one in an epoch; all of them where a list has no more (hinge)
     epochs         at most this many
     patience       stop after so many epochs without a better development measure
+    check_every    look at the development set after so many steps, and at an epoch's end; 0 for the end alone
     measure        the development measure, by its ir-measures name
     clip           largest length of the gradient; 0 for none
     weight_decay   L2 penalty, on what the model says: all parameters but the word vectors, or of M2S-Net U alone
@@ -41,6 +42,7 @@ class TrainConfig:
     negatives: int = 4
     epochs: int = 20
     patience: int = 3
+    check_every: int = 0
     measure: str = "RR"
     clip: float = 5.0
     weight_decay: float = 0.0
@@ -58,7 +60,7 @@ class TrainConfig:
         for name in ("learning_rate", "margin"):
             if not getattr(self, name) > 0:
                 raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
-        for name in ("clip", "weight_decay", "seed"):
+        for name in ("clip", "weight_decay", "check_every", "seed"):
             if not getattr(self, name) >= 0:
                 raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
 

@@ -28,7 +28,7 @@ from matchloom.text.vocab import Vocab
 from matchloom.training.checkpoint import load_checkpoint, read_state, save_checkpoint
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import StepResult, make_optimizer, step
-from matchloom.training.units import Units
+from matchloom.training.units import Step, Units
 from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
@@ -56,6 +56,7 @@ def train(
 
     With a development set the best epoch is the one with the highest `config.measure`, and training stops after
     `config.patience` epochs without a better one; without, every epoch is run and the last one kept.
+    `config.check_every` looks at the development set more often; what is said here of epochs then holds for its rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     `on_epoch` is called with each new line of the log.
@@ -134,7 +135,9 @@ class _Run:
         if self.units.features is not None:
             network.fit_features(torch.from_numpy(self.units.features))
         if network.whole_batches:
-            self.units.workers = 1
+            # Statistics of batches with texts of one length would not be those that scores are later taken with.
+            self.units.workers, self.units.by_length = 1, False
+        self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
 
@@ -149,10 +152,8 @@ class _Run:
         try:
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
-                for epoch in range(len(self.history), self.config.epochs):
-                    if self._out_of_patience():
-                        break
-                    self._epoch(epoch, pool, progress)
+                for epoch, first, steps in self._rounds():
+                    self._round(epoch, first, steps, pool, progress)
         except KeyboardInterrupt:
             if self.folder is not None and not (self.folder / "matcher.json").exists():
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
@@ -162,19 +163,35 @@ class _Run:
         self.matcher.model.eval()
         return self.matcher
 
-    def _epoch(self, epoch: int, pool: Executor, progress: bool) -> None:
+    def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
+        """What is left to do, in the parts of epochs between two looks at the development set."""
+        last = self.history[-1] if self.history else {"epoch": 1, "step": 0}
+        first = last["step"]
+        for epoch in range(last["epoch"] - 1, self.config.epochs):
+            steps = list(self.units.steps(epoch))
+            self.steps = len(steps)
+            while first < self.steps:
+                if self._out_of_patience():
+                    return
+                end = min(first + (self.config.check_every or self.steps), self.steps)
+                yield epoch, first, steps[first:end]
+                first = end
+            first = 0
+
+    def _round(self, epoch: int, first: int, steps: list[Step], pool: Executor, progress: bool) -> None:
         model = self.matcher.model.train()
         results: list[StepResult] = []
         start = time.perf_counter()
         with bar() as live:
             live.disable = live.disable or not progress
-            task = live.add_task(f"epoch {epoch + 1}", total=len(self.units), note="")
-            for number, shards in enumerate(self.units.steps(epoch)):
+            name = f"epoch {epoch + 1}" + (f", step {first + len(steps)}" if self.config.check_every else "")
+            task = live.add_task(name, total=sum(len(shard) for shards in steps for shard in shards), note="")
+            for number, shards in enumerate(steps, first):
                 with _random_state(self.config.seed, epoch, number):
                     result = step(model, self.optimizer, self.units, shards, self.config, pool)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
-                        f"the loss became {result.loss} in epoch {epoch + 1}, step {len(results) + 1}; "
+                        f"the loss became {result.loss} in epoch {epoch + 1}, step {number + 1}; "
                         f"lower learning_rate (now {self.config.learning_rate}) or set clip"
                     )
                 results.append(result)
@@ -192,6 +209,7 @@ class _Run:
             )
         entry: dict[str, Any] = {
             "epoch": epoch + 1,
+            "step": first + len(steps),
             "loss": loss,
             "pairs_per_second": round(speed, 1),
             "seconds": round(time.perf_counter() - start, 2),
@@ -245,8 +263,9 @@ class _Run:
     def _out_of_patience(self) -> bool:
         if not self._has_measure():
             return False
-        values = [entry[self.config.measure] for entry in self.history]
-        return len(values) - 1 - values.index(max(values)) >= self.config.patience
+        last, best = self.history[-1], max(self.history, key=lambda entry: entry[self.config.measure])  # the first best
+        behind = (last["epoch"] - best["epoch"]) * self.steps + last["step"] - best["step"]
+        return bool(behind >= self.config.patience * self.steps)
 
 
 @contextmanager

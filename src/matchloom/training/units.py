@@ -18,6 +18,7 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
 
+Step = list[list[Rows]]  # the members of the units in each shard
 _POOL = 32  # batches among which units are ordered by length, so that padding is small and order still random
 
 
@@ -60,6 +61,7 @@ class Units:
         self.right: TextTable | None = None
         self.features: NDArray[np.float32] | None = None
         self.workers = config.workers
+        self.by_length = True  # batches hold texts of like lengths
         if config.loss == "hinge":
             self._group(pairs)
         else:
@@ -93,7 +95,7 @@ class Units:
         self.left, self.right = left, right
         self.features = features_of(left, right, self.left_rows, self.right_rows)
 
-    def steps(self, epoch: int) -> Iterator[list[list[Rows]]]:
+    def steps(self, epoch: int) -> Iterator[Step]:
         """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
         assert self.right is not None, "the text tables are set before training"
         rng = np.random.default_rng([self.config.seed, epoch])
@@ -108,7 +110,8 @@ class Units:
         batches = []
         for start in range(0, len(order), size * _POOL):
             pool = order[start : start + size * _POOL]
-            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            if self.by_length:
+                pool = pool[np.argsort(lengths[pool], kind="stable")]
             batches += [pool[i : i + size] for i in range(0, len(pool), size)]
         for b in rng.permutation(len(batches)):
             # Alternate units go to different shards, which then have texts of the same lengths.
