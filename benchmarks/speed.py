@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import every_model
+import m2s_net
 import mv_lstm
 import spatial_gru
 from matchloom.files import atomic_write
@@ -27,7 +28,12 @@ from page import figures
 from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
-PARTS = {"spatial_gru": spatial_gru.rows, "mv_lstm": mv_lstm.rows, "every_model": every_model.rows}
+PARTS = {
+    "spatial_gru": spatial_gru.rows,
+    "mv_lstm": mv_lstm.rows,
+    "m2s_net": m2s_net.rows,
+    "every_model": every_model.rows,
+}
 
 
 def main() -> None:
