@@ -1,20 +1,46 @@
 from __future__ import annotations
 
+import re
+
+import pytest
+from torch import nn
+
 from matchloom import MODELS
-from matchloom.cli.models import LEXICAL_ABOUT, written
+from matchloom.cli.models import LEXICAL_ABOUT, paper, written
 from matchloom.lexical import LEXICAL
-from matchloom.models import model_arguments
+from matchloom.models import build_model, model_arguments, model_training
 from tests.cli.conftest import Run
 
 
-def test_every_model_and_lexical_scorer_is_listed_with_its_arguments(run: Run) -> None:
+def test_every_model_and_lexical_scorer_is_listed_with_size_and_speed(run: Run) -> None:
     result = run("models")
     assert result.code == 0
-    words = result.out.split()
+    lines = {line.split()[0]: line for line in result.out.splitlines() if line[:1].strip()}
     for name in MODELS:
-        assert name in words
-        for argument, default in model_arguments(name).items():
-            assert f"{argument}={written(default)}" in words
+        assert paper(name) in lines[name]
+        kind, parameters, speed = re.search(r"(vectors|interaction) +([\d,]+) +([\d,]+) ", lines[name]).groups()  # type: ignore[union-attr]
+        model = build_model(name, {}, nn.Embedding(10, 50), seed=0)
+        assert int(parameters.replace(",", "")) == sum(x.numel() for x in model.parameters()) - 10 * 50
+        assert int(speed.replace(",", "")) > 0
+        assert (kind == "vectors") == (name in ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i"))
     assert set(LEXICAL) == set(LEXICAL_ABOUT)
-    assert set(LEXICAL) <= set(words)
+    assert set(LEXICAL) <= set(lines)
     assert max(map(len, result.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_model_is_told_with_its_arguments_and_departures(name: str, run: Run) -> None:
+    result = run("models", name)
+    assert result.code == 0
+    rows = [line.split() for line in result.out.splitlines()]
+    for argument, default in model_arguments(name).items():
+        assert [argument, written(default) or "(none)"] in rows
+    assert "Departures" in result.out
+    assert all(f"{key}={written(value)}" in result.out for key, value in model_training(name).items())
+
+
+def test_an_unknown_model_is_refused_in_one_line(run: Run) -> None:
+    result = run("models", "mvlstm")
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert "'mvlstm' is unknown; choose one of mv_lstm" in result.err

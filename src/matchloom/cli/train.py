@@ -48,7 +48,7 @@ def command(
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="See 'matchloom models', also for training settings of its own, which then are defaults."),
+        typer.Option(help="See 'matchloom models'; training settings of its own are then the defaults."),
     ] = "mv_lstm",
     set_: Annotated[
         list[str] | None,
