@@ -146,6 +146,8 @@ class _Run:
                 self._resume(self.folder / CHECKPOINT)
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
+        if not resume:  # a checkpoint holds what was fitted
+            self._fit_texts(progress)
         try:
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
@@ -161,6 +163,13 @@ class _Run:
             self.matcher.model.load_state_dict(self.best)
         self.matcher.model.eval()
         return self.matcher
+
+    def _fit_texts(self, progress: bool) -> None:
+        units = self.units
+        assert units.left is not None
+        assert units.right is not None
+        pairs = np.stack([units.left_rows, units.right_rows, units.labels > 0], axis=1).astype(np.int64)
+        self.matcher.model.fit_texts(units.left, units.right, pairs, self.config.seed, progress)
 
     def _epoch(self, epoch: int, pool: Executor, progress: bool) -> None:
         model = self.matcher.model.train()
