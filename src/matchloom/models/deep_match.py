@@ -140,6 +140,7 @@ class DeepMatch(PairModel):
                 u, v = self.encode(word_by_word(batch.left, x)), self.encode_right(word_by_word(batch.right, y))
                 whole = torch.einsum("ipor,jpor->poij", u, v).flatten(0, 1)  # (topics * units, words, words)
             active = whole.flatten(1).any(1)
+            active[0] |= not active.any()  # so that there is a map
             grid, slope = whole[active], slopes[b].flatten()[active].tolist()
             signals = [
                 Signal(i, j, c, value, value * slope[c])
