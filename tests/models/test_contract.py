@@ -73,7 +73,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "coarser": [1, 2],
         "words": [3, 7],
         "rank": [1],
-        "units": [1, 3],
+        "units": [2, 3],
         "links": [1, 9],
         "iterations": [1],
     },

@@ -90,7 +90,7 @@ def test_topics_need_matching_pairs_with_words() -> None:
     left, right, rows, vocab = themes()
     model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **ARGUMENTS)
     rows[:, 2] = 0
-    with pytest.raises(MatchloomError, match="topics from matching pairs, but none with a label above 0 has a word"):
+    with pytest.raises(MatchloomError, match="topics from matching pairs, but no pair with a label above 0 has a word"):
         model.fit_texts(left, right, rows, seed=0, progress=False)
 
 

@@ -39,8 +39,8 @@ def paired_topics(
 
     A word belongs to a topic only if the topic makes it likelier than a term drawn at random: where a topic is narrow,
     what follows its own words are words it never held, in no order. Terms weigh by their rarity, or function words
-    would be the likeliest of every topic. Same seed, same topics, whatever `progress` is; other processors may round
-    otherwise.
+    would be among the likeliest of many topics. Same seed, same topics, whatever `progress` is; another processor may
+    round otherwise.
     """
     import tomotopy  # here, because few commands need it
 
