@@ -146,9 +146,9 @@ class _Run:
                 self._resume(self.folder / CHECKPOINT)
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
-        if not resume:  # a checkpoint holds what was fitted
-            self._fit_texts(progress)
         try:
+            if not resume:  # a checkpoint holds what was fitted
+                self._fit_texts(progress)
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
                 for epoch in range(len(self.history), self.config.epochs):
