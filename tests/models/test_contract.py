@@ -67,6 +67,16 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "kernel": [1, 2],
         "units": [3],
     },
+    "deep_match": {
+        "topics": [1, 7],
+        "levels": [1, 2, 5],
+        "coarser": [1, 2],
+        "words": [3, 7],
+        "rank": [1],
+        "units": [2, 3],
+        "links": [1, 9],
+        "iterations": [1],
+    },
     "cntn": {
         "variant": ["I", "II", "III", "IV"],
         "filters": [3],

@@ -13,6 +13,7 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
+from matchloom.models.deep_match import DeepMatch
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.match_pyramid import MatchPyramid
@@ -35,6 +36,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "arc_ii": ARCII,
     "match_pyramid": MatchPyramid,
     "multi_gran_cnn": MultiGranCNN,
+    "deep_match": DeepMatch,
     "cntn": CNTN,
     "nbow_mlp": NBOWMLP,
     "cnn_mlp": CNNMLP,

@@ -6,8 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.data.batching import TextTable
 from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -54,6 +57,14 @@ class PairModel(nn.Module, ABC):
         for layer in self.modules():
             if isinstance(layer, PairFeatures):
                 layer.fit(features)
+
+    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+        """See the training texts once before the first step, for models that learn something from them without a task.
+
+        `pairs` holds for each training pair its row of `left`, its row of `right`, and 1 where it is a match, else 0.
+        What is learnt must live in parameters and buffers, changed in place and of a shape that arguments and
+        vocabulary alone decide: they are what a matcher saves and what a resumed run goes on with. This does nothing.
+        """
 
     def decayed(self) -> list[nn.Parameter]:
         """The parameters that weight decay pulls towards 0: all but the word vectors."""

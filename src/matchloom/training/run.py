@@ -150,6 +150,8 @@ class _Run:
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
         try:
+            if not resume:  # a checkpoint holds what was fitted
+                self._fit_texts(progress)
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
                 for epoch, first, steps in self._rounds():
@@ -162,6 +164,13 @@ class _Run:
             self.matcher.model.load_state_dict(self.best)
         self.matcher.model.eval()
         return self.matcher
+
+    def _fit_texts(self, progress: bool) -> None:
+        units = self.units
+        assert units.left is not None
+        assert units.right is not None
+        pairs = np.stack([units.left_rows, units.right_rows, units.labels > 0], axis=1).astype(np.int64)
+        self.matcher.model.fit_texts(units.left, units.right, pairs, self.config.seed, progress)
 
     def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
         """What is left to do, in the parts of epochs between two looks at the development set."""
