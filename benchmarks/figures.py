@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -48,10 +49,35 @@ def figure_2(systems: dict[str, list[dict[str, Any]]]) -> Figure:
     return figure
 
 
+def figure_3(rows: list[dict[str, Any]]) -> Figure:
+    """Figure 3 of CNTN: MAP on the training questions against alpha, a line for each mixture, and BM25 alone."""
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    ax = figure.subplots()
+    for row in rows:
+        if row["alpha"] is not None:
+            (line,) = ax.plot(*zip(*row["curve"], strict=True), marker="o", markersize=3, label=row["name"])
+            ax.plot(row["alpha"], row["train"], "o", markersize=8, markerfacecolor="none", color=line.get_color())
+        elif row["name"] == "BM25":
+            ax.axhline(row["train"], linestyle=":", color="black", linewidth=1, label=f"BM25 alone {row['train']:.3f}")
+    ax.set(xlabel="alpha", ylabel="MAP, training questions held out", xlim=(-0.02, 1.02))
+    ax.grid(alpha=0.3)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return figure
+
+
+# Where a figure's results are, what draws it, and its name.
+DRAWN: tuple[tuple[str, str, Callable[[Any], Figure], str], ...] = (
+    ("m2s_net_table3", "systems", figure_2, "m2s_net_figure2"),
+    ("retrieval", "rows", figure_3, "cntn_figure3"),
+)
+
+
 def main() -> None:
     FIGURES.mkdir(exist_ok=True)
-    systems = json.loads((HERE / "results" / "m2s_net_table3.json").read_text(encoding="utf-8"))["systems"]
-    figure_2(systems).savefig(FIGURES / "m2s_net_figure2.png", dpi=110)
+    for results, key, draw, name in DRAWN:
+        path = HERE / "results" / f"{results}.json"
+        if path.exists():
+            draw(json.loads(path.read_text(encoding="utf-8"))[key]).savefig(FIGURES / f"{name}.png", dpi=110)
 
 
 if __name__ == "__main__":

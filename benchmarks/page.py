@@ -37,7 +37,14 @@ def results_page() -> str:
         if result.exists():
             table = tomllib.loads(path.read_text(encoding="utf-8"))
             sections.append(paper_table(path.name, table, json.loads(result.read_text(encoding="utf-8"))))
-    for name, section in (("lcs", lcs_table), ("deletion", deletion_lines), ("speed", speed_table)):
+    others = {
+        "retrieval": retrieval_tables,
+        "archive": archive_table,
+        "lcs": lcs_table,
+        "deletion": deletion_lines,
+        "speed": speed_table,
+    }
+    for name, section in others.items():
         path = HERE / "results" / f"{name}.json"
         if path.exists():
             sections.append(section(json.loads(path.read_text(encoding="utf-8"))))
@@ -48,9 +55,8 @@ def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     """One published table beside ours: means and deviations over seeds, and what the blind probes got."""
     measures = table["measures"]
     lines = [f"## {table['title']}\n", f"`python benchmarks/paper.py benchmarks/papers/{name}`: {done['protocol']}.\n"]
-    head, *rows = table_rows(table, done)
-    lines += ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    lines += markdown(*table_rows(table, done))
+    lines += ["\n" + table["note"].strip()] if "note" in table else []
     commits, probes = set(), []
     for system in table["system"]:
         runs = done["systems"].get(system["name"], [])
@@ -106,15 +112,109 @@ def over_seeds(values: list[float]) -> str:
     return "" if not values else f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
 
 
+def markdown(head: list[str], *rows: list[str]) -> list[str]:
+    """The lines of a table."""
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def retrieval_tables(done: dict[str, Any]) -> str:
+    """What benchmarks/retrieval.py found: mixtures over the candidates of each question and over a whole archive."""
+    rows, questions = done["rows"], done["questions"]
+    bm25 = next(row for row in rows if row["name"] == "BM25")
+    best = max((row for row in rows if row["alpha"] is not None), key=lambda row: row["train"])
+    engine = ", ".join(f"{name} {value:.3f}" for name, value in done["engine"].items())
+    lines = [
+        f"""## CNTN Experiment II: the mixture, and search in a whole archive
+
+`python benchmarks/retrieval.py runs/semeval` (with the matchers of cntn_semeval.toml): new questions t are ranked by
+alpha * first part + (1 - alpha) * second part. The paper's parts are v_t . v_q and s(t, a); these forum questions come
+without answers, so s reads the forum question itself, s(t, q). Any scorer may be a part; BM25 is then its share, BM25
+over the question's own. alpha has the highest MAP over the {questions["train"]} training questions, each scored by a
+system trained without it (a network's best epoch was chosen on it), and serves both tables. The mixtures were listed,
+after trials on the training questions, before any dev figure was seen. Of them that MAP chose **{best["name"]}**.
+
+![MAP on the training questions against alpha](figures/cntn_figure3.png)
+
+The candidates of each of the {questions["dev"]} dev questions (P@10 is the same for every order; the forum's search
+engine had them in an order of {engine}):
+"""
+    ]
+    for setting in ("lists", "archive"):
+        if setting == "archive":
+            lines.append(
+                f"\nAll {done['archive']} different forum questions of dev as one archive, every one of them scored; "
+                "what was not judged for a\nquestion counts as wrong, so that these figures are lower bounds:\n"
+            )
+        measures = list(bm25[setting][0]["test"])
+        head = ["ranked by", "alpha", "train AP", *(f"dev {m}" for m in measures), "p against BM25", "seeds"]
+        body = []
+        for row in rows:
+            runs = row[setting]
+            name = f"**{row['name']}**" if row is best else row["name"]
+            cells = [name, "" if row["alpha"] is None else f"{row['alpha']:.2f}", f"{row['train']:.3f}"]
+            cells += [over_seeds([run["test"][m] for run in runs]) for m in measures]
+            cells.append("" if row is bm25 else f"{p_value(runs, bm25[setting]):.3f}")
+            body.append([*cells, str(len(runs))])
+        lines += markdown(head, *body)
+    machine = ", ".join(f"{key} {value}" for key, value in done["machine"].items())
+    return "\n".join([*lines, f"\n{machine}. Commit {done['commit']}.\n"])
+
+
+ARCHIVE = {
+    "build, s": "build_seconds",
+    "disk, MB": "disk_mb",
+    "memory to build, MB": "build_peak_mb",
+    "append 1,000, s": "append_1000_seconds",
+    "memory to search, MB": "search_peak_mb",
+}
+
+
+def archive_table(done: dict[str, Any]) -> str:
+    """What benchmarks/archive.py found: how an archive grows."""
+    sizes = done["sizes"]
+    head = ["pairs", *(f"{int(size):,}" for size in sizes)]
+    rows = [[name, *(number(row[key]) for row in sizes.values())] for name, key in ARCHIVE.items()]
+    rows.append(["first of all pairs is a candidate", *(f"{row['recall']:.1%}" for row in sizes.values())])
+    kinds = dict.fromkeys(kind for row in sizes.values() for kind in row["searches"])
+    for kind in kinds:
+        found = [row["searches"].get(kind) for row in sizes.values()]
+        ways = [("median, ms", "median_ms"), ("99th percentile, ms", "p99_ms"), ("searches/s", "searches_a_second")]
+        rows += [[f"{kind}: {way}", *("" if one is None else number(one[key]) for one in found)] for way, key in ways]
+    recalls = [
+        f"- {kind} pairs ({figures['pairs']:,}): "
+        + ", ".join(f"{value:.1%} at {alpha}" for alpha, value in figures.items() if alpha != "pairs")
+        for kind, figures in done["recall"].items()
+    ]
+    commits = ", ".join(sorted({row["commit"] for row in sizes.values()} | {done["commit"]}))
+    return "\n".join(
+        [
+            "## An archive of questions\n",
+            f"`python benchmarks/archive.py {' '.join(sizes)}`: made pairs, encoded by {done['encoder']}. A search "
+            f"reranks {done['candidates']} candidates for\nthe best 10: one by one for the latency, by two threads on "
+            f"{done['cores']} cores for searches/s. Memory is the peak of the process.\n",
+            *markdown(head, *rows),
+            f"\nHow often the first of all pairs is among the {done['candidates']} candidates, by alpha:\n",
+            *recalls,
+            f"\npython {done['python']}. Commits {commits}.\n",
+        ]
+    )
+
+
+def number(value: float) -> str:
+    """Three digits or more."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def lcs_table(done: dict[str, Any]) -> str:
     """What benchmarks/lcs.py found."""
     lines = ["## Match-SRNN and the longest common subsequence\n"]
     lines.append(f"`python benchmarks/lcs.py`: trained on strings of up to 10 letters. Commit {done['commit']}.\n")
-    lines += ["| strings of up to | length right | mean error | path is an LCS | seeds |", "|---" * 5 + "|"]
+    body = []
     for longest in sorted({row["longest"] for row in done["rows"]}):
         rows = [row for row in done["rows"] if row["longest"] == longest]
         cells = [over_seeds([row[key] for row in rows]) for key in ("lengths_right", "error", "paths_right")]
-        lines.append("| " + " | ".join([f"{longest} letters", *cells, str(len(rows))]) + " |")
+        body.append([f"{longest} letters", *cells, str(len(rows))])
+    lines += markdown(["strings of up to", "length right", "mean error", "path is an LCS", "seeds"], *body)
     return "\n".join([*lines, ""])
 
 
@@ -132,17 +232,14 @@ The path's words matter more in {done["pairs where the path matters more"]:.0%} 
 
 def figures(named: dict[str, float]) -> list[str]:
     """Speeds or ratios with their names, in three digits or more."""
-    return [f"{name} {f'{value:,.0f}' if value >= 1000 else f'{value:.3g}'}" for name, value in named.items()]
+    return [f"{name} {number(value)}" for name, value in named.items()]
 
 
 def speed_table(done: dict[str, Any]) -> str:
     """The ratios of benchmarks/speed.py."""
     lines = ["## Speed\n", f"`python benchmarks/speed.py`, {done['threads']} threads, commit {done['commit']}.\n"]
-    lines += ["| | speeds | ratios |", "|---|---|---|"]
-    for row in done["rows"]:
-        cells = [", ".join(figures(row[key])) for key in ("speeds", "ratios")]
-        lines.append("| " + " | ".join([row["what"], *cells]) + " |")
-    return "\n".join([*lines, ""])
+    rows = [[row["what"], *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))] for row in done["rows"]]
+    return "\n".join([*lines, *markdown(["", "speeds", "ratios"], *rows), ""])
 
 
 if __name__ == "__main__":

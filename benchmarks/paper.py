@@ -44,10 +44,7 @@ def run_system(
     scorer: Scorer
     vectors = task.vectors
     if system["model"] in LEXICAL:
-        right = [pair for pair in task.train if pair.label == 1]  # trans_lm learns from them
-        scorer = fit_scorer(
-            system["model"], task.collection, tokenizer=task.tokenizer, vectors=vectors, pairs=right, seed=seed
-        )
+        scorer = fit_lexical(system["model"], task, seed)
     else:
         if vectors is None:
             texts = sorted({pair.query for pair in task.train} | {pair.text for pair in task.train})
@@ -72,8 +69,9 @@ def run_system(
         )
         trained = dict(scorer.training["best"])
         if keep is not None:
-            scorer.save(keep / f"{system['name']}, seed {seed}")
-    development = evaluate(scorer, task.development, measures=table["measures"], floors=False)
+            scorer.save(keep / kept_as(system["name"], seed))
+    subset = table.get("subsets", ["both"])[0]
+    development = evaluate(scorer, task.development, measures=table["measures"], subset=subset, floors=False)
     entry: dict[str, Any] = {
         "seed": seed,
         "commit": commit(),
@@ -85,6 +83,17 @@ def run_system(
         entry |= test_figures(scorer, system, table, task)
     entry["minutes"] = round((time.perf_counter() - start) / 60, 2)
     return entry
+
+
+def fit_lexical(name: str, task: Task, seed: int) -> Scorer:
+    """The scorer without a network of this name; trans_lm learns from the right training pairs."""
+    right = [pair for pair in task.train if pair.label == 1]
+    return fit_scorer(name, task.collection, tokenizer=task.tokenizer, vectors=task.vectors, pairs=right, seed=seed)
+
+
+def kept_as(name: str, seed: int) -> str:
+    """The folder of a matcher that is kept."""
+    return f"{name}, seed {seed}"
 
 
 def test_figures(scorer: Scorer, system: dict[str, Any], table: dict[str, Any], task: Task) -> dict[str, Any]:

@@ -61,10 +61,13 @@ def tune_alpha(
     lists = CandidateLists(query_ids, text_ids, labels, ["AP"], unretrieved)
     similarity, match = (np.concatenate([part[side] for part in parts] or [np.zeros(0, np.float32)]) for side in (0, 1))
     curve = [(alpha, lists.measure(alpha * similarity + (1 - alpha) * match).values["AP"]) for alpha in GRID]
+    return Tuned(best_alpha(curve), curve, len(judged), "judged pairs" if both else "all candidates")
+
+
+def best_alpha(curve: list[tuple[float, float]]) -> float:
+    """The alpha with the highest value; of equals the one nearest to where we start."""
     best = max(value for _, value in curve)
-    # Of equals the one nearest to where we start.
-    alpha = min((abs(alpha - ALPHA), alpha) for alpha, value in curve if value == best)[1]
-    return Tuned(alpha, curve, len(judged), "judged pairs" if both else "all candidates")
+    return min((abs(alpha - ALPHA), alpha) for alpha, value in curve if value == best)[1]
 
 
 def _judged(store: Store, pairs: list[Pair]) -> dict[str, dict[int, int]]:
