@@ -61,12 +61,16 @@ def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     for system in table["system"]:
         runs = done["systems"].get(system["name"], [])
         commits |= {run["commit"] for run in runs}
+        probed: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for run in runs:
             for probe in run.get("probes", []):
-                figures = ", ".join(f"{m} {probe['values'][m]:.3f}" for m in measures)
-                probes.append(f"- {system['name']}, {probe['name']} ({probe['note']}): {figures}, p = {probe['p']:.3g}")
+                probed.setdefault((probe["name"], probe["note"]), []).append(probe)
+        for (probe_name, note), found in probed.items():
+            figures = ", ".join(f"{m} {mean(probe['values'][m] for probe in found):.3f}" for m in measures)
+            lowest = min(probe["p"] for probe in found)
+            probes.append(f"- {system['name']}, {probe_name} ({note}): {figures}, lowest p {lowest:.3g}")
     if probes:
-        lines += ["\nBlind probes, which must stay at chance:\n", *probes]
+        lines += ["\nBlind probes, which must stay at chance, means over seeds:\n", *probes]
     sizes = ", ".join(f"{part} {count:,}" for part, count in done["sizes"].items())
     machine = ", ".join(f"{key} {value}" for key, value in done["machine"].items())
     lines.append(f"\nPairs: {sizes}. {machine}. Commits {', '.join(sorted(commits))}.\n")
