@@ -53,9 +53,9 @@ def test_shares_are_vector_times_slope_of_each_word() -> None:
         places = list(range(len(left) + len(right)))
         score = reference.arc_i(copy, places[: len(left)], places[len(left) :])
         expected = (torch.autograd.grad(score, rows)[0] * rows.detach()).sum(1).tolist()
-        assert [part.share for part in trace.parts] == pytest.approx(expected, abs=1e-9)
-        assert [part.name for part in trace.parts] == [f"query word {n + 1}" for n in range(len(left))] + [
-            f"text word {n + 1}" for n in range(len(right))
-        ]
         a, b = expected[: len(left)], expected[len(left) :]
-        assert trace.grid[0].tolist() == [pytest.approx([x + y for y in b], abs=1e-9) for x in a]
+        # Each word's share, spread over the words of the other text.
+        cells = [pytest.approx([x / len(b) + y / len(a) for y in b], abs=1e-9) for x in a]
+        assert trace.grid[0].tolist() == cells
+        assert sum(signal.share for signal in trace.signals) == pytest.approx(sum(expected), abs=1e-9)
+        assert not trace.parts

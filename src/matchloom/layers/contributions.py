@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from matchloom.layers.interactions import pick
 from matchloom.types import PairBatch, Signal, Trace
 
 
@@ -43,22 +44,29 @@ def word_parts(v: Tensor, x: Tensor) -> Tensor:
     return torch.einsum("nild,ild->iln", slopes, x.detach())
 
 
-def additive_traces(
-    batch: PairBatch, scores: Tensor, slopes: Tensor, left: Tensor, right: Tensor, channel: str
-) -> list[Trace]:
+def additive_traces(batch: PairBatch, scores: Tensor, slopes: Tensor, left: Tensor, right: Tensor) -> list[Trace]:
     """Why pairs got their scores (B,), for models in which words only add to what a head makes of [v_l ; v_r].
 
     `left` and `right` are the parts of the texts' words, (N, L, n) and (M, R, n), and `slopes` (B, 2n) the gradient of
-    the scores, in whose pieces the head is linear. A word's share is its part times the slope. No two words meet in
-    such a model: a cell of the map holds what its two words add, the share of either spread evenly over the words of
-    the other text, so that all cells together make the shares of all words.
+    the scores, in whose pieces the head is linear. A word's share is its part times the slope.
+    """
+    s_l, s_r = slopes.chunk(2, dim=1)
+    of_left = torch.einsum("bln,bn->bl", pick(left, batch.left_rows), s_l)
+    of_right = torch.einsum("brn,bn->br", pick(right, batch.right_rows), s_r)
+    return word_traces(batch, scores, of_left, of_right)
+
+
+def word_traces(batch: PairBatch, scores: Tensor, left: Tensor, right: Tensor) -> list[Trace]:
+    """Traces of scores (B,) to which single words add `left` (B, L) and `right` (B, R), and biases the rest.
+
+    No two words meet in such a model: a cell of the map holds what its two words add, the share of either spread evenly
+    over the words of the other text, so that all cells together make the shares of all words.
     """
     traces = []
     for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
         L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
-        s_l, s_r = slopes[b].chunk(2)
-        grid = (left[x, :L] @ s_l / R)[:, None] + (right[y, :R] @ s_r / L)[None]  # (L, R)
+        grid = (left[b, :L] / R)[:, None] + (right[b, :R] / L)[None]  # (L, R)
         signals = [Signal(i, j, 0, v, v) for i, row in enumerate(grid.tolist()) for j, v in enumerate(row)]
         rest = float(scores[b]) - sum(signal.share for signal in signals)
-        traces.append(Trace(float(scores[b]), signals, rest, grid[None].cpu().numpy(), [channel]))
+        traces.append(Trace(float(scores[b]), signals, rest, grid[None].cpu().numpy(), ["sum of words"]))
     return traces

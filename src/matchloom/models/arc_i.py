@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from matchloom.layers.contributions import word_traces
 from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import pick
 from matchloom.models.base import PairModel
-from matchloom.types import PairBatch, Part, Texts, Trace
+from matchloom.types import PairBatch, Texts, Trace
 
 
 class ARCI(PairModel):
@@ -62,10 +63,10 @@ class ARCI(PairModel):
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """What each word brought. The two texts meet only in the MLP, so that shares belong to words, not to pairs.
+        """What each word adds: its vector times the score's slope along it.
 
-        The network is linear around each pair's word vectors: a word's share is its vector times the score's slope
-        along it, exactly, and the rest comes from biases. A cell of the grid is the sum of its two words' shares.
+        That is exact, for the network is linear around each pair's word vectors; the rest comes from biases. The texts
+        meet only in the MLP, so that a cell of the map holds what its two words add (see `word_traces`).
         """
         sides = [
             Texts(side.words[rows], side.lengths[rows])
@@ -78,16 +79,4 @@ class ARCI(PairModel):
             scores = self.match(left, right, PairBatch(sides[0], sides[1], rows, rows))
         slopes = torch.autograd.grad(scores.sum(), x)
         shares = [(a.detach() * slope).sum(2) for a, slope in zip(x, slopes, strict=True)]
-        traces = []
-        for b, score in enumerate(scores.tolist()):
-            parts, own = [], []
-            for name, side, vectors, share in zip(("query", "text"), sides, x, shares, strict=True):
-                n = int(side.lengths[b])
-                own.append(share[b, :n])
-                lengths = vectors[b, :n].detach().norm(dim=1).tolist()
-                for i, values in enumerate(zip(lengths, own[-1].tolist(), strict=True), start=1):
-                    parts.append(Part(f"{name} word {i}", *values))
-            rest = score - sum(part.share for part in parts)
-            grid = own[0][:, None] + own[1][None, :]
-            traces.append(Trace(score, [], rest, grid[None].cpu().numpy(), ["both words"], parts))
-        return traces
+        return word_traces(batch, scores.detach(), *shares)

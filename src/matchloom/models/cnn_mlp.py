@@ -5,7 +5,7 @@ Departures   those of cntn.py's CNN. The paper gives neither the size nor the fu
              `units` and relu.
 
 An explanation has one share for each word, by way of the values that survived pooling. Words of different texts meet
-only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `additive_traces`).
+only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ class CNNMLP(PairModel):
         left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
         right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
         v = torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1)
-        return additive_traces(batch, *head_slopes(self.head, v), c_q, c_a, "sum of words")
+        return additive_traces(batch, *head_slopes(self.head, v), c_q, c_a)

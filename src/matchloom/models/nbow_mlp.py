@@ -4,7 +4,7 @@ Symbols      v_q = sum of x_i, v_a = sum of y_j;  s = W_s relu(W_r [v_q ; v_a] +
 Departures   the paper gives neither the size nor the function of the hidden layer: `units` and relu.
 
 An explanation has one share for each word: the head is linear around each pair, and a word adds its vector to it. No
-two words meet in this model, so that a cell of the map holds what its two words add (see `additive_traces`).
+two words meet in this model, so that a cell of the map holds what its two words add (see `word_traces`).
 """
 
 from __future__ import annotations
@@ -46,4 +46,4 @@ class NBOWMLP(PairModel):
         """What each word adds."""
         left, right = self.words(batch.left).detach(), self.words(batch.right).detach()
         v = torch.cat([pick(left.sum(1), batch.left_rows), pick(right.sum(1), batch.right_rows)], 1)
-        return additive_traces(batch, *head_slopes(self.head, v), left, right, "sum of words")
+        return additive_traces(batch, *head_slopes(self.head, v), left, right)
