@@ -6,8 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.data.batching import TextTable
 from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -17,7 +20,8 @@ class PairModel(nn.Module, ABC):
 
     needs_lexical   fill the batch's lexical fields
     needs_features  fill the batch's features with this feature set
-    needs_vectors   False: the word vectors take no part in the score, and training leaves them alone
+    needs_vectors   False: training leaves the word vectors alone; they take no part in the score, or the model wants
+                    them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
                     then does not part it, and gives every step a random state of its own
     trained_with    settings of `TrainConfig` with which the authors trained it, where they differ from the defaults
@@ -54,6 +58,16 @@ class PairModel(nn.Module, ABC):
         for layer in self.modules():
             if isinstance(layer, PairFeatures):
                 layer.fit(features)
+
+    def fit_texts(
+        self, left: TextTable, right: TextTable, pairs: NDArray[np.float64], seed: int, progress: bool
+    ) -> None:
+        """Learn from the training texts themselves, once before the first epoch. Most models have nothing to do here.
+
+        `left` and `right` hold the different texts of either side, and a row of `pairs` (P, 3) is a training pair: the
+        row of its left and of its right text, and its label. What is learnt must live in parameters or buffers that
+        are there from the start: a resumed run, and a loaded matcher, take it from there.
+        """
 
     def decayed(self) -> list[nn.Parameter]:
         """The parameters that weight decay pulls towards 0: all but the word vectors."""

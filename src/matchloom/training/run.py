@@ -146,6 +146,9 @@ class _Run:
                 self._resume(self.folder / CHECKPOINT)
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
+        if not resume:  # a checkpoint holds what was learnt then
+            with in_turn(self.config.workers):
+                self.units.show(self.matcher.model, progress)
         try:
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
