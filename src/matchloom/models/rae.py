@@ -40,10 +40,11 @@ from matchloom.layers.features import PairFeatures
 from matchloom.layers.interactions import pick
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
 from matchloom.models.base import PairModel
+from matchloom.parallel import side_by_side
 from matchloom.progress import track
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
-BATCH = 64  # texts of one step of the autoencoder
+BATCH = 128  # texts of one step of the autoencoder
 SCALED_BY = 10_000  # pairs
 
 
@@ -62,7 +63,7 @@ class RAE(PairModel):
         grid: int = 15,
         features: str = "paraphrase",
         passes: int = 5,
-        rate: float = 0.001,
+        rate: float = 0.003,
         decay: float = 1e-5,
     ) -> None:
         super().__init__()
@@ -122,31 +123,41 @@ class RAE(PairModel):
         self.fit_autoencoder((left, right), rng, progress)
         rows = pairs[rng.permutation(len(pairs))[:SCALED_BY], :2].astype(np.int64)
         rows = rows[np.lexsort((left.lengths[rows[:, 0]], right.lengths[rows[:, 1]]))]
-        found = []
-        with torch.no_grad():
-            for i in track(range(0, len(rows), BATCH), "distances", show=progress):
-                batch = make_batch(left, right, *rows[i : i + BATCH].T).to(self.mean.device)
-                S = self.distances(self.encode(batch.left), self.encode_right(batch.right), batch)
-                found.append(self.pooled(S, batch))
+        cuts = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]
+
+        def work(cut: Rows) -> Tensor:
+            batch = make_batch(left, right, *cut.T).to(self.mean.device)
+            with torch.no_grad():
+                return self.pooled(self.distances(self.encode(batch.left), self.encode(batch.right), batch), batch)
+
+        with side_by_side() as pool:
+            found = list(track(pool.map(work, cuts), "distances", total=len(cuts), show=progress))
         deviation, mean = torch.std_mean(torch.cat(found).double(), correction=0)
         self.mean.copy_(mean)
         self.deviation.copy_(torch.where(deviation > 1e-6, deviation, 1.0))
 
     def fit_autoencoder(self, tables: tuple[TextTable, ...], rng: np.random.Generator, progress: bool) -> None:
-        """Lower the mean E_rec of the texts, in batches of nearly equal length."""
+        """Lower the mean E_rec of the texts, in batches of nearly equal length; torch's threads share each batch."""
         parameters = list(self.autoencoder.requires_grad_().parameters())
         optimizer = torch.optim.Adam(parameters, lr=self.rate, weight_decay=self.decay)
-        for number in range(self.passes):
-            batches = [(table, rows) for table in tables for rows in _batches(table, rng)]
-            order = rng.permutation(len(batches)).tolist()
-            for n in track(order, f"autoencoder, pass {number + 1} of {self.passes}", show=progress):
-                table, rows = batches[n]
-                texts = table.pad(rows).to(self.mean.device)
-                error = self.autoencoder.unfolding_error(self.embedding(texts.words).detach(), texts.lengths)
-                gradients = torch.autograd.grad(error / len(rows), parameters)
-                for parameter, gradient in zip(parameters, gradients, strict=True):
-                    parameter.grad = gradient
-                optimizer.step()
+        threads = torch.get_num_threads()
+
+        def work(table: TextTable, rows: Rows) -> tuple[Tensor, ...]:
+            texts = table.pad(rows).to(self.mean.device)
+            error = self.autoencoder.unfolding_error(self.embedding(texts.words).detach(), texts.lengths)
+            return torch.autograd.grad(error, parameters)
+
+        with side_by_side(threads) as pool:
+            for number in range(self.passes):
+                batches = [(table, rows) for table in tables for rows in _batches(table, rng)]
+                order = rng.permutation(len(batches)).tolist()
+                for n in track(order, f"autoencoder, pass {number + 1} of {self.passes}", show=progress):
+                    table, rows = batches[n]
+                    shards = [rows[w::threads] for w in range(min(threads, len(rows)))]
+                    found = pool.map(work, [table] * len(shards), shards)
+                    for parameter, *gradients in zip(parameters, *found, strict=True):
+                        parameter.grad = torch.stack(gradients).sum(0) / len(rows)
+                    optimizer.step()
         self.autoencoder.requires_grad_(False).zero_grad()
 
     def trace(self, batch: PairBatch) -> list[Trace]:

@@ -146,10 +146,9 @@ class _Run:
                 self._resume(self.folder / CHECKPOINT)
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
-        if not resume:  # a checkpoint holds what was learnt then
-            with in_turn(self.config.workers):
-                self.units.show(self.matcher.model, progress)
         try:
+            if not resume:  # a checkpoint holds what was learnt then
+                self._fit_texts(progress)
             whole = self.matcher.model.whole_batches
             with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
                 for epoch in range(len(self.history), self.config.epochs):
@@ -164,6 +163,14 @@ class _Run:
             self.matcher.model.load_state_dict(self.best)
         self.matcher.model.eval()
         return self.matcher
+
+    def _fit_texts(self, progress: bool) -> None:
+        left, right = self.units.left, self.units.right
+        assert left is not None
+        assert right is not None
+        pairs = np.stack([self.units.left_rows, self.units.right_rows, self.units.labels], axis=1)
+        with in_turn(self.config.workers):
+            self.matcher.model.fit_texts(left, right, pairs.astype(np.float64), self.config.seed, progress)
 
     def _epoch(self, epoch: int, pool: Executor, progress: bool) -> None:
         model = self.matcher.model.train()

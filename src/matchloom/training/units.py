@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from matchloom.data.batching import Rows, TextTable, distinct, features_of, make_batch
-from matchloom.models.base import PairModel
 from matchloom.training.config import TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
@@ -93,13 +92,6 @@ class Units:
         """Take the tables of `left_texts` and `right_texts`, and make the features of every pair, if there are any."""
         self.left, self.right = left, right
         self.features = features_of(left, right, self.left_rows, self.right_rows)
-
-    def show(self, model: PairModel, progress: bool) -> None:
-        """Let the model learn from the texts of all pairs, before the first epoch."""
-        assert self.left is not None
-        assert self.right is not None
-        pairs = np.stack([self.left_rows, self.right_rows, self.labels], axis=1)
-        model.fit_texts(self.left, self.right, pairs.astype(np.float64), self.config.seed, progress)
 
     def steps(self, epoch: int) -> Iterator[list[list[Rows]]]:
         """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
