@@ -11,16 +11,16 @@ Stages       1. the autoencoder learns from the training texts, without labels: 
              3. mean 0 and deviation 1: one of each, of all values of S_pooled of the training pairs.
              4. a softmax classifier over these and the features `paraphrase`.
 Score        the two logits of the softmax, match less no match: log p / (1 - p).
-Source       our memory of the paper, whose text was not at hand, and what the authors' published run shows: the order
-             and doubling of rows, the scale, that lengths differ in absolute value, features of words and of phrases.
+Source       the paper's text was not at hand: later descriptions of it, and the run that its authors published, from
+             which are the doubling of nodes, the one scale, and the absolute difference of lengths.
 Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SRNN papers, not those of a parser: the
              neighbours with the lowest one-level error |[c1 ; c2] - [c1' ; c2']|^2 merge first, and the trees grow anew
              in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
-             size. Mini-batches with Adam in place of L-BFGS. No extra hidden layer within a node: with it their results
-             were no better. A pair is not also learnt with its sides exchanged, which tasks like answering do not
-             allow. Mean and deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations.
-             Features come from the texts alone: phrases are word pairs, not nodes; numbers include number words; the
-             run excludes the most frequent words.
+             size. Mini-batches with Adam in place of L-BFGS, `passes` over the texts. No extra hidden layer within a
+             node, which the paper tries too. A pair is not also learnt with its sides exchanged: in answering, sides
+             differ. Mean and deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations.
+             Features come from the texts alone: phrases are word pairs, not nodes; numbers include number words;
+             frequent words count, which that run leaves out. `features` takes other sets of this package, or none.
 """
 
 from __future__ import annotations
