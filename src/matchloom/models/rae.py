@@ -10,13 +10,15 @@ Stages       1. the autoencoder learns from the training texts, without labels: 
                 S_pooled; texts with fewer nodes than cells have every node doubled until there are enough.
              3. mean 0 and deviation 1: one of each, of all values of S_pooled of the training pairs.
              4. a softmax classifier over these and the features `paraphrase`.
-Score        the two logits of the softmax, match less no match: log p / (1 - p).
+Score        the two logits of the softmax, match less no match: log p / (1 - p). Cross-entropy is the paper's loss.
 Source       the paper's text was not at hand: later descriptions of it, and the run that its authors published, from
              which are the doubling of nodes, the one scale, and the absolute difference of lengths.
 Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SRNN papers, not those of a parser: the
              neighbours with the lowest one-level error |[c1 ; c2] - [c1' ; c2']|^2 merge first, and the trees grow anew
              in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
-             size. Mini-batches with Adam in place of L-BFGS, `passes` over the texts. No extra hidden layer within a
+             size. Mini-batches with Adam in place of L-BFGS, `passes` over the texts. The classifier learns by any loss
+             of this package, hinge by default: the cells vary together, and small steps are slow to find the minimum
+             of the cross-entropy, which the authors' solver did. No extra hidden layer within a
              node, which the paper tries too. A pair is not also learnt with its sides exchanged: in answering, sides
              differ. Mean and deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations.
              Features come from the texts alone: phrases are word pairs, not nodes; numbers include number words;
@@ -52,7 +54,7 @@ class RAE(PairModel):
     """Phrases by a recursive autoencoder; distances among all words and phrases, pooled, and a linear classifier."""
 
     needs_vectors = False
-    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {"loss": "cross_entropy", "weight_decay": 0.05}
+    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {"weight_decay": 0.05}
     mean: Tensor
     deviation: Tensor
 
