@@ -39,7 +39,7 @@ def reconstructed(rae, p: Tensor) -> tuple[Tensor, Tensor]:
 def one_level_error(rae, node: Node) -> float:
     assert node.children is not None
     made = reconstructed(rae, node.vector)
-    return sum(float(((a.vector - b) ** 2).sum()) for a, b in zip(node.children, made, strict=True))
+    return sum(float(((a.vector - b) ** 2).sum().detach()) for a, b in zip(node.children, made, strict=True))
 
 
 def tree(rae, words: Sequence[Tensor]) -> Node:

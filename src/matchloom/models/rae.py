@@ -18,11 +18,11 @@ Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SR
              in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
              size. Mini-batches with Adam in place of L-BFGS, `passes` over the texts. The classifier learns by any loss
              of this package, hinge by default: the cells vary together, and small steps are slow to find the minimum
-             of the cross-entropy, which the authors' solver did. No extra hidden layer within a
-             node, which the paper tries too. A pair is not also learnt with its sides exchanged: in answering, sides
-             differ. Mean and deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations.
-             Features come from the texts alone: phrases are word pairs, not nodes; numbers include number words;
-             frequent words count, which that run leaves out. `features` takes other sets of this package, or none.
+             of the cross-entropy, which the authors' solver did. No extra hidden layer within a node, which the paper
+             tries too. A pair is not also learnt with its sides exchanged: in answering, sides differ. Mean and
+             deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations. Features come from
+             the texts alone: phrases are word pairs, not nodes; numbers include number words; frequent words count,
+             which that run leaves out. `features` takes other sets of this package, or none.
 """
 
 from __future__ import annotations
