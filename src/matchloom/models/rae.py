@@ -11,8 +11,9 @@ Stages       1. the autoencoder learns from the training texts, without labels: 
              3. mean 0 and deviation 1: one of each, of all values of S_pooled of the training pairs.
              4. a softmax classifier over these and the features `paraphrase`.
 Score        the two logits of the softmax, match less no match: log p / (1 - p). Cross-entropy is the paper's loss.
-Source       the paper's text was not at hand: later descriptions of it, and the run that its authors published, from
-             which are the doubling of nodes, the one scale, and the absolute difference of lengths.
+Source       the paper's text was not at hand. The order of the nodes, n_p = 15, lambda = 1e-5 and the classifier's .05
+             are from memory, unchecked. The doubling of nodes, the one scale and the absolute difference of lengths are
+             those of the authors' published run, read in somebody's modified copy of it.
 Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SRNN papers, not those of a parser: the
              neighbours with the lowest one-level error |[c1 ; c2] - [c1' ; c2']|^2 merge first, and the trees grow anew
              in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
