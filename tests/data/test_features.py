@@ -16,6 +16,7 @@ from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 from tests.reference.m2s_net import overlap
+from tests.reference.rae import paraphrase
 
 TOKENIZER = Tokenizer("whitespace")
 SEEN = "Who built the old loom of York ? In 1785 Edmund Cartwright built the first power loom . How many looms".split()  # noqa: SIM905
@@ -75,6 +76,31 @@ def test_features_equal_plain_sets(left: list[str], right: list[str], data: st.D
     np.testing.assert_array_equal(pair_features(*few, left_rows, right_rows), found[:, :2])
 
 
+@given(left=texts, right=texts)
+def test_paraphrase_features_equal_plain_sets(left: list[str], right: list[str]) -> None:
+    ours, theirs = (FeatureTexts("paraphrase", side, VOCAB, TOKENIZER) for side in (left, right))
+    pairs = [(i, j) for i in range(len(left)) for j in range(len(right))]
+    found = pair_features(ours, theirs, *np.array(pairs).T)
+    expected = [paraphrase(left[i].lower().split(), right[j].lower().split()) for i, j in pairs]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("no loom", "a mill", [1, 0, 0]),
+        ("built in 1785", "from 1785 on", [1, 1, 0]),
+        ("built in 1785", "two from 1785", [0, 0, 1]),
+        ("built in 1785", "a mill", [0, 0, 1]),
+        ("built in 1785", "two from 1790", [0, 0, 0]),
+    ],
+)
+def test_numbers_are_the_same_or_some_are_missing(left: str, right: str, expected: list[float]) -> None:
+    table = TextTable([left, right], VOCAB, TOKENIZER, features="paraphrase")
+    assert features_of(table, table, np.array([0]), np.array([1]))[0, :3].tolist() == expected
+    assert features_of(table, table, np.array([1]), np.array([0]))[0, :3].tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
@@ -116,5 +142,5 @@ def test_batches_have_features_only_where_they_are_asked_for() -> None:
 
 
 def test_an_unknown_set_is_named() -> None:
-    with pytest.raises(MatchloomError, match="features 'all' are unknown; choose one of overlap, pair"):
+    with pytest.raises(MatchloomError, match="features 'all' are unknown; choose one of overlap, para"):
         FeatureTexts("all", ["loom"], VOCAB, TOKENIZER)

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchloom.layers.dynamic_pooling import dynamic_max
-from tests.reference.pooling import cell
+from matchloom.layers.dynamic_pooling import dynamic_max, dynamic_min
+from tests.reference.pooling import cell, doubled
 
 
 @settings(max_examples=60)
@@ -25,6 +25,27 @@ def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed
             for j in range(size):
                 held = maps[b, :, cell(i, m, size)][:, :, cell(j, n, size)]
                 assert torch.equal(pooled[b, :, i, j], held.amax((1, 2)))
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 20), st.integers(1, 9), st.integers(0, 99))
+def test_equals_the_smallest_of_each_cell_of_doubled_rows(B: int, L: int, R: int, size: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    maps = torch.randn(B, 2, L, R, generator=generator)
+    rows = torch.randint(1, L + 1, (B,), generator=generator)
+    columns = torch.randint(1, R + 1, (B,), generator=generator)
+    pooled = dynamic_min(maps, rows, columns, size)
+    assert pooled.shape == (B, 2, size, size)
+    for b in range(B):
+        for i, above in enumerate(doubled(int(rows[b]), size)):
+            for j, beside in enumerate(doubled(int(columns[b]), size)):
+                assert torch.equal(pooled[b, :, i, j], maps[b][:, above][:, :, beside].amin((1, 2)))
+
+
+def test_what_is_left_over_goes_to_the_last_cells() -> None:
+    maps = torch.arange(8.0)[None, None, :, None]
+    assert dynamic_min(maps, torch.tensor([8]), torch.tensor([1]), 3)[0, 0, :, 0].tolist() == [0, 2, 5]
+    assert dynamic_min(maps, torch.tensor([3]), torch.tensor([1]), 5)[0, 0, :, 0].tolist() == [0, 0, 1, 1, 2]
 
 
 @given(st.integers(1, 40), st.integers(1, 12))

@@ -39,6 +39,8 @@ MODELS = {
     "m2s_net": [
         *("--set", "blocks=1", "--set", "frame=12", "--set", "features=pair", "--batch", "8", "--check-every", "20"),
     ],
+    # What was learnt before the first epoch.
+    "rae": ["--set", "grid=4", "--set", "passes=2", "--batch", "16"],
 }
 
 
@@ -65,7 +67,13 @@ def epochs(folder: Path) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize(
-    ("model", "how"), [("mv_lstm", signal.SIGKILL), ("mv_lstm", signal.SIGINT), ("m2s_net", signal.SIGKILL)]
+    ("model", "how"),
+    [
+        ("mv_lstm", signal.SIGKILL),
+        ("mv_lstm", signal.SIGINT),
+        ("m2s_net", signal.SIGKILL),
+        ("rae", signal.SIGKILL),
+    ],
 )
 def test_a_run_goes_on_bit_for_bit(
     pairs: Path, whole: dict[str, Path], tmp_path: Path, model: str, how: signal.Signals

@@ -12,6 +12,7 @@ import torch
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
 from matchloom.models.m2s_net import M2SNet
+from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.text.vectors import WordVectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import MatchloomError, Pair
@@ -214,3 +215,17 @@ def test_without_a_config_a_model_is_trained_as_its_authors_did() -> None:
     short = colour_pairs(4)
     matcher = train(short, short, model="m2s_net", arguments={"blocks": 1, "frame": 8}, dimensions=4)
     assert matcher.training["config"] == TrainConfig(**M2SNet.trained_with).as_dict()
+
+
+def test_a_model_sees_the_texts_of_all_pairs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, seen = colour_pairs(6), []
+    monkeypatch.setattr(NBOWMLP, "fit_texts", lambda self, *given: seen.append(given))
+    matcher = train(pairs, model="nbow_mlp", config=quick(epochs=2, seed=5), dimensions=6, folder=tmp_path)
+    [(left, right, rows, seed, progress)] = seen
+    assert (seed, progress) == (5, False)
+    for pair, (i, j, label) in zip(pairs, rows.tolist(), strict=True):
+        for text, table, row in ((pair.query, left, i), (pair.text, right, j)):
+            assert table.pad(np.array([int(row)])).words[0].tolist() == matcher.vocab.ids(matcher.tokenizer(text))
+        assert label == pair.label
+    train(pairs, model="nbow_mlp", config=quick(epochs=3, seed=5), dimensions=6, folder=tmp_path, resume=True)
+    assert len(seen) == 1

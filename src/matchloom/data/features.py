@@ -43,8 +43,19 @@ ANSWER_TYPES = (  # 1 where the query asks so and the text has such a word that 
     "what: a name",
     "what: a number",
 )
+PARAPHRASE = (  # of RAE; numbers are digits and number words
+    "same numbers or none",
+    "same numbers",
+    "numbers of one among more of the other",  # a proper subset; none is one of some
+    "difference of lengths",
+    "query's words in the text",  # the part of its distinct words
+    "text's words in the query",
+    "query's word pairs in the text",
+    "text's word pairs in the query",
+)
 FEATURES: dict[str, tuple[str, ...]] = {
     "overlap": OVERLAP,
+    "paraphrase": PARAPHRASE,
     "pair": (
         *OVERLAP,
         *COVERAGE,
@@ -56,7 +67,11 @@ FEATURES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-_KINDS = {"overlap": ("words",), "pair": ("words", "content", "stems", "bigrams", "names", "numbers", "years")}
+_KINDS = {
+    "overlap": ("words",),
+    "paraphrase": ("words", "numbers", "phrases"),
+    "pair": ("words", "numbers", "content", "stems", "bigrams", "names", "years"),
+}
 _NUMBER_WORDS = frozenset(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty "  # noqa: SIM905
     "ninety hundred thousand million billion trillion dozen half".split()
@@ -116,6 +131,10 @@ class FeatureTexts:
             words = [known(word) for word in cased(text)]
             lengths.append(len(words))
             found["words"].append({w.key: w.idf for w in words})
+            if "numbers" in found:
+                found["numbers"].append({w.key: 1.0 for w in words if w.number})
+            if name == "paraphrase":
+                found["phrases"].append({(3 * a.key + b.key) % _WORD: 1.0 for a, b in pairwise(words)})
             if name == "pair":
                 types.append(question_type([w.text for w in words]))
                 content = [w for w in words if not w.stop]
@@ -126,7 +145,6 @@ class FeatureTexts:
                 )
                 # A first word has its capital from the sentence; a name there goes unseen.
                 found["names"].append({w.key: 1.0 for w in words[1:] if w.capital and not w.stop})
-                found["numbers"].append({w.key: 1.0 for w in words if w.number})
                 found["years"].append({w.key: 1.0 for w in words if w.year})
         self.lengths = np.array(lengths, dtype=np.float64)
         self.types = np.array(types, dtype=object)
@@ -195,6 +213,27 @@ def pair_features(left: FeatureTexts, right: FeatureTexts, left_rows: Rows, righ
         pairs, _, hit = looked_up(kind, "words", back=True)
         return total(pairs, ~hit) > 0
 
+    def shared(kind: str, *, back: bool = False) -> tuple[Floats, Floats]:
+        """How many items of the left texts (with `back`: right) were found in the other, and how many there are."""
+        pairs, _, hit = looked_up(kind, kind, back=back)
+        return total(pairs, hit), total(pairs, np.ones(len(pairs)))
+
+    def paraphrase() -> list[Floats | NDArray[np.bool_]]:
+        both, ours = shared("numbers")
+        _, theirs = shared("numbers", back=True)
+        same = (both == ours) & (both == theirs)
+        within = ((both == ours) | (both == theirs)) & ~same
+        apart = np.abs(left.lengths[left_rows] - right.lengths[right_rows])
+        return [
+            same,
+            same & (both > 0),
+            within,
+            apart,
+            *(part(*shared(kind, back=back)) for kind in ("words", "phrases") for back in (False, True)),
+        ]
+
+    if left.name == "paraphrase":
+        return np.stack(paraphrase(), axis=1).astype(np.float32)
     pairs, weights, hit = looked_up("words", "words")
     words = left.lengths[left_rows] + right.lengths[right_rows]
     columns = [part(total(pairs, hit), words), part(total(pairs, hit * weights), words)]

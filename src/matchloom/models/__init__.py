@@ -21,6 +21,7 @@ from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.models.nbow_mlp import NBOWMLP
+from matchloom.models.rae import RAE
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
@@ -40,6 +41,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cntn": CNTN,
     "nbow_mlp": NBOWMLP,
     "cnn_mlp": CNNMLP,
+    "rae": RAE,
 }
 # Those whose `encode` makes one vector of a text, for `Matcher.vectors`.
 SENTENCE_VECTORS = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i")

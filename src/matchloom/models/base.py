@@ -20,7 +20,8 @@ class PairModel(nn.Module, ABC):
 
     needs_lexical   fill the batch's lexical fields
     needs_features  fill the batch's features with this feature set
-    needs_vectors   False: the word vectors take no part in the score, and training leaves them alone
+    needs_vectors   False: training leaves the word vectors alone; they take no part in the score, or the model wants
+                    them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
                     then does not part it, and gives every step a random state of its own
     trained_with    settings of `TrainConfig` with which the authors trained it, where they differ from the defaults

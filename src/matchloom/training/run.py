@@ -170,7 +170,8 @@ class _Run:
         assert units.left is not None
         assert units.right is not None
         pairs = np.stack([units.left_rows, units.right_rows, units.labels > 0], axis=1).astype(np.int64)
-        self.matcher.model.fit_texts(units.left, units.right, pairs, self.config.seed, progress)
+        with in_turn(self.config.workers):
+            self.matcher.model.fit_texts(units.left, units.right, pairs, self.config.seed, progress)
 
     def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
         """What is left to do, in the parts of epochs between two looks at the development set."""
