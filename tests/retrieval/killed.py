@@ -36,12 +36,14 @@ def reencode(report: Path, archive: Path, matcher: Path) -> None:
     index.reencode(matcher)
 
 
-def run_and_kill(work: Callable[..., None], report: Path, *arguments: object, after: float) -> list[str]:
-    """Start work in another process, kill it so long after it is ready; the whole lines that it reported."""
+def run_and_kill(
+    work: Callable[..., None], report: Path, *arguments: object, after: float, lines: int = 0
+) -> list[str]:
+    """Start work in another process, kill it so long after it reported so many lines; the whole lines it wrote."""
     report.unlink(missing_ok=True)
     child = _CONTEXT.Process(target=work, args=(report, *arguments))
     child.start()
-    while not (report.exists() and report.read_text(encoding="utf-8").startswith("ready\n")):
+    while not report.exists() or report.read_text(encoding="utf-8").count("\n") <= lines:  # the first says "ready"
         assert child.exitcode is None, "it ended before it was ready"
         time.sleep(0.005)
     time.sleep(after)

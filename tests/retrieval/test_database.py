@@ -77,7 +77,7 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
     confirmed = -1
     for _ in range(5):
         work = (add_forever, tmp_path / "report", tmp_path / "a", confirmed + 1)
-        lines = run_and_kill(*work, after=rng.uniform(0.05, 0.6))
+        lines = run_and_kill(*work, after=rng.uniform(0.0, 0.6), lines=1)
         confirmed = max([confirmed, *map(int, lines)])
         index = QuestionIndex.open(tmp_path / "a")
         ids = [f"{n}-{i}" for n in range(confirmed + 1) for i in range(3)]
@@ -156,8 +156,9 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (None, "is no archive: it has no archive.json; 'matchloom index"),
         ("{", "is damaged; index the pairs into a new folder"),
         ("[]", "is damaged"),
-        ('{"format": 1}', "is damaged"),
-        ('{"format": 99}', "has format 99, this matchloom reads up to 1; upgrade"),
+        ('{"format": 2}', "is damaged"),
+        ('{"format": 1}', "has format 1, this matchloom reads 2; index its pairs again"),
+        ('{"format": 99}', "has format 99, this matchloom reads up to 2; upgrade"),
     ],
 )
 def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: str) -> None:

@@ -14,7 +14,7 @@ from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
-FORMAT = 1
+FORMAT = 2  # 1 held words where 2 holds stems
 ALPHA = 0.7  # the paper's
 _FILE = "archive.json"
 
@@ -48,6 +48,10 @@ def read_about(folder: Path) -> About:
         if type(version) is int and version > FORMAT:
             raise MatchloomError(
                 f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
+            )
+        if type(version) is int and version < FORMAT:
+            raise MatchloomError(
+                f"{folder} has format {version}, this matchloom reads {FORMAT}; index its pairs again into a new folder"
             )
         return About(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
     except (FileNotFoundError, NotADirectoryError):

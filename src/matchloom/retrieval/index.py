@@ -14,7 +14,7 @@ sketch.py); they are taken in turns, best first, up to `candidates` in all. Each
     `rerank` is given               as above                        by that scorer, at every search
 
 Parts are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25
-share is BM25 over what the question scores with itself (see shares.py).
+share is BM25 of stems over what the question scores with itself (see shares.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from matchloom.explanation import explain as explain_pair
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
-from matchloom.retrieval.shares import BM25Share
+from matchloom.retrieval.shares import BM25Share, asked, indexed
 from matchloom.retrieval.sketch import Sketch
 from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
@@ -276,7 +276,7 @@ class QuestionIndex:
 
     def candidates(self, view: View, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
         """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
-        by_words = view.store.by_words(view.about.tokenizer(question), count)
+        by_words = view.store.by_words(asked(view.about.tokenizer(question)), count)
         by_vector: RowIds = []
         if view.matcher is not None and vector is not None:
             towards = self._sketch(view.store).towards(view.matcher, vector, alpha)
@@ -346,7 +346,7 @@ class QuestionIndex:
 
     def _rows(self, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
         cut = self._about.tokenizer
-        words = [" ".join([*cut(question), *cut(answer)]) for question, answer in zip(questions, answers, strict=True)]
+        words = [" ".join(indexed(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
         columns = {"id": ids, "question": questions, "answer": answers, "words": words}
         vectors: tuple[Vectors, Vectors] | None = None
         if self._about.vector_size is not None:

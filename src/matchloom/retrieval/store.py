@@ -184,7 +184,7 @@ class Store:
     def _index_words(self) -> None:
         from lancedb.index import FTS
 
-        # Our words, as they are: no stemming, folding or dropping on top of our tokenizer.
+        # Our words, as they are: no stemming, folding or dropping on top of our own.
         plain = FTS(
             base_tokenizer="whitespace",
             max_token_length=None,
