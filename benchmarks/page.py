@@ -241,7 +241,8 @@ def figures(named: dict[str, float]) -> list[str]:
 
 def speed_table(done: dict[str, Any]) -> str:
     """The ratios of benchmarks/speed.py."""
-    lines = ["## Speed\n", f"`python benchmarks/speed.py`, {done['threads']} threads, commit {done['commit']}.\n"]
+    commits = ", ".join(sorted({row["commit"] for row in done["rows"]}))
+    lines = ["## Speed\n", f"`python benchmarks/speed.py`, {done['threads']} threads, commits {commits}.\n"]
     rows = [[row["what"], *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))] for row in done["rows"]]
     return "\n".join([*lines, *markdown(["", "speeds", "ratios"], *rows), ""])
 

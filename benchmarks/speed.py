@@ -1,6 +1,6 @@
 """How fast, as ratios within one run: the spatial GRU, Match-SRNN, MV-LSTM and every model, in one table.
 
-    python benchmarks/speed.py                 # about ten minutes; results go to benchmarks/results/speed.json
+    python benchmarks/speed.py                 # about fifteen minutes; results go to benchmarks/results/speed.json
 
 The machines are shared and noisy: contenders take turns, and the median of each is compared.
 """
@@ -39,32 +39,31 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
-    parser.add_argument("--only", choices=PARTS, help="one part, printed and not written")
+    parser.add_argument("--only", choices=PARTS, help="one part; the others keep their figures")
     options = parser.parse_args()
     load, rows = os.getloadavg()[0], []
     for name, part in PARTS.items():
         if options.only in (None, name):
             for row in part(options.rounds):
-                print(json.dumps(row), flush=True)
-                rows.append(row)
+                rows.append({"part": name, **row, "commit": commit(), "load before": round(load, 2)})
+                print(json.dumps(rows[-1]), flush=True)
     table = Table("", "speeds", "ratios", show_lines=True)
     for row in rows:
         table.add_row(row["what"], *("\n".join(figures(row[part])) for part in ("speeds", "ratios")))
     Console(width=130).print(table)
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if options.only and RESULTS.exists() else []
+    rows += [row for row in kept if row["part"] != options.only]
     about: dict[str, Any] = {
-        "commit": commit(),
         "kernel": native.status(),
         "threads": spatial_gru.all_threads(),
-        "load before": load,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
         "rounds": options.rounds,
-        "rows": rows,
+        "rows": sorted(rows, key=lambda row: list(PARTS).index(row["part"])),
     }
-    if options.only is None:
-        with atomic_write(RESULTS) as file:
-            json.dump(about, file, indent=1)
-            file.write("\n")
+    with atomic_write(RESULTS) as file:
+        json.dump(about, file, indent=1)
+        file.write("\n")
 
 
 if __name__ == "__main__":
