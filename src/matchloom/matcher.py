@@ -22,7 +22,7 @@ from matchloom.data.batching import Rows, TextTable, distinct, features_of, make
 from matchloom.files import atomic_write
 from matchloom.models import SENTENCE_VECTORS, Argument, build_model
 from matchloom.models.base import PairModel
-from matchloom.parallel import side_by_side
+from matchloom.parallel import in_turn, side_by_side
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -140,7 +140,7 @@ class Matcher:
             with torch.inference_mode():
                 return _Part(rows, table, padded, encode(padded))
 
-        with side_by_side() as pool:
+        with side_by_side() if len(cuts) > 1 else in_turn(1) as pool:  # threads for one question would cost more
             yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
 
     def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:

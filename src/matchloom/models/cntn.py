@@ -98,7 +98,10 @@ class CNTN(PairModel):
     def slices(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """v_q' M[1:r] v_a + V [v_q ; v_a] + b. (B, r)"""
         q = torch.einsum("nx,kxy->nky", left, self.M)  # (N, r, n_s), once for each question
-        h = (pick(q, batch.left_rows) @ pick(right, batch.right_rows)[:, :, None])[:, :, 0]  # (B, r)
+        if len(q) == 1:  # one question against many stored answers, as an archive asks
+            h = pick(right @ q[0].T, batch.right_rows)  # (B, r)
+        else:
+            h = (pick(q, batch.left_rows) @ pick(right, batch.right_rows)[:, :, None])[:, :, 0]
         return h + pick(left @ self.V_q.T, batch.left_rows) + pick(right @ self.V_a.T, batch.right_rows) + self.b
 
     def trace(self, batch: PairBatch) -> list[Trace]:

@@ -72,11 +72,12 @@ class View(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts of the scores of some rows, and the scorer that made the second."""
+    """The parts of the scores of some rows, the scorer that made the second, and the rows' texts."""
 
     similarity: Scores
     match: Scores
     scorer: Scorer
+    texts: pa.Table
 
 
 class QuestionIndex:
@@ -257,10 +258,9 @@ class QuestionIndex:
         found = self.parts(view, question, vector, rows, rerank)
         scores = weight * found.similarity + (1 - weight) * found.match
         last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
-        first = np.flatnonzero(scores >= last)  # only the texts of what is shown are read
-        texts = view.store.take([rows[n] for n in first], TEXTS).to_pylist()
+        first = np.flatnonzero(scores >= last)  # only what is shown is sorted
         answers = []
-        for n, row in zip(first.tolist(), texts, strict=True):
+        for n, row in zip(first.tolist(), found.texts.take(first).to_pylist(), strict=True):
             parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
             answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
         answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
@@ -291,13 +291,13 @@ class QuestionIndex:
         if view.matcher is None or vector is None:
             of_question, of_answer = self._counts(view.store, view.about.tokenizer)
             scorer = rerank or view.matcher or of_answer
-            taken = view.store.take(rows, ("question", "answer"))
+            taken = view.store.take(rows, TEXTS)
             similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return Parts(similarity, _scores(scorer, question, taken), scorer)
-        taken = view.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
+            return Parts(similarity, _scores(scorer, question, taken), scorer, taken)
+        taken = view.store.take(rows, [VECTORS, *TEXTS])  # all at once: a second call would cost more than the texts do
         v_q, v_a = vectors_of(taken)
         match = view.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return Parts(v_q @ vector, match, rerank or view.matcher)
+        return Parts(v_q @ vector, match, rerank or view.matcher, taken.select(list(TEXTS)))
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""

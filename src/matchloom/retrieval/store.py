@@ -14,6 +14,7 @@ What LanceDB gives, and how it is used here (as of 0.40):
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -54,6 +55,7 @@ def told_in_one_line(where: Path) -> Iterator[None]:
 
 def connect(folder: Path) -> Any:
     """A connection; what it keeps in memory of the indices serves all handles that it opens."""
+    os.environ.setdefault("LANCEDB_LOG", "error")  # or users read of empty clusters and skipped partitions
     import lancedb  # takes a second, which only archives should cost
 
     with told_in_one_line(folder):
