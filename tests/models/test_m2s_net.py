@@ -194,7 +194,7 @@ def test_wrong_arguments() -> None:
         ({"blocks": 4}, "blocks 4 of m2s_net is unknown; choose one of 1, 2, 3"),
         ({"frame": 41}, "frame 41 of m2s_net does not fit 2 blocks; up to 96 these do: 24, 28, 32, 36, 40"),
         ({"dropout": 1.0}, "below 1; found 1.0"),
-        ({"features": "more"}, "features 'more' are unknown; choose one of overlap, pair, or none"),
+        ({"features": "more"}, "features 'more' are unknown; choose one of overlap, paraphrase, pair, or none"),
     ):
         with pytest.raises(MatchloomError) as raised:
             build_model("m2s_net", arguments, embedding(), seed=0)
