@@ -42,6 +42,7 @@ def results_page() -> str:
         "archive": archive_table,
         "lcs": lcs_table,
         "deletion": deletion_lines,
+        "rae": rae_line,
         "speed": speed_table,
     }
     for name, section in others.items():
@@ -237,6 +238,16 @@ The path's words matter more in {done["pairs where the path matters more"]:.0%} 
 def figures(named: dict[str, float]) -> list[str]:
     """Speeds or ratios with their names, in three digits or more."""
     return [f"{name} {number(value)}" for name, value in named.items()]
+
+
+def rae_line(done: dict[str, Any]) -> str:
+    """One pass of RAE's autoencoder."""
+    return (
+        "## RAE's autoencoder\n\n"
+        f"`python benchmarks/rae.py`: one pass over {done['sentences']:,} cqa sentences of {done['words']:.1f} words "
+        f"on average took {done['seconds']:.1f} seconds with {done['threads']} threads; the mean unfolding error fell "
+        f"from {done['error_before']:.0f} to {done['error_after']:.0f}. Commit {done['commit']}.\n"
+    )
 
 
 def speed_table(done: dict[str, Any]) -> str:
