@@ -2,7 +2,8 @@
 
     python benchmarks/paper.py benchmarks/papers/qa.toml --data ../shared/data
 
-Each finished system is written to benchmarks/results at once, and is not run again unless --again is given.
+Each finished system is written to benchmarks/results at once, and is not run again unless --again is given. At the end
+the pictures and docs/results.md are made anew.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+import figures
 from lists import TASKS, Task
 from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
@@ -28,7 +30,7 @@ from matchloom.models import model_training
 from matchloom.text.vectors import train_vectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import Scorer
-from page import table_rows
+from page import PAGE, results_page, table_rows
 from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
@@ -167,6 +169,10 @@ def main() -> None:
             print(json.dumps({"system": system["name"], **{k: v for k, v in entry.items() if k in SHOWN}}), flush=True)
             add(path, system["name"], entry, tasks[split])
     show(table, read(path), console)
+    if not options.show:
+        figures.main()
+        with atomic_write(PAGE) as file:
+            file.write(results_page())
 
 
 def read(path: Path) -> dict[str, Any]:
