@@ -140,3 +140,10 @@ def test_a_terminal_without_the_letters_does_not_end_a_command(corpus: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["query"] == "née ☃"
+
+
+@pytest.mark.parametrize(("name", "runs"), [("rank", True), ("search", False), ("tune", False)])
+def test_help_offers_run_files_where_they_can_serve(name: str, runs: bool, run: Run) -> None:
+    said = " ".join(run(name, "--help").out.split())
+    assert "trans-lm" in said
+    assert ("TREC run file" in said) == runs

@@ -16,11 +16,10 @@ PAIRS_FILE = (
     "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
     "split). Other columns are ignored; question and answer will do for query and text."
 )
-SCORER = (
-    "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm', a TREC run file, or one "
-    "of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
-)
-RERANKER = SCORER.replace("matcher, a TREC run file, or", "matcher or")
+_TRAINED = "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm',"
+_LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
+SCORER = f"{_TRAINED} a TREC run file, {_LEXICAL}"
+RERANKER = f"{_TRAINED} {_LEXICAL}"  # a run knows its own pairs only
 
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]
 ScorerArgument = Annotated[
