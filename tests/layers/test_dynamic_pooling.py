@@ -10,13 +10,18 @@ from matchloom.layers.dynamic_pooling import dynamic_max, dynamic_min
 from tests.reference.pooling import cell, doubled
 
 
+def drawn(B: int, L: int, R: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Maps of two channels, and how many rows and columns of each are its own."""
+    generator = torch.Generator().manual_seed(seed)
+    maps = torch.randn(B, 2, L, R, generator=generator)
+    rows, columns = (torch.randint(1, side + 1, (B,), generator=generator) for side in (L, R))
+    return maps, rows, columns
+
+
 @settings(max_examples=60)
 @given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))
 def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    maps = torch.randn(B, 2, L, R, generator=generator)
-    rows = torch.randint(1, L + 1, (B,), generator=generator)
-    columns = torch.randint(1, R + 1, (B,), generator=generator)
+    maps, rows, columns = drawn(B, L, R, seed)
     pooled = dynamic_max(maps, rows, columns, size)
     assert pooled.shape == (B, 2, size, size)
     for b in range(B):
@@ -30,10 +35,7 @@ def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed
 @settings(max_examples=60)
 @given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 20), st.integers(1, 9), st.integers(0, 99))
 def test_equals_the_smallest_of_each_cell_of_doubled_rows(B: int, L: int, R: int, size: int, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    maps = torch.randn(B, 2, L, R, generator=generator)
-    rows = torch.randint(1, L + 1, (B,), generator=generator)
-    columns = torch.randint(1, R + 1, (B,), generator=generator)
+    maps, rows, columns = drawn(B, L, R, seed)
     pooled = dynamic_min(maps, rows, columns, size)
     assert pooled.shape == (B, 2, size, size)
     for b in range(B):

@@ -193,10 +193,7 @@ def _row(name: str, report: Report, first: Report | None, scorer: Scorer, minute
     from matchloom.evaluation.significance import compare
 
     p = None if first is None else next(iter(compare(report.measured, first.measured).values())).p
-    parameters = None
-    if isinstance(scorer, Matcher):
-        own = scorer.model.parameters()
-        parameters = sum(x.numel() for x in own) - scorer.model.embedding.weight.numel()
+    parameters = scorer.model.size() if isinstance(scorer, Matcher) else None
     return Row(name, report.values, p, parameters, minutes, speed)
 
 

@@ -59,7 +59,7 @@ def command(
             model,
             paper(model),
             "vectors" if model in SENTENCE_VECTORS else "interaction",
-            f"{sum(x.numel() for n, x in matcher.model.named_parameters() if n != 'embedding.weight'):,}",
+            f"{matcher.model.size():,}",
             f"{_speed(matcher):,.0f}",
             _first_line(make.__doc__),
         )

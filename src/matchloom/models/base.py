@@ -23,7 +23,7 @@ class PairModel(nn.Module, ABC):
     needs_vectors   False: training leaves the word vectors alone; they take no part in the score, or the model wants
                     them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
-                    then does not part it, and gives every step a random state of its own
+                    then does not part it, mixes lengths in it, and gives every step a random state of its own
     trained_with    settings of `TrainConfig` with which the authors trained it, where they differ from the defaults
     """
 
@@ -66,6 +66,10 @@ class PairModel(nn.Module, ABC):
         What is learnt must live in parameters and buffers, changed in place and of a shape that arguments and
         vocabulary alone decide: they are what a matcher saves and what a resumed run goes on with. This does nothing.
         """
+
+    def size(self) -> int:
+        """How many parameters it has beside the word vectors."""
+        return sum(parameter.numel() for parameter in self.parameters()) - self.embedding.weight.numel()
 
     def decayed(self) -> list[nn.Parameter]:
         """The parameters that weight decay pulls towards 0: all but the word vectors."""
