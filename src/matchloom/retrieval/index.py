@@ -34,11 +34,11 @@ from matchloom.explanation import explain as explain_pair
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
-from matchloom.retrieval.shares import BM25Share, asked, indexed
+from matchloom.retrieval.shares import BM25Share, asked
 from matchloom.retrieval.sketch import Sketch
 from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 _BATCH = 10_000  # pairs in memory, and in one commit
@@ -346,7 +346,7 @@ class QuestionIndex:
 
     def _rows(self, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
         cut = self._about.tokenizer
-        words = [" ".join(indexed(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
+        words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
         columns = {"id": ids, "question": questions, "answer": answers, "words": words}
         vectors: tuple[Vectors, Vectors] | None = None
         if self._about.vector_size is not None:

@@ -58,13 +58,8 @@ class BM25Share:
         return float(self._bm25.score([Pair(query, query)])[0]) or 1.0
 
 
-def indexed(words: Iterable[str]) -> list[str]:
-    """What the full-text index holds of a text's words."""
-    return stems(words)
-
-
 def asked(words: Sequence[str]) -> list[str]:
-    """What the full-text index is asked for: a question's words that count, or all where none does.
+    """What the full-text index, which holds the stems of all words, is asked for: those that count, or else all.
 
     >>> asked(["how", "do", "looms", "work"]), asked(["how", "do", "you", "do"])
     (['loom', 'work'], ['how', 'do', 'you', 'do'])
