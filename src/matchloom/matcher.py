@@ -188,7 +188,7 @@ class Matcher:
         rows = torch.arange(len(right), device=self.device)
         unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
         batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
-        with torch.inference_mode():
+        with in_turn(1), torch.inference_mode():  # too little work for threads, which would only wait for each other
             first, second = (torch.tensor(side, device=self.device) for side in (left[None], right))
             return self.model.match(first, second, batch).cpu().numpy()
 

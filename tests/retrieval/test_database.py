@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -30,6 +31,19 @@ def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
     writer.delete(["z3"])
     assert reader.search("zebra3") == []
     assert len(reader) == 4
+
+
+def test_a_table_is_opened_again_only_for_a_new_version(tmp_path: Path) -> None:
+    writer = QuestionIndex.create(tmp_path / "a")
+    reader = QuestionIndex.open(tmp_path / "a")
+    versions = tmp_path / "a" / "pairs-1.lance" / "_versions"
+    for n in range(3):
+        writer.add([Pair(f"about zebra{n}", "yes", query_id=f"z{n}")])
+        assert reader.snapshot().store is not reader.snapshot().store  # too new: another may come in the same tick
+        os.utime(versions, (1e9 + n, 1e9 + n))
+        kept = reader.snapshot().store
+        assert reader.snapshot().store is kept
+        assert len(kept) == n + 1
 
 
 def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) -> None:

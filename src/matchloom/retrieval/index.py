@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,10 +36,12 @@ from matchloom.progress import bar
 from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
 from matchloom.retrieval.shares import BM25Share, asked
 from matchloom.retrieval.sketch import Sketch
-from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, rows_of, vectors_of
+from matchloom.retrieval.store import TEXTS, VECTORS, Newest, RowIds, Store, Vectors, connect, rows_of, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
+
+T = TypeVar("T")
 
 _BATCH = 10_000  # pairs in memory, and in one commit
 _SAMPLE = 20_000  # pairs in which words are counted
@@ -72,12 +74,29 @@ class View(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts of the scores of some rows, the scorer that made the second, and the rows' texts."""
+    """The parts of the scores of some rows, and the scorer that made the second."""
 
     similarity: Scores
     match: Scores
     scorer: Scorer
-    texts: pa.Table
+
+
+class Gathered(Generic[T]):
+    """What was gathered from a sample of the archive, and when it should be gathered again."""
+
+    def __init__(self, value: T, store: Store) -> None:
+        self.value = value
+        self._table, self._rows = store.name, len(store)
+        self._seen = store  # the version that was asked last: rows are counted once in each
+
+    def stale(self, store: Store) -> bool:
+        """Whether this is another table, or one with a tenth more or fewer rows."""
+        if store is self._seen:
+            return False
+        changed = store.name != self._table or abs(len(store) - self._rows) * 10 > self._rows
+        if not changed:
+            self._seen = store
+        return changed
 
 
 class QuestionIndex:
@@ -96,8 +115,9 @@ class QuestionIndex:
         self._about = about
         self._stamp = (0, 0, 0)  # so that the first look reads the settings again: they may be older than the file
         self._database = database
-        self._counted: tuple[str, int, BM25Share, BM25Share] | None = None
-        self._sketched: tuple[str, int, Sketch] | None = None
+        self._newest = Newest(database, folder)
+        self._counted: Gathered[tuple[BM25Share, BM25Share]] | None = None
+        self._sketched: Gathered[Sketch] | None = None
 
     @classmethod
     def create(
@@ -258,9 +278,10 @@ class QuestionIndex:
         found = self.parts(view, question, vector, rows, rerank)
         scores = weight * found.similarity + (1 - weight) * found.match
         last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
-        first = np.flatnonzero(scores >= last)  # only what is shown is sorted
+        first = np.flatnonzero(scores >= last)  # only what is shown is read and sorted
+        shown = view.store.take([rows[n] for n in first], TEXTS).to_pylist()
         answers = []
-        for n, row in zip(first.tolist(), found.texts.take(first).to_pylist(), strict=True):
+        for n, row in zip(first.tolist(), shown, strict=True):
             parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
             answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
         answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
@@ -272,15 +293,14 @@ class QuestionIndex:
         """The archive as it is now; it stays so while others write."""
         self._refresh()
         about = self._about
-        return View(about, Store.open(self._database, self.folder, about.table), self._matcher_of(about))
+        return View(about, self._newest.store(about.table), self._matcher_of(about))
 
     def candidates(self, view: View, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
         """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
-        by_words = view.store.by_words(asked(view.about.tokenizer(question)), count)
-        by_vector: RowIds = []
+        towards = None
         if view.matcher is not None and vector is not None:
             towards = self._sketch(view.store).towards(view.matcher, vector, alpha)
-            by_vector = view.store.by_vector(towards, count)
+        by_words, by_vector = view.store.nearest(asked(view.about.tokenizer(question)), towards, count)
         turns = chain.from_iterable(zip_longest(by_vector, by_words))
         return list(dict.fromkeys(row for row in turns if row is not None))[:count]
 
@@ -291,13 +311,13 @@ class QuestionIndex:
         if view.matcher is None or vector is None:
             of_question, of_answer = self._counts(view.store, view.about.tokenizer)
             scorer = rerank or view.matcher or of_answer
-            taken = view.store.take(rows, TEXTS)
+            taken = view.store.take(rows, ["question", "answer"])
             similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return Parts(similarity, _scores(scorer, question, taken), scorer, taken)
-        taken = view.store.take(rows, [VECTORS, *TEXTS])  # all at once: a second call would cost more than the texts do
+            return Parts(similarity, _scores(scorer, question, taken), scorer)
+        taken = view.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
         v_q, v_a = vectors_of(taken)
         match = view.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return Parts(v_q @ vector, match, rerank or view.matcher, taken.select(list(TEXTS)))
+        return Parts(v_q @ vector, match, rerank or view.matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
@@ -366,31 +386,24 @@ class QuestionIndex:
 
     def _counts(self, store: Store, tokenizer: Tokenizer) -> tuple[BM25Share, BM25Share]:
         """BM25 over the archive's questions and over its answers."""
-        rows = len(store)
-        if self._counted is None or _changed(self._counted[:2], store.name, rows):
+        if self._counted is None or self._counted.stale(store):
             found = store.sample(("question", "answer"), _SAMPLE)
             sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
             questions, answers = (BM25Share.fit(texts, tokenizer) for texts in sides)
-            self._counted = (store.name, rows, questions, answers)
-        return self._counted[2:]
+            self._counted = Gathered((questions, answers), store)
+        return self._counted.value
 
     def _sketch(self, store: Store) -> Sketch:
         """What the answer vectors of this table look like."""
-        rows = len(store)
-        if self._sketched is None or _changed(self._sketched[:2], store.name, rows):
+        if self._sketched is None or self._sketched.stale(store):
             _, answers = vectors_of(store.sample([VECTORS], Sketch.SAMPLE))
-            self._sketched = (store.name, rows, Sketch(answers))
-        return self._sketched[2]
+            self._sketched = Gathered(Sketch(answers), store)
+        return self._sketched.value
 
 
 def pair_id(pair: Pair) -> str:
     """The id under which a pair is archived."""
     return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
-
-
-def _changed(before: tuple[str, int], table: str, rows: int) -> bool:
-    """Whether what was gathered from a sample should be gathered again: another table, or a tenth more or fewer."""
-    return before[0] != table or abs(rows - before[1]) * 10 > before[1]
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:

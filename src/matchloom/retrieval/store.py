@@ -10,16 +10,20 @@ What LanceDB gives, and how it is used here (as of 0.40):
 - `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. It is not free
   in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table:
   most appends touch no index, and no search looks through more than that one by one.
+- Its functions are coroutines that run on a loop in a thread of its own. Every call goes there and back, and the plain
+  interface makes a dozen of them for one search; here a search is two, and its two sides look at the same time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +33,7 @@ from matchloom.types import MatchloomError
 
 Vectors = NDArray[np.float32]
 RowIds = list[int]
+T = TypeVar("T")
 
 TEXTS = ("id", "question", "answer")
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
@@ -53,13 +58,21 @@ def told_in_one_line(where: Path) -> Iterator[None]:
         ) from None
 
 
+def run(call: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine of LanceDB returns."""
+    from lancedb.background_loop import LOOP
+
+    found: T = LOOP.run(call)  # type: ignore[no-untyped-call]
+    return found
+
+
 def connect(folder: Path) -> Any:
     """A connection; what it keeps in memory of the indices serves all handles that it opens."""
     os.environ.setdefault("LANCEDB_LOG", "error")  # or users read of empty clusters and skipped partitions
     import lancedb  # takes a second, which only archives should cost
 
     with told_in_one_line(folder):
-        return lancedb.connect(folder)
+        return run(lancedb.connect_async(folder))
 
 
 class Store:
@@ -77,7 +90,7 @@ class Store:
         if size is not None:
             fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
         with told_in_one_line(folder):
-            made = cls(folder, name, database.create_table(name, schema=pa.schema(fields)))
+            made = cls(folder, name, run(database.create_table(name, schema=pa.schema(fields))))
             made._index_words()  # also of no rows: from now on the index says how words are cut
             return made
 
@@ -85,38 +98,42 @@ class Store:
     def open(cls, database: Any, folder: Path, name: str) -> Store:
         """The newest version."""
         with told_in_one_line(folder):
-            return cls(folder, name, database.open_table(name))
+            return cls(folder, name, run(database.open_table(name)))
 
     def __len__(self) -> int:
         with told_in_one_line(self.folder):
-            return int(self._table.count_rows())
+            return int(run(self._table.count_rows()))
 
     # ---- reading
 
-    def by_words(self, words: Sequence[str], count: int) -> RowIds:
-        """The rows whose words score highest by BM25, best first."""
+    def nearest(self, words: Sequence[str], vector: Vectors | None, count: int) -> tuple[RowIds, RowIds]:
+        """The rows whose words score highest by BM25, and those whose vectors have the largest product with this one
+        (as long as both together), best first."""
+        with told_in_one_line(self.folder):
+            return run(self._nearest(words, vector, count))
+
+    async def _nearest(self, words: Sequence[str], vector: Vectors | None, count: int) -> tuple[RowIds, RowIds]:
+        by_words, by_vector = await asyncio.gather(self._by_words(words, count), self._by_vector(vector, count))
+        return by_words, by_vector
+
+    async def _by_words(self, words: Sequence[str], count: int) -> RowIds:
         from lancedb.query import MatchQuery
 
         if not words:
             return []
-        with told_in_one_line(self.folder):
-            query = MatchQuery(" ".join(words), "words")  # type: ignore[call-arg]
-            found = self._table.search(query, query_type="fts").select(["_score"]).with_row_id(True)
-            rows: RowIds = found.limit(count).to_arrow()["_rowid"].to_pylist()
-            return rows
+        query = MatchQuery(" ".join(words), "words")  # type: ignore[call-arg]
+        return await _row_ids(self._table.query().nearest_to_text(query).select(["_score"]), count)
 
-    def by_vector(self, vector: Vectors, count: int) -> RowIds:
-        """The rows whose vectors have the largest product with this one (as long as both together), best first."""
-        with told_in_one_line(self.folder):
-            found = self._table.search(vector, vector_column_name=VECTORS).distance_type("dot")
-            found = found.nprobes(_PROBES).select(["_distance"]).with_row_id(True)
-            rows: RowIds = found.limit(count).to_arrow()["_rowid"].to_pylist()
-            return rows
+    async def _by_vector(self, vector: Vectors | None, count: int) -> RowIds:
+        if vector is None:
+            return []
+        query = self._table.query().nearest_to(vector).column(VECTORS).distance_type("dot").nprobes(_PROBES)
+        return await _row_ids(query.select(["_distance"]), count)
 
     def take(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
         """These columns of these rows, in the order of the rows."""
         with told_in_one_line(self.folder):
-            found = self._table.take_row_ids(rows).select(list(columns)).with_row_id().to_arrow()
+            found = run(self._table.take_row_ids(rows).select(list(columns)).with_row_id().to_arrow())
         place = {row: n for n, row in enumerate(found["_rowid"].to_pylist())}
         return found.take([place[row] for row in rows])
 
@@ -126,7 +143,7 @@ class Store:
         with told_in_one_line(self.folder):
             for start in range(0, len(values), 1000):
                 one_of = f"{column} IN ({_quoted(values[start : start + 1000])})"
-                hits = self._table.search().where(one_of).select([column]).with_row_id(True).to_arrow()
+                hits = run(self._table.query().where(one_of).select([column]).with_row_id().to_arrow())
                 for value, row in zip(hits[column].to_pylist(), hits["_rowid"].to_pylist(), strict=True):
                     found.setdefault(value, []).append(row)
         return found
@@ -136,14 +153,17 @@ class Store:
         rows = len(self)
         places = np.linspace(0, rows - 1, min(count, rows)).astype(int).tolist()
         if not places:
-            return self._table.to_arrow().select(list(columns))
+            return run(self._table.to_arrow()).select(list(columns))
         with told_in_one_line(self.folder):
-            return self._table.take_offsets(places).select(list(columns)).to_arrow()
+            return run(self._table.take_offsets(places).select(list(columns)).to_arrow())
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
         """All rows, so many at a time."""
         with told_in_one_line(self.folder):
-            yield from self._table.search().select(list(columns)).to_batches(size)
+            query = self._table.query().select(list(columns))
+            found = run(query.to_batches(max_batch_length=size))
+            while (batch := run(anext(found, None))) is not None:
+                yield batch
 
     # ---- writing (the caller holds the lock)
 
@@ -151,19 +171,19 @@ class Store:
         """Add rows; one whose id is there already takes its place. One commit."""
         with told_in_one_line(self.folder):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(rows)
+            run(merge.execute(rows))
 
     def append(self, rows: pa.Table) -> None:
         """Add rows whose ids are known to be new. One commit."""
         with told_in_one_line(self.folder):
-            self._table.add(rows)
+            run(self._table.add(rows))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove the rows of these ids; how many there were."""
         before = len(self)
         with told_in_one_line(self.folder):
             for start in range(0, len(ids), 1000):
-                self._table.delete(f"id IN ({_quoted(ids[start : start + 1000])})")
+                run(self._table.delete(f"id IN ({_quoted(ids[start : start + 1000])})"))
         return before - len(self)
 
     def maintain(self, trained_on: int) -> int:
@@ -172,14 +192,14 @@ class Store:
 
         rows = len(self)
         with told_in_one_line(self.folder):
-            behind = max((index.num_unindexed_rows or 0 for index in self._table.list_indices()), default=0)
+            behind = max((index.num_unindexed_rows or 0 for index in run(self._table.list_indices())), default=0)
             if rows and behind == rows:
                 self._index_words()
             elif behind > min(max(_FEW, rows // 10), _MANY):
-                self._table.optimize(cleanup_older_than=_KEEP)
-            vectors = VECTORS in self._table.schema.names
+                run(self._table.optimize(cleanup_older_than=_KEEP))
+            vectors = VECTORS in run(self._table.schema()).names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
-                self._table.create_index(VECTORS, config=IvfFlat(distance_type="dot"), replace=True)
+                run(self._table.create_index(VECTORS, config=IvfFlat(distance_type="dot"), replace=True))
                 return rows
         return trained_on
 
@@ -195,13 +215,45 @@ class Store:
             remove_stop_words=False,
             ascii_folding=False,
         )
-        self._table.create_index("words", config=plain, replace=True)
+        run(self._table.create_index("words", config=plain, replace=True))
 
     def status(self) -> dict[str, int]:
         """Rows that the full-text index and the vector index hold."""
         with told_in_one_line(self.folder):
-            found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in self._table.list_indices()}
+            found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in run(self._table.list_indices())}
         return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get(VECTORS, 0)}
+
+
+class Newest:
+    """The newest version of a table, opened again only when there is another one.
+
+    A new version is a new file in the table's folder of versions, which changes that folder's time. A time counts for
+    something once it is a second old: clocks of file systems tick, and two versions may fall into one tick.
+    """
+
+    def __init__(self, database: Any, folder: Path) -> None:
+        self._database, self._folder = database, folder
+        self._opened: tuple[int, Store] | None = None  # in one place: several threads may search
+
+    def store(self, name: str) -> Store:
+        """The table of this name as it is now."""
+        try:
+            changed = (self._folder / f"{name}.lance" / "_versions").stat().st_mtime_ns
+        except OSError:  # LanceDB says what is wrong
+            changed = time.time_ns()
+        opened = self._opened
+        if opened is not None and opened[0] == changed and opened[1].name == name:
+            return opened[1]
+        settled = time.time_ns() - changed > 1_000_000_000
+        store = Store.open(self._database, self._folder, name)
+        self._opened = (changed, store) if settled else None
+        return store
+
+
+async def _row_ids(query: Any, count: int) -> RowIds:
+    found = await query.with_row_id().limit(count).to_arrow()
+    rows: RowIds = found["_rowid"].to_pylist()
+    return rows
 
 
 def rows_of(columns: dict[str, list[str]], vectors: tuple[Vectors, Vectors] | None) -> pa.Table:
