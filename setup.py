@@ -1,4 +1,4 @@
-"""Compile the native kernel with whatever C++ compiler is there; without one the package installs all the same.
+"""Compile the native kernels with whatever C++ compiler is there; without one the package installs all the same.
 
 Everything else about the package stands in pyproject.toml. The libraries are loaded by ctypes and know nothing of
 Python, so that one compiler call makes each of them.
@@ -19,7 +19,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-SOURCE = "src/matchloom/kernels/spatial_gru.cpp"
+SOURCES = ["src/matchloom/kernels/spatial_gru.cpp", "src/matchloom/kernels/k_max.cpp"]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}
 if platform.machine().lower() in ("x86_64", "amd64"):
@@ -37,7 +37,7 @@ class BuildLibraries(build_ext):
         """One compiler call. An error here is a warning to setuptools, since the extension is optional."""
         compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
         if compiler is None:
-            raise CompileError("no C++ compiler found: the native kernel is left out, torch will compute in its place")
+            raise CompileError("no C++ compiler found: the native kernels are left out, torch will compute in their place")
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         command = [*shlex.split(compiler), *FLAGS, *ext.extra_compile_args, "-o", str(target), *ext.sources]
@@ -45,7 +45,7 @@ class BuildLibraries(build_ext):
         try:
             subprocess.run(command, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise CompileError(f"the native kernel was not compiled: {error}") from None
+            raise CompileError(f"the native kernels were not compiled: {error}") from None
 
 
 class AnyPython(bdist_wheel):
@@ -58,7 +58,7 @@ class AnyPython(bdist_wheel):
 
 setup(
     ext_modules=[
-        Extension(f"matchloom.kernels.spatial_gru_{build}", [SOURCE], extra_compile_args=flags, optional=True)
+        Extension(f"matchloom.kernels.native_{build}", SOURCES, extra_compile_args=flags, optional=True)
         for build, flags in BUILDS.items()
     ],
     cmdclass={"build_ext": BuildLibraries, "bdist_wheel": AnyPython},

@@ -1,4 +1,4 @@
-"""Loading the native kernel, and doing without it."""
+"""Loading the native kernels, and doing without them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_fastest_suitable_build_serves(monkeypatch: pytest.MonkeyPatch) -> N
         pytest.skip("the kernel was not built")
     assert loaded is not None
     assert loaded.build == builds[-1]
-    assert f"native kernel, {builds[-1]} build" in native.status()
+    assert f"native kernels, {builds[-1]} build" in native.status()
     assert native.library() is loaded
 
 
@@ -43,9 +43,9 @@ def test_it_can_be_switched_off_and_says_so_once(
         assert native.library() is None
         assert native.library() is None
     assert [record.getMessage() for record in caplog.records] == [
-        "the native spatial GRU is not used (MATCHLOOM_KERNEL is 'none'); torch computes it, many times slower"
+        "the native kernels are not used (MATCHLOOM_KERNEL is 'none'); torch takes their place, much slower"
     ]
-    assert native.status().startswith("spatial GRU: torch")
+    assert native.status().startswith("spatial GRU and k-max pooling: torch")
 
 
 @pytest.mark.usefixtures("fresh")

@@ -45,22 +45,22 @@ def test_gradient_reaches_only_the_pooled_cells() -> None:
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 9), st.integers(0, 99), st.booleans())
 def test_ordered_k_max_keeps_the_largest_in_their_order(N: int, C: int, P: int, seed: int, double: bool) -> None:
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(-3, 4, (N, C, P), generator=generator).to(torch.double if double else torch.float)
+    x = torch.randint(-3, 4, (N, P, C), generator=generator).to(torch.double if double else torch.float)
     lengths = torch.randint(1, P + 1, (N,), generator=generator)
     k = torch.randint(1, P + 3, (N,), generator=generator)
     values, counts = ordered_k_max(x, lengths, k)
     assert counts.tolist() == [min(a, b) for a, b in zip(k.tolist(), lengths.tolist(), strict=True)]
     for n in range(N):
         for c in range(C):
-            row = x[n, c, : lengths[n]].tolist()
+            row = x[n, : lengths[n], c].tolist()
             best = sorted(sorted(range(len(row)), key=lambda t: (-row[t], t))[: int(k[n])])
-            assert values[n, c, : counts[n]].tolist() == [row[t] for t in best]
+            assert values[n, : counts[n], c].tolist() == [row[t] for t in best]
 
 
 def test_ordered_k_max_sends_gradients_to_what_it_kept() -> None:
-    x = torch.tensor([[[3.0, 1.0, 2.0, 9.0]]], requires_grad=True)
+    x = torch.tensor([[[3.0], [1.0], [2.0], [9.0]]], requires_grad=True)
     values, _ = ordered_k_max(x, torch.tensor([3]), torch.tensor([2]))
-    assert values.tolist() == [[[3.0, 2.0]]]
-    (values * torch.tensor([5.0, 7.0])).sum().backward()
+    assert values.tolist() == [[[3.0], [2.0]]]
+    (values[0, :, 0] * torch.tensor([5.0, 7.0])).sum().backward()
     assert x.grad is not None
-    assert x.grad.tolist() == [[[5.0, 0.0, 7.0, 0.0]]]
+    assert x.grad.tolist() == [[[5.0], [0.0], [7.0], [0.0]]]

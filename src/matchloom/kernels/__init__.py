@@ -1,1 +1,4 @@
-"""The native spatial GRU and its loader. Nothing is loaded before its first use; without it torch does the work."""
+"""The native spatial GRU and k-max pooling, and their loader.
+
+Nothing is loaded before its first use; where it is absent torch does the work.
+"""

@@ -1,4 +1,4 @@
-"""Find and load the build of spatial_gru.cpp that suits this processor; say which one serves."""
+"""Find and load the build of spatial_gru.cpp and k_max.cpp that suits this processor; say which one serves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Task(ctypes.Structure):
 
 
 class Library:
-    """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes, and the most."""
+    """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes, and the most; and
+    `k_max`, whose arguments k_max.cpp explains."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -40,11 +41,15 @@ class Library:
         self.lanes = loaded.matchloom_lanes
         self.lanes.argtypes, self.lanes.restype = [ctypes.c_int64], ctypes.c_int64
         self.most: int = self.lanes(1 << 30)
+        self.k_max = loaded.matchloom_k_max
+        size, place = ctypes.c_int64, ctypes.c_void_p
+        self.k_max.argtypes = [place, size, size, size, size, place, place, place]
+        self.k_max.restype = ctypes.c_int
 
 
 def path_of(build: str) -> Path:
     """Where the installation puts a build."""
-    return Path(__file__).parent / f"spatial_gru_{build}.so"
+    return Path(__file__).parent / f"native_{build}.so"
 
 
 def suitable() -> list[str]:
@@ -57,7 +62,7 @@ def suitable() -> list[str]:
 
 @cache
 def library() -> Library | None:
-    """The fastest suitable build, or None: then the torch wavefront serves, which is said once in the log."""
+    """The fastest suitable build, or None: then torch serves, which is said once in the log."""
     wanted = os.environ.get(SWITCH, "")
     try:
         builds = [build for build in suitable() if wanted in ("", build)]
@@ -66,16 +71,16 @@ def library() -> Library | None:
         reason = f"{SWITCH} is {wanted!r}" if wanted else "it was not built, for want of a C++ compiler"
     except (OSError, AttributeError) as error:
         reason = f"it does not load: {error}"
-    _log.warning("the native spatial GRU is not used (%s); torch computes it, many times slower", reason)
+    _log.warning("the native kernels are not used (%s); torch takes their place, much slower", reason)
     return None
 
 
 def status() -> str:
-    """One line that says what computes the spatial GRU on this machine."""
+    """One line that says what computes the spatial GRU and k-max pooling on this machine."""
     loaded = library()
     if loaded is None:
-        return "spatial GRU: torch (the native kernel is absent or switched off)"
-    return f"spatial GRU: native kernel, {loaded.build} build, {loaded.most} pairs at a time"
+        return "spatial GRU and k-max pooling: torch (the native kernels are absent or switched off)"
+    return f"spatial GRU and k-max pooling: native kernels, {loaded.build} build, {loaded.most} pairs at a time"
 
 
 _log = logging.getLogger("matchloom")

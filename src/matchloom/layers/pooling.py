@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.kernels import k_max as native
+
 
 def k_max(grid: Tensor, cells: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of each channel in descending order, and their flat places l * R + r.
@@ -31,27 +33,33 @@ def k_max(grid: Tensor, cells: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def ordered_k_max(x: Tensor, lengths: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """k-max pooling of sequences: the k largest values of each row, in the order in which they stand there.
+    """k-max pooling of sequences: the k largest values of each channel, in the order in which they stand there.
 
-    x (N, C, P), of which text n has lengths[n] positions, and k (N,), its own for each text -> values (N, C, K) for the
+    x (N, P, C), of which text n has lengths[n] positions, and k (N,), its own for each text -> values (N, K, C) for the
     largest k, and how many of them each text has, min(k, lengths) (N,). What lies behind is meaningless. Of equal
     values the first ones are kept, so that neither padding nor a batch decides. Values are compared in single
     precision: in double, what should be equal (windows of the same words) often differs in its last bits.
     """
     counts = torch.minimum(k, lengths)  # (N,)
+    compared = x.detach().float()
+    find = native.places if native.serves(compared) else ordered_places
+    return x.gather(1, find(compared, lengths, counts)), counts
+
+
+def ordered_places(x: Tensor, lengths: Tensor, counts: Tensor) -> Tensor:
+    """The places of these values, (N, K, C), in torch for any device; the native kernel finds the same."""
+    x = x.transpose(1, 2)  # (N, C, P)
     P = x.shape[2]
-    with torch.no_grad():
-        outside = torch.arange(P, device=x.device) >= lengths[:, None]  # (N, P)
-        found = x.detach().float().masked_fill(outside[:, None], -torch.inf).contiguous()
-        smallest = _sorted(found).gather(2, (P - counts)[:, None, None].expand(-1, x.shape[1], 1))  # the k-th largest
-        kept = found >= smallest  # (N, C, P)
-        if int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest
-            above, equal = found > smallest, found == smallest
-            kept = above | (equal & (equal.cumsum(2) <= counts[:, None, None] - above.sum(2, keepdim=True)))
-        from_end = P - torch.arange(P, dtype=torch.int32, device=x.device)
-        positions = P - kept * from_end  # P where a value is dropped
-        places = _sorted(positions)[:, :, : int(counts.max())].clamp_max(P - 1).long()  # (N, C, K)
-    return x.gather(2, places), counts
+    outside = torch.arange(P, device=x.device) >= lengths[:, None]  # (N, P)
+    found = x.masked_fill(outside[:, None], -torch.inf).contiguous()
+    smallest = _sorted(found).gather(2, (P - counts)[:, None, None].expand(-1, x.shape[1], 1))  # the k-th largest
+    kept = found >= smallest  # (N, C, P)
+    if int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest
+        above, equal = found > smallest, found == smallest
+        kept = above | (equal & (equal.cumsum(2) <= counts[:, None, None] - above.sum(2, keepdim=True)))
+    from_end = P - torch.arange(P, dtype=torch.int32, device=x.device)
+    positions = P - kept * from_end  # P where a value is dropped
+    return _sorted(positions)[:, :, : int(counts.max())].clamp_max(P - 1).long().transpose(1, 2)
 
 
 def _sorted(x: Tensor) -> Tensor:

@@ -65,9 +65,9 @@ class SentenceCNN(nn.Module):
             assert isinstance(layer, WideConvolution)
             c = layer(x)  # (N, columns + m - 1, filters)
             k = dynamic_k(texts.lengths, n, self.depth, self.k_top)
-            p, lengths = ordered_k_max(c.transpose(1, 2), lengths + c.shape[1] - x.shape[1], k)  # (N, filters, k)
-            inside = torch.arange(p.shape[2], device=x.device) < lengths[:, None]  # (N, k)
-            x = f(p.transpose(1, 2) + layer.b) * inside[:, :, None]  # (N, k, filters)
+            p, lengths = ordered_k_max(c, lengths + c.shape[1] - x.shape[1], k)  # (N, k, filters)
+            inside = torch.arange(p.shape[1], device=x.device) < lengths[:, None]  # (N, k)
+            x = f(p + layer.b) * inside[:, :, None]  # (N, k, filters)
         x = pad(x, (0, 0, 0, self.k_top - x.shape[1]))
         z: Tensor = self.W(x.flatten(1))
         return z

@@ -82,9 +82,10 @@ class MultiGranCNN(PairModel):
         levels, inside = [x], [texts.mask]
         for block, before, k in zip(self.blocks, counts.T, counts.T[1:], strict=False):
             c = block(x)  # (N, D, columns + width - 1)
-            p, _ = ordered_k_max(c, before + self.width - 1, k)  # tanh never falls: it may wait for the largest
-            inside.append(torch.arange(p.shape[2], device=x.device) < k[:, None])
-            x = torch.tanh(p) * inside[-1][:, None]  # (N, D, columns)
+            # tanh never falls: it may wait for the largest
+            p, _ = ordered_k_max(c.transpose(1, 2), before + self.width - 1, k)  # (N, columns, D)
+            inside.append(torch.arange(p.shape[1], device=x.device) < k[:, None])
+            x = (torch.tanh(p) * inside[-1][:, :, None]).transpose(1, 2)  # (N, D, columns)
             levels.append(x)
         order = torch.cat(inside, 1).logical_not().to(torch.uint8).argsort(dim=1, stable=True)  # gaps to the end
         return take_positions(torch.cat(levels, 2).transpose(1, 2), order)[:, : int(counts.sum(1).max())]
