@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from matchloom.layers.contributions import linear_tanh, word_parts
+from matchloom.layers.heads import glorot_, start_linear
 from matchloom.layers.pooling import ordered_k_max
 from matchloom.types import Texts
 
@@ -30,7 +31,8 @@ class WideConvolution(nn.Module):
     def __init__(self, size: int, filters: int, width: int) -> None:
         super().__init__()
         self.w = nn.Parameter(torch.empty(width, size, filters))  # w[j] meets x_{t - j}
-        self.b = nn.Parameter(torch.empty(filters))
+        self.b = nn.Parameter(torch.zeros(filters))
+        glorot_(self.w, width * size, filters)
 
     def forward(self, x: Tensor) -> Tensor:
         """Columns (N, n, size) to (N, n + m - 1, filters). What lies behind a text must be 0.
@@ -52,6 +54,7 @@ class SentenceCNN(nn.Module):
         sizes = [size] + [filters] * (depth - 1)
         self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
         self.W = nn.Linear(filters * k_top, n_s)
+        start_linear(self.W)
 
     def forward(self, x: Tensor, texts: Texts) -> Tensor:
         """Word vectors (N, L, size) of these texts to sentence vectors of length one (N, n_s)."""

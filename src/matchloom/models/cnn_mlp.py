@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.contributions import additive_traces
-from matchloom.layers.heads import MLP, head_slopes, start_uniform
+from matchloom.layers.heads import MLP, head_slopes, start_linear
 from matchloom.layers.interactions import pick
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import PairModel
@@ -42,7 +42,7 @@ class CNNMLP(PairModel):
             for _ in range(2)
         )
         self.head = MLP(2 * sentence, units)
-        start_uniform(self, embedding)
+        start_linear(self.head.W_r, self.head.W_s)
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
