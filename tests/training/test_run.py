@@ -169,6 +169,15 @@ def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:
         train(colour_pairs(150, seed=1), arguments=arguments, config=config, dimensions=12)
 
 
+def test_a_loss_that_stays_at_the_margin_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", "matchloom"):
+        train(colour_pairs(), arguments=SMALL, config=quick(learning_rate=1e-9, epochs=1), dimensions=6)
+        assert "nothing is learnt yet: the loss never fell below the margin (1.0" in caplog.text
+        caplog.clear()
+        train(colour_pairs(), arguments=SMALL, config=quick(learning_rate=0.02, epochs=8), dimensions=6)
+        assert "nothing is learnt" not in caplog.text
+
+
 def test_a_loss_that_is_not_finite_stops_with_one_line() -> None:
     with pytest.raises(MatchloomError, match=r"the loss became (nan|inf) in epoch \d+, step \d+; lower learning_rate"):
         train(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -163,6 +164,14 @@ class _Run:
         if self.best is not None:
             self.matcher.model.load_state_dict(self.best)
         self.matcher.model.eval()
+        lowest = min((entry["loss"] for entry in self.history), default=0.0)
+        if self.config.loss == "hinge" and lowest > 0.99 * self.config.margin:
+            _log.warning(
+                "nothing is learnt yet: the loss never fell below the margin (%.3f of %g); try more epochs with more "
+                "patience, another seed or another learning_rate",
+                lowest,
+                self.config.margin,
+            )
         return self.matcher
 
     def _fit_texts(self, progress: bool) -> None:
@@ -304,3 +313,6 @@ def _difference(key: str, then: Any, now: Any) -> str:
     if key == "data":
         return "training data, development data or vectors were others"
     return f"{key} was {then!r}, now {now!r}"
+
+
+_log = logging.getLogger("matchloom")
