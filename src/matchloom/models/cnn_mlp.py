@@ -43,6 +43,9 @@ class CNNMLP(PairModel):
         )
         self.head = MLP(2 * sentence, units)
         start_linear(self.head.W_r, self.head.W_s)
+        with torch.no_grad():
+            self.head.W_r.weight *= sentence**0.5  # the rule is for inputs of variance 1; in vectors of length one
+            # they have 1 / n_s, and scores so near to each other that training leads to a constant
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
