@@ -33,6 +33,7 @@ from matchloom.explanation import Explanation
 from matchloom.explanation import explain as explain_pair
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
+from matchloom.retrieval import encoder
 from matchloom.retrieval.about import About, prepare, read_about, stamp, writing
 from matchloom.retrieval.shares import BM25Share, asked
 from matchloom.retrieval.sketch import Sketch
@@ -128,10 +129,10 @@ class QuestionIndex:
         The tokenizer cuts texts for the full-text index and BM25; a matcher brings its own.
         """
         folder = Path(folder)
-        loaded = _load(matcher)
+        loaded = encoder.load(matcher)
         prepare(folder)
         with writing(folder):
-            about = _about(folder, "pairs-1", loaded, matcher, tokenizer or Tokenizer())
+            about = encoder.about_of("pairs-1", loaded, matcher, tokenizer or Tokenizer())
             database = connect(folder)
             Store.create(database, folder, about.table, about.vector_size)
             about.write(folder)
@@ -145,7 +146,7 @@ class QuestionIndex:
         """
         folder = Path(folder)
         about = read_about(folder)
-        given = None if matcher is None else _fitting(folder, about, matcher)
+        given = None if matcher is None else encoder.fitting(folder, about, matcher)
         opened = cls(folder, about, given, connect(folder))
         opened._store()
         return opened
@@ -205,17 +206,17 @@ class QuestionIndex:
         vectors or all new ones, and a run that is cut off leaves the archive as it was. alpha goes back to its start:
         it was tuned for other scores.
         """
-        loaded = _load(matcher)
+        loaded = encoder.load(matcher)
         with writing(self.folder), bar() as shown:
             old_about = read_about(self.folder)
             name = f"pairs-{int(old_about.table.removeprefix('pairs-')) + 1}"
-            about = _about(self.folder, name, loaded, matcher, old_about.tokenizer)
+            about = encoder.about_of(name, loaded, matcher, old_about.tokenizer)
             old = Store.open(self._database, self.folder, old_about.table)
             new = Store.create(self._database, self.folder, name, about.vector_size)
             task = shown.add_task("Encoding", total=len(old), note="", visible=progress)
-            encoder = QuestionIndex(self.folder, about, loaded, self._database)
+            renewed = QuestionIndex(self.folder, about, loaded, self._database)
             for batch in old.batches(TEXTS, _BATCH):
-                new.append(encoder._rows(*(batch.column(name).to_pylist() for name in TEXTS)))
+                new.append(renewed._rows(*(batch.column(name).to_pylist() for name in TEXTS)))
                 shown.advance(task, len(batch))
             replace(about, trained_on=new.maintain(0)).write(self.folder)
             self._loaded = None if loaded is None or about.matcher is None else (about.matcher, loaded)
@@ -350,7 +351,7 @@ class QuestionIndex:
             return None
         loaded = self._loaded
         if loaded is None or loaded[0] != about.matcher:
-            matcher = _fitting(self.folder, about, None)
+            matcher = encoder.fitting(self.folder, about, None)
             assert matcher is not None  # there is one
             self._loaded = loaded = (about.matcher, matcher)
         return loaded[1]
@@ -408,51 +409,3 @@ def pair_id(pair: Pair) -> str:
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:
     return scorer.score([Pair(question, answer) for answer in taken["answer"].to_pylist()])
-
-
-def _load(matcher: Matcher | Path | str | None) -> Matcher | None:
-    return matcher if matcher is None or isinstance(matcher, Matcher) else Matcher.load(matcher)
-
-
-def _about(
-    folder: Path, table: str, matcher: Matcher | None, given: Matcher | Path | str | None, tokenizer: Tokenizer
-) -> About:
-    """The settings of a table that this matcher encodes."""
-    if matcher is None:
-        tokenizer("")  # an unknown kind is refused
-        return About(table, tokenizer)
-    where = str(Path(given).resolve()) if isinstance(given, Path | str) else None
-    try:
-        size = int(matcher.vectors([""]).shape[1])
-    except MatchloomError:  # a model that reads both texts together
-        size = None
-    words = matcher.tokenizer._replace(max_words=None)
-    return About(
-        table, words, matcher=matcher.digest, matcher_name=matcher.name, matcher_folder=where, vector_size=size
-    )
-
-
-def _fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> Matcher | None:
-    """The matcher of an archive, refused if it is not the one that made the vectors."""
-    where = about.matcher_folder if given is None else given
-    if about.matcher is None:
-        if given is not None:
-            raise MatchloomError(
-                f"{folder} was indexed without a matcher; to use one: matchloom index {folder} --reencode {given}"
-            )
-        return None
-    if where is None:
-        raise MatchloomError(f"{folder} was encoded by a matcher that had no folder; give the matcher")
-    if given is None and not Path(str(where)).is_dir():
-        raise MatchloomError(
-            f"{folder} was encoded by the matcher in {where}, which is not there; give its new place, "
-            f"or another one: matchloom index {folder} --reencode MATCHER"
-        )
-    matcher = _load(where)
-    if about.vector_size is not None and matcher is not None and matcher.digest != about.matcher:
-        name = where if isinstance(where, str | Path) else "MATCHER"
-        raise MatchloomError(
-            f"{folder} holds vectors of another matcher than {name} is now; "
-            f"to encode its pairs again: matchloom index {folder} --reencode {name}"
-        )
-    return matcher
