@@ -19,6 +19,7 @@ from torch import nn
 from matchloom.data.batching import features_of, make_batch
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
+from matchloom.models.base import PairModel
 from matchloom.parallel import side_by_side
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -54,14 +55,7 @@ def batch_of(name: str, vocab: Vocab, size: int, train: bool, pool: ThreadPoolEx
     model = build_model(name, {}, nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0), seed=0)
     make_optimizer(model, TrainConfig())  # sets the word vectors up as training has them
     parameters = trained(model)
-    rng = random.Random(0)
-    table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table([text(size, rng) for _ in range(2 * BATCH)])
-    left = np.arange(BATCH)
-    features = features_of(table, table, left, left + BATCH)
-    shards = [
-        make_batch(table, table, part, part + BATCH, None if features is None else features[part])
-        for part in np.array_split(left, all_threads())
-    ]
+    shards = shards_of(name, model, vocab, size, all_threads())
 
     def work(shard: PairBatch) -> None:
         if train:
@@ -71,6 +65,19 @@ def batch_of(name: str, vocab: Vocab, size: int, train: bool, pool: ThreadPoolEx
                 model(shard)
 
     return lambda: all_done(pool, work, shards) * BATCH
+
+
+def shards_of(name: str, model: PairModel, vocab: Vocab, size: int, count: int) -> list[PairBatch]:
+    """A batch of texts of random words, in so many parts; a model that learns from the texts first has done so."""
+    rng = random.Random(0)
+    table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table([text(size, rng) for _ in range(2 * BATCH)])
+    left = np.arange(BATCH)
+    model.fit_texts(table, table, np.stack([left, left + BATCH, np.ones_like(left)], axis=1), 0, False)
+    features = features_of(table, table, left, left + BATCH)
+    return [
+        make_batch(table, table, part, part + BATCH, None if features is None else features[part])
+        for part in np.array_split(left, count)
+    ]
 
 
 def gemm(pool: ThreadPoolExecutor) -> Work:

@@ -1,4 +1,4 @@
-"""How fast, as ratios within one run: the spatial GRU, Match-SRNN, MV-LSTM and every model, in one table.
+"""How fast, as ratios within one run: the spatial GRU, k-max, Match-SRNN, MV-LSTM and every model, in one table.
 
     python benchmarks/speed.py                 # about fifteen minutes; results go to benchmarks/results/speed.json
 
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import every_model
+import k_max
 import m2s_net
 import mv_lstm
 import spatial_gru
@@ -30,6 +31,7 @@ from provenance import commit
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PARTS = {
     "spatial_gru": spatial_gru.rows,
+    "k_max": k_max.rows,
     "mv_lstm": mv_lstm.rows,
     "m2s_net": m2s_net.rows,
     "every_model": every_model.rows,

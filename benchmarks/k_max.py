@@ -1,0 +1,74 @@
+"""k-max pooling: the native kernel against torch, alone and inside CNTN. Part of benchmarks/speed.py.
+
+One thread; texts of 50 words, 50 channels, windows of 3 words, as in the first layer of CNTN. Before the speeds are
+taken, both must keep the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+
+from every_model import BATCH, DIMENSIONS, shards_of
+from matchloom.kernels import native
+from matchloom.layers import pooling
+from matchloom.models import build_model
+from matchloom.text.vocab import Vocab
+from matchloom.training.config import TrainConfig
+from matchloom.training.step import make_optimizer, trained
+from mv_lstm import WORDS
+from turns import Work, row, take_turns
+
+TEXTS, POSITIONS, CHANNELS, KEPT = 1024, 52, 50, 34
+
+
+def rows(rounds: int) -> Iterator[dict[str, Any]]:
+    """One line for pooling, one for CNTN's passes."""
+    if native.library() is None:
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    for what, work in (("k-max pooling, 34 of 52 in 50 channels: texts/s", pool()), cntn()):
+        speeds = take_turns({"kernel": work, "torch": without_kernel(work)}, rounds)
+        yield row(f"{what}, 1 thread", speeds, {"kernel / torch": speeds["kernel"] / speeds["torch"]})
+    torch.set_num_threads(before)
+
+
+def without_kernel(work: Work) -> Work:
+    """The same work by torch alone."""
+
+    def plain() -> float:
+        with patch.object(pooling.native, "serves", lambda _: False):
+            return work()
+
+    return plain
+
+
+def pool() -> Work:
+    """Pool texts of random values; both ways keep the same."""
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(TEXTS, POSITIONS, CHANNELS, generator=draw)
+    lengths, k = torch.full((TEXTS,), POSITIONS), torch.full((TEXTS,), KEPT)
+    values: Callable[[], Tensor] = lambda: pooling.ordered_k_max(x, lengths, k)[0]  # noqa: E731
+    with patch.object(pooling.native, "serves", lambda _: False):
+        expected = values()
+    assert torch.equal(values(), expected)
+    return lambda: float(len(values()))
+
+
+def cntn() -> tuple[str, Work]:
+    """Forward and backward passes of a batch."""
+    vocab = Vocab.build([WORDS])
+    model = build_model("cntn", {}, nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0), seed=0)
+    make_optimizer(model, TrainConfig())
+    (batch,) = shards_of("cntn", model, vocab, 50, 1)
+
+    def work() -> float:
+        torch.autograd.grad(model(batch).sum(), trained(model))
+        return float(BATCH)
+
+    return "CNTN, 50 x 50 forward+backward: pairs/s", work
