@@ -2,7 +2,7 @@
 
 Symbols      v_q, v_a -> sentence vectors;  s = W_s relu(W_r [v_q ; v_a] + b_r) + b_s
 Departures   those of cntn.py's CNN. The paper gives neither the size nor the function of the MLP's hidden layer:
-             `units` and relu.
+             `units` and relu. W_r starts by Glorot's rule times sqrt(n_s), because its inputs have a length of one.
 
 An explanation has one share for each word, by way of the values that survived pooling. Words of different texts meet
 only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
@@ -44,8 +44,9 @@ class CNNMLP(PairModel):
         self.head = MLP(2 * sentence, units)
         start_linear(self.head.W_r, self.head.W_s)
         with torch.no_grad():
-            self.head.W_r.weight *= sentence**0.5  # the rule is for inputs of variance 1; in vectors of length one
-            # they have 1 / n_s, and scores so near to each other that training leads to a constant
+            # The rule is for inputs of variance 1. In vectors of length one they have 1 / n_s; then scores are so near
+            # to each other that training leads to a constant more often.
+            self.head.W_r.weight *= sentence**0.5
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""

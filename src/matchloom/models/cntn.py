@@ -10,11 +10,11 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
              V    r = 5
 Departures   Sentence vectors get a length of one: the paper calls variant I "a cosine similarity", which it only is for
              such vectors, and training is steadier. f is relu: the paper says "a standard nonlinearity", and tanh
-             learnt less on InsuranceQA's development lists. b starts at 1, so that no slice is shut before it has
-             learnt anything: the layer starts as a bilinear one. Other weights start by Glorot's rule and biases at 0,
-             not in (-0.01, 0.01), where three layers leave nothing of the words; in (-0.1, 0.1) the biases still
-             outweighed them, all texts began with almost the same vector, and far less was learnt. The fully connected
-             layer is linear.
+             learnt less on InsuranceQA's development lists (with another start of the weights). b starts at 1, so that
+             no slice is shut before it has learnt anything: the layer starts as a bilinear one. Other weights start by
+             Glorot's rule and biases at 0, not in (-0.01, 0.01), where three layers leave nothing of the words; in
+             (-0.1, 0.1) the biases still outweighed them, all texts began with almost the same vector, and far less
+             was learnt. The fully connected layer is linear.
              A filter spans all rows of the layer below, and each layer has `filters` of them: the paper has no number
              and shows no folding. The paper sets k_top = n_s; k_top is 4 here, as in Kalchbrenner et al., because 50
              columns keep every word of a text of 50 words and nothing is pooled. A text with fewer columns than k_top
