@@ -88,7 +88,7 @@ def system_facts() -> dict[str, str]:
         "threads of torch": str(torch.get_num_threads()),
         "processor flags": _flags() or "none of interest, or not told",
         "cuda": "available" if torch.cuda.is_available() else "not available",
-        "spatial GRU": status().removeprefix("spatial GRU: "),
+        "native kernels": status(),
     }
     for package in (*_PACKAGES, *_OPTIONAL):
         try:

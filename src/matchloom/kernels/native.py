@@ -79,8 +79,8 @@ def status() -> str:
     """One line that says what computes the spatial GRU and k-max pooling on this machine."""
     loaded = library()
     if loaded is None:
-        return "spatial GRU and k-max pooling: torch (the native kernels are absent or switched off)"
-    return f"spatial GRU and k-max pooling: native kernels, {loaded.build} build, {loaded.most} pairs at a time"
+        return "absent or switched off: torch computes the spatial GRU and k-max pooling"
+    return f"{loaded.build} build: spatial GRU, {loaded.most} pairs at a time, and k-max pooling"
 
 
 _log = logging.getLogger("matchloom")
