@@ -11,7 +11,8 @@ What LanceDB gives, and how it is used here (as of 0.40):
   in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table:
   most appends touch no index, and no search looks through more than that one by one.
 - Its functions are coroutines that run on a loop in a thread of its own. Every call goes there and back, and the plain
-  interface makes a dozen of them for one search; here a search is two, and its two sides look at the same time.
+  interface makes a dozen of them for one search; here it is three: the candidates, of both sides at the same time, what
+  their scores need, and the texts that are shown.
 """
 
 from __future__ import annotations
