@@ -65,3 +65,19 @@ def test_parts_of_words_and_biases_make_the_vector() -> None:
                 parameter.zero_()
     v, parts = cnn.parts(x, texts)
     torch.testing.assert_close(parts.sum(1), v)
+
+
+def test_spread_vectors_have_mean_0_and_variance_1_and_what_never_varies_stays() -> None:
+    cnn = filled(SentenceCNN(4, filters=5, depth=3, width=3, k_top=2, n_s=6)).double()
+    with torch.no_grad():
+        cnn.W.weight[2] = 0
+    texts = Texts(torch.zeros(9, 9, dtype=torch.long), torch.arange(1, 10))
+    x = torch.randn(9, 9, 4, generator=torch.Generator().manual_seed(1)).double()
+    before = cnn.z(x, texts)
+    cnn.spread(x, texts)
+    after = cnn.z(x, texts)
+    varies = [0, 1, 3, 4, 5]
+    expected = (before - before.mean(0)) / before.std(0, correction=0)
+    torch.testing.assert_close(after[:, varies], expected[:, varies])
+    torch.testing.assert_close(after[:, 2], before[:, 2])
+    assert all(p.grad_fn is None and p.requires_grad for p in cnn.parameters())

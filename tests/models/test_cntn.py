@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from matchloom.data.batching import TextTable
 from matchloom.models import build_model
 from matchloom.types import MatchloomError, Trace
-from tests.models.making import PAIRS, embedding, make_model, make_pairs
+from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.models.test_mv_lstm import word_ids
 from tests.reference import cntn as reference
 
@@ -134,3 +135,16 @@ def test_a_words_share_in_nbow_is_its_slope_times_its_vector() -> None:
     expected = (torch.autograd.grad(score, x)[0] * x).sum(1).detach().numpy()
     found = trace.grid[0].sum(1)  # a row has its word's share, and an equal part of all text words' shares
     np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-12)
+
+
+def test_the_texts_of_either_side_spread_the_sentence_vectors_of_cnn_mlp() -> None:
+    model = build_model("cnn_mlp", SMALL, embedding(), seed=0)
+    left, right = TextTable(TEXTS[:5], VOCAB, TOKENIZER), TextTable(TEXTS, VOCAB, TOKENIZER)
+    pairs = np.array([(i, j, int(i == j)) for i in range(3) for j in range(2, 8)])
+    model.fit_texts(left, right, pairs, seed=0, progress=False)
+    for cnn, table, rows in ((model.query_cnn, left, np.arange(3)), (model.text_cnn, right, np.arange(2, 8))):
+        texts = table.pad(rows)
+        deviation, mean = torch.std_mean(cnn.z(model.embedding(texts.words), texts), dim=0, correction=0)
+        torch.testing.assert_close(mean, torch.zeros(6), atol=1e-5, rtol=0)
+        torch.testing.assert_close(deviation, torch.ones(6), atol=1e-4, rtol=0)
+    assert torch.equal(model.embedding.weight, embedding().weight)

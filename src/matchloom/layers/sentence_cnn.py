@@ -75,6 +75,16 @@ class SentenceCNN(nn.Module):
         z: Tensor = self.W(x.flatten(1))
         return z
 
+    @torch.no_grad()
+    def spread(self, x: Tensor, texts: Texts) -> None:
+        """Change W and b so that each number of z has mean 0 and variance 1 over these texts. One that is the same for
+        all of them stays as it is."""
+        deviation, mean = torch.std_mean(self.z(x, texts), dim=0, correction=0)
+        varies = deviation > 1e-6
+        deviation, mean = torch.where(varies, deviation, 1.0), torch.where(varies, mean, 0.0)
+        self.W.weight /= deviation[:, None]
+        self.W.bias.sub_(mean).div_(deviation)
+
     def parts(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """The same v (N, n_s), and the part of it that each word made by way of what survived pooling (N, L, n_s)."""
         with torch.enable_grad():

@@ -3,6 +3,10 @@
 Symbols      v_q, v_a -> sentence vectors;  s = W_s relu(W_r [v_q ; v_a] + b_r) + b_s
 Departures   those of cntn.py's CNN. The paper gives neither the size nor the function of the MLP's hidden layer:
              `units` and relu. W_r starts by Glorot's rule times sqrt(n_s), because its inputs have a length of one.
+             Before training, the sentence vectors are spread: mean 0 and variance 1 of each number over a sample of the
+             training texts (`fit_texts`). Without it they all start near one another, no unit of the MLP bends between
+             them, and a score is a sum of what question and answer say alone: with few lists training then ended in a
+             constant (pydocs, three seeds of three).
 
 An explanation has one share for each word, by way of the values that survived pooling. Words of different texts meet
 only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
@@ -10,15 +14,20 @@ only in the MLP, where nothing tells which two: a cell of the map holds what its
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.data.batching import TextTable
 from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, start_linear
 from matchloom.layers.interactions import pick
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import PairModel
 from matchloom.types import PairBatch, Texts, Trace
+
+SPREAD_BY = 1000  # texts of each side
 
 
 class CNNMLP(PairModel):
@@ -47,6 +56,13 @@ class CNNMLP(PairModel):
             # The rule is for inputs of variance 1. In vectors of length one they have 1 / n_s; then scores are so near
             # to each other that training leads to a constant more often.
             self.head.W_r.weight *= sentence**0.5
+
+    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+        """Spread the sentence vectors of either side."""
+        rng = np.random.default_rng(seed)
+        for side, (cnn, table) in enumerate(((self.query_cnn, left), (self.text_cnn, right))):
+            texts = table.pad(rng.permutation(np.unique(pairs[:, side]))[:SPREAD_BY]).to(self.head.W_r.weight.device)
+            cnn.spread(self.embedding(texts.words), texts)
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
