@@ -125,6 +125,7 @@ class Part(NamedTuple):
     name: str
     value: float
     share: float
+    channel: int | None = None  # of which it is a part, if of any
 
 
 class Trace(NamedTuple):

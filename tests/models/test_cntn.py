@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from matchloom.data.batching import TextTable
+from matchloom.explanation import Explanation
+from matchloom.explanation.cells import channel_shares
 from matchloom.models import build_model
-from matchloom.types import MatchloomError, Trace
+from matchloom.types import MatchloomError
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.models.test_mv_lstm import word_ids
 from tests.reference import cntn as reference
@@ -68,29 +70,21 @@ def test_the_two_sides_have_cnns_of_their_own() -> None:
     assert not torch.allclose(model.encode(texts), model.encode_right(texts))
 
 
-def shares(trace: Trace, channel: int) -> float:
-    name = trace.channels[channel]
-    return sum(s.share for s in trace.signals if s.channel == channel) + sum(
-        p.share for p in trace.parts if p.name.startswith(f"{name},")
-    )
-
-
 @pytest.mark.parametrize("variant", ["I", "II", "III", "IV", "V"])
-def test_without_biases_each_slice_has_its_whole_share_and_nothing_is_left(variant: str) -> None:
+def test_each_slice_has_its_whole_share_and_nothing_is_left(variant: str) -> None:
     model = make_model("cntn", variant=variant, **SMALL)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith(("b", "bias")):
-                parameter.zero_()
     batch = make_pairs(model)
     x = model.slices(model.encode(batch.left), model.encode_right(batch.right), batch)
     expected = (model.u * model.f(x)).detach()
     for n, trace in enumerate(model.trace(batch)):
-        assert [shares(trace, k) for k in range(len(trace.channels))] == pytest.approx(expected[n].tolist(), abs=1e-9)
+        words = [[f"{side}{i}" for i in range(size)] for side, size in zip("qt", trace.grid.shape[1:], strict=True)]
+        shares = channel_shares(Explanation("cntn", *words, trace))
+        assert shares == pytest.approx(expected[n].tolist(), abs=1e-9)
+        assert sum(shares) == pytest.approx(trace.score, abs=1e-9)
         assert trace.rest == pytest.approx(0, abs=1e-9)
 
 
-def test_the_rest_is_what_biases_alone_add_to_the_slices() -> None:
+def test_biases_alone_are_a_part_of_each_slice() -> None:
     model = make_model("cntn", variant="II", **SMALL)
     batch = make_pairs(model)
     with torch.no_grad():
@@ -99,7 +93,8 @@ def test_the_rest_is_what_biases_alone_add_to_the_slices() -> None:
     for n, trace in enumerate(model.trace(batch)):
         i, j = batch.left_rows[n], batch.right_rows[n]
         biases = (left - c_q.sum(1))[i] @ model.M[0] @ (right - c_a.sum(1))[j] * model.u[0]
-        assert trace.rest == pytest.approx(float(biases.detach()), abs=1e-9)
+        found = [part.share for part in trace.parts if part.name == "slice 1, biases"]
+        assert found == [pytest.approx(float(biases.detach()), abs=1e-9)]
 
 
 def test_a_word_of_which_nothing_survives_has_no_share() -> None:

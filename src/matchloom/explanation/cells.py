@@ -70,10 +70,13 @@ def word_shares(explanation: Explanation) -> tuple[list[float], list[float]]:
 
 
 def channel_shares(explanation: Explanation) -> list[float]:
-    """What each channel added to the score."""
+    """What each channel added to the score, by pairs of words and by parts of its own."""
     shares = [0.0] * len(explanation.trace.channels)
     for signal in explanation.trace.signals:
         shares[signal.channel] += float(signal.share)
+    for part in explanation.trace.parts:
+        if part.channel is not None:
+            shares[part.channel] += float(part.share)
     return shares
 
 

@@ -30,7 +30,7 @@ from matchloom.layers.contributions import factor
 from matchloom.layers.heads import glorot_
 from matchloom.layers.interactions import pick
 from matchloom.layers.sentence_cnn import SentenceCNN
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
 
 VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
@@ -38,6 +38,8 @@ VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 
 class CNTN(PairModel):
     """A CNN for each side makes sentence vectors, and a tensor layer scores the two."""
+
+    trained_with = ADAM
 
     M: Tensor  # (r, n_s, n_s)
     V_q: Tensor  # (r, n_s)
@@ -113,9 +115,9 @@ class CNTN(PairModel):
 
         c_i is the part of a sentence vector that word i made by way of the values that survived pooling (see
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
-        other says (V, and its words against the other side's biases) is a part of its own. A slice's share of the score
-        is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The rest is what
-        biases alone add.
+        other says (V, and its words against the other side's biases) is a part of its own, and so is what biases alone
+        add. A slice's share of the score is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The shares
+        of the slices are the score.
         """
         left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
         right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
@@ -130,19 +132,21 @@ class CNTN(PairModel):
                 grid = torch.einsum("lx,kxy,ry->klr", words_q, self.M, words_a)  # (r, L, R)
                 alone_q = (self.V_q + self.M @ e_a[j]) @ words_q.sum(0)  # (r,)
                 alone_a = (self.V_a + e_q[i] @ self.M) @ words_a.sum(0)  # (r,)
-                traces.append(_trace_one(float(scores[n]), weights[n].tolist(), grid, alone_q, alone_a))
+                biases = x[n] - grid.sum((1, 2)) - alone_q - alone_a  # (r,)
+                parts = {"query alone": alone_q, "text alone": alone_a, "biases": biases}
+                traces.append(_trace_one(float(scores[n]), weights[n].tolist(), grid, parts))
         return traces
 
 
-def _trace_one(score: float, weights: list[float], grid: Tensor, alone_q: Tensor, alone_a: Tensor) -> Trace:
+def _trace_one(score: float, weights: list[float], grid: Tensor, alone: dict[str, Tensor]) -> Trace:
     signals = [
         Signal(i, j, k, value, value * weights[k])
         for (k, i, j), value in zip(grid.nonzero().tolist(), grid[grid != 0].tolist(), strict=True)
     ]
     channels = [f"slice {k + 1}" for k in range(len(weights))]
     parts = [
-        Part(f"{channels[k]}, {side} alone", value, value * weights[k])
-        for side, values in (("query", alone_q), ("text", alone_a))
+        Part(f"{channels[k]}, {name}", value, value * weights[k], k)
+        for name, values in alone.items()
         for k, value in enumerate(values.tolist())
     ]
     rest = score - sum(signal.share for signal in signals) - sum(part.share for part in parts)
