@@ -83,7 +83,7 @@ def command(
 ) -> None:
     """Train several models on the same data and compare.
 
-    Every model has its own defaults and is trained as its authors did where they said so; all share words, first
+    Every model has its own defaults and is trained with the settings that suit it; all share words, first
     vectors, lists and seed. The table gives the measures on the test pairs, p of the difference to the first system
     (paired randomisation over questions), parameters, minutes of training, and pairs scored in a second.
 

@@ -79,7 +79,7 @@ def models_page() -> str:
         sections.append("| argument | default |\n|---|---|\n" + "\n".join(rows) + "\n")
         if theirs := model_training(name):
             said = ", ".join(f"`{key}` {written(value)}" for key, value in theirs.items())
-            sections.append(f"Trained, unless told otherwise, as its authors did: {said}.\n")
+            sections.append(f"Trained, unless told otherwise, with {said}.\n")
     sections.append("## Scorers without a network\n")
     sections.append("| | |\n|---|---|\n" + "\n".join(f"| `{k}` | {v} |" for k, v in LEXICAL_ABOUT.items()) + "\n")
     return "\n".join(sections)

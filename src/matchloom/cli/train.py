@@ -127,7 +127,7 @@ def command(
         workers=workers,
     )
     arguments = parse_arguments(model, set_ or [])
-    config = _as_its_authors(model, config, ctx)
+    config = _as_it_likes(model, config, ctx)
     cut = tokenizer_of(tokenizer, max_words)
     _check_device(device)
     folders = {seed: out} if seeds == 1 else {seed + n: out / f"seed-{seed + n}" for n in range(seeds)}
@@ -185,8 +185,8 @@ def command(
     _say_what_next(folders[chosen], pairs, dev, development)
 
 
-def _as_its_authors(model: str, config: TrainConfig, ctx: typer.Context) -> TrainConfig:
-    """The settings with which the model's authors trained it, where no option was given."""
+def _as_it_likes(model: str, config: TrainConfig, ctx: typer.Context) -> TrainConfig:
+    """The settings that suit the model, where no option was given."""
     from matchloom.models import model_training
 
     theirs = {}
@@ -196,7 +196,7 @@ def _as_its_authors(model: str, config: TrainConfig, ctx: typer.Context) -> Trai
             theirs[name] = value
     if theirs:
         said = ", ".join(f"{name} {value}" for name, value in theirs.items())
-        note(f"{model} is trained as its authors did, with {said}; options change that.")
+        note(f"{model} is trained with settings of its own: {said}; options change that.")
     return replace(config, **theirs)  # type: ignore[arg-type]
 
 

@@ -21,12 +21,14 @@ from matchloom.layers.contributions import word_traces
 from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import pick
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import PairBatch, Texts, Trace
 
 
 class ARCI(PairModel):
     """Convolution and pooling make a vector of each text; an MLP scores the two vectors."""
+
+    trained_with = ADAM
 
     def __init__(
         self,

@@ -23,12 +23,14 @@ from torch.nn.functional import max_pool2d, pad
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import pick
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import PairBatch, Signal, Texts, Trace
 
 
 class ARCII(PairModel):
     """Every window of one text meets every window of the other; 2-D convolutions and poolings; an MLP."""
+
+    trained_with = ADAM
 
     def __init__(
         self,

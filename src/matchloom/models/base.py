@@ -14,6 +14,11 @@ from matchloom.data.batching import TextTable
 from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
+Settings = Mapping[str, int | float | str | bool]
+
+# For convolutions under tanh or relu: AdaGrad's first steps, each as long as the rate, saturate them or shut them.
+ADAM: Settings = {"optimizer": "adam", "learning_rate": 0.001}
+
 
 class PairModel(nn.Module, ABC):
     """A network that scores pairs of texts. What it asks of the batch and of training is said by these attributes.
@@ -24,14 +29,15 @@ class PairModel(nn.Module, ABC):
                     them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
                     then does not part it, mixes lengths in it, and gives every step a random state of its own
-    trained_with    settings of `TrainConfig` with which the authors trained it, where they differ from the defaults
+    trained_with    settings of `TrainConfig` that suit it better than the defaults: its authors', or others where these
+                    are not known or let it learn little
     """
 
     needs_lexical = False
     needs_features = ""
     needs_vectors = True
     whole_batches = False
-    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {}
+    trained_with: ClassVar[Settings] = {}
     embedding: nn.Embedding
 
     @abstractmethod

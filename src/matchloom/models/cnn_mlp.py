@@ -24,7 +24,7 @@ from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, start_linear
 from matchloom.layers.interactions import pick
 from matchloom.layers.sentence_cnn import SentenceCNN
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import PairBatch, Texts, Trace
 
 SPREAD_BY = 1000  # texts of each side
@@ -32,6 +32,8 @@ SPREAD_BY = 1000  # texts of each side
 
 class CNNMLP(PairModel):
     """A CNN for each side makes sentence vectors, and an MLP scores the two."""
+
+    trained_with = ADAM
 
     def __init__(
         self,

@@ -22,7 +22,6 @@ Departures   Texts stand in the middle of the frame and longer ones are cut afte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -33,7 +32,7 @@ from matchloom.layers.convolution import ConvolutionBlock
 from matchloom.layers.features import PairFeatures
 from matchloom.layers.heads import start_uniform
 from matchloom.layers.interactions import dot, pick
-from matchloom.models.base import PairModel
+from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
 SIMILARITIES = ("metric", "cosine", "euclidean")
@@ -49,7 +48,7 @@ class M2SNet(PairModel):
     """Words are similar in several learned ways; convolutions over these maps are scored, beside word overlap."""
 
     whole_batches = True
-    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {
+    trained_with: ClassVar[Settings] = {
         "loss": "cross_entropy",
         "optimizer": "adadelta",
         "learning_rate": 1.0,

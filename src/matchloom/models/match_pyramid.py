@@ -21,7 +21,7 @@ from torch.nn.functional import max_pool2d
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
 INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
@@ -29,6 +29,8 @@ INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
 
 class MatchPyramid(PairModel):
     """Words interact; the grid of interactions is an image that convolutions and dynamic pooling read; an MLP."""
+
+    trained_with = ADAM
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ from matchloom.layers.encoders import take_positions
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Bilinear, dot, pick
 from matchloom.layers.pooling import ordered_k_max
-from matchloom.models.base import PairModel
+from matchloom.models.base import ADAM, PairModel
 from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
 
 MATCHES = ("direct", "indirect", "concat")
@@ -37,6 +37,8 @@ BETA = 2.0
 
 class MultiGranCNN(PairModel):
     """Words, phrases and sentence of one text meet those of the other; a 2-D CNN and an MLP read the feature map."""
+
+    trained_with = ADAM
 
     def __init__(
         self,

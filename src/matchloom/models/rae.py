@@ -28,7 +28,7 @@ Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SR
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -42,7 +42,7 @@ from matchloom.layers.encoders import take_positions
 from matchloom.layers.features import PairFeatures
 from matchloom.layers.interactions import pick
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
-from matchloom.models.base import PairModel
+from matchloom.models.base import PairModel, Settings
 from matchloom.parallel import side_by_side
 from matchloom.progress import track
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
@@ -55,7 +55,7 @@ class RAE(PairModel):
     """Phrases by a recursive autoencoder; distances among all words and phrases, pooled, and a linear classifier."""
 
     needs_vectors = False
-    trained_with: ClassVar[Mapping[str, int | float | str | bool]] = {"weight_decay": 0.05}
+    trained_with: ClassVar[Settings] = {"weight_decay": 0.05}
     mean: Tensor
     deviation: Tensor
 

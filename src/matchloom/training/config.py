@@ -14,7 +14,7 @@ OPTIMIZERS = ("adagrad", "adadelta", "adam")
 class TrainConfig:
     """The settings of a run. The defaults are those of MV-LSTM's authors where they gave them.
 
-    A model whose authors trained it otherwise says so in `trained_with`; `train` without a config takes that.
+    A model that others suit better says so in `trained_with`; `train` without a config takes that.
 
     loss           hinge over (query, better text, worse text); cross_entropy or squared_error on single pairs
     margin         by how much a better text should win (hinge)

@@ -61,7 +61,7 @@ def train(
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     `on_epoch` is called with each new line of the log.
-    Without a config the model is trained as its authors did (`TrainConfig` with the model's `trained_with`).
+    Without a config the model is trained with what suits it (`TrainConfig` with the model's `trained_with`).
     Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
     """
     run = _Run(
