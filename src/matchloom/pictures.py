@@ -18,6 +18,8 @@ def check_picture(path: Path | str) -> None:
     """Refuse a picture that could not be written, before the work that it would show."""
     if _kind(path) not in KINDS:
         raise MatchloomError(f"the picture {path} must end in .png, .svg or .pdf")
+    if not Path(path).absolute().parent.is_dir():
+        raise MatchloomError(f"the picture {path} cannot be written: its folder is not there; make it first")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

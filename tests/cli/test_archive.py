@@ -43,14 +43,17 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     assert "BM25 alone" in built.out
     more = ["query_id\tquery\ttext\tlabel", "salt\tmaking salt\tby boiling\t1", "mud\tmaking mud\twith rain\t1"]
     appended = run("index", archive, write_tsv(tmp_path / "more.tsv", [*more, "x\twrong\twrong\t0"]), "--json")
-    assert json.loads(appended.out)["added"] == 2
+    assert (json.loads(appended.out)["added"], json.loads(appended.out)["replaced"]) == (1, 1)
     assert json.loads(appended.out)["pairs"] == 13
     assert "1 pairs of" in appended.err
     assert "label 0" in appended.err
     assert QuestionIndex.open(archive).search("salt", top=1)[0].answer == "by boiling"
     listed = write_tsv(tmp_path / "old.txt", ["mud", "", "soap"])
-    deleted = json.loads(run("index", archive, "--delete", listed, "--delete", "rope", "--json").out)
+    done = run("index", archive, "--delete", listed, "--delete", "rope", "--delete", "nobody", "--compact", "--json")
+    deleted = json.loads(done.out)
     assert (deleted["deleted"], deleted["pairs"]) == (3, 10)
+    assert "1 of 4 ids to delete are not in the archive" in done.err
+    assert not any(b"with rain" in path.read_bytes() for path in archive.rglob("*") if path.is_file())
     status = json.loads(run("index", archive, "--json").out)
     assert (status["pairs"], status["matcher"], status["alpha"]) == (10, None, 0.7)
 
@@ -60,6 +63,7 @@ def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
     lines = shown.out.splitlines()
     assert lines[0].split() == ["score", "similarity", "match", "question", "and", "answer", "why"]
     assert "making soap" in lines[1]
+    assert any("id soap" in line for line in lines)
     assert max(map(len, lines)) <= 100
     plain = json.loads(run("search", archive, "water and flour", "--json", "--alpha", 0.25, "--explain").out)
     assert plain["question"] == "water and flour"
@@ -70,14 +74,46 @@ def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
     assert "nothing was found" in run("search", archive, "xyzzy").out
 
 
+def test_long_texts_are_cut_on_the_screen_alone(run: Run, archive: Path, tmp_path: Path) -> None:
+    long = "making paint " + "very " * 5000 + "slowly"
+    assert run("index", archive, write_tsv(tmp_path / "l.tsv", ["query\ttext", f"making paint\t{long}"])).code == 0
+    shown = run("search", archive, "paint", "--top", 1).out
+    assert len(shown) < 5000
+    assert "…" in shown
+    assert json.loads(run("search", archive, "paint", "--top", 1, "--json").out)["answers"][0]["answer"] == long
+
+
+def test_a_first_file_that_holds_nothing_leaves_no_archive(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "new.archive"
+    for rows, told in ((["q\ta\t0"], "holds no pair with a right answer"), (["q\ta\t1", "broken"], "line 3")):
+        given = write_tsv(tmp_path / "bad.tsv", ["query\ttext\tlabel", *rows])
+        assert told in error_of(run("index", archive, given))
+        assert not archive.exists()
+    assert run("index", archive, write_tsv(tmp_path / "good.tsv", ["query\ttext", "q\ta"])).code == 0
+
+
+def test_pairs_that_share_an_id_are_told(run: Run, tmp_path: Path) -> None:
+    rows = ["query_id\tquery\ttext", *(f"q1\twhy\tbecause {n}" for n in range(3))]
+    done = run("index", tmp_path / "a", write_tsv(tmp_path / "p.tsv", rows))
+    assert "2 pairs of" in done.err
+    assert "took the place of earlier ones with the same id" in done.err
+
+
+def test_input_that_is_no_utf8_is_told(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"soap\n\xff\xfe\n"), "utf-8"))
+    assert "standard input: byte 0xff is not UTF-8" in error_of(run("search", archive, "-"))
+
+
 def test_search_takes_questions_from_the_input(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("making soap\n\nmaking ink\n"))
     lines = run("search", archive, "-", "--json", "--top", 1).out.splitlines()
     assert [json.loads(line)["answers"][0]["id"] for line in lines] == ["soap", "ink"]
 
 
-def test_search_reranks_with_a_matcher_or_a_lexical_scorer(run: Run, archive: Path, trained: Path) -> None:
-    for scorer in (trained, "bm25_stemmed", "overlap", "random"):
+def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trained: Path, tmp_path: Path) -> None:
+    translations = tmp_path / "t.safetensors"
+    assert run("trans-lm", faq, "--out", translations).code == 0
+    for scorer in (trained, "bm25_stemmed", "overlap", "random", translations):
         result = run("search", archive, "making candles", "--rerank", scorer, "--json")
         assert result.code == 0, result.err
         assert json.loads(result.out)["answers"][0]["question"].startswith("making")
@@ -107,6 +143,11 @@ def test_a_matcher_that_was_trained_again(run: Run, faq: Path, encoder: Path, co
     moved = shutil.move(matcher, tmp_path / "moved")
     assert "is not there" in error_of(run("search", archive, "x"))
     assert run("search", archive, "x", "--matcher", moved).code == 0
+    assert "is not there" in error_of(run("search", archive, "x"))
+    judged = write_tsv(tmp_path / "dev.tsv", ["query\ttext_id\ttext\tlabel", "making soap at home\tsoap\t-\t1"])
+    assert run("tune", archive, judged, "--matcher", moved).code == 0  # a writer keeps the new place
+    assert run("search", archive, "x").code == 0
+    assert "--reencode names the matcher" in error_of(run("index", archive, "--reencode", moved, "--matcher", moved))
 
 
 def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) -> None:

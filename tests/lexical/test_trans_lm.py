@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors
+import safetensors.numpy
 
 from matchloom.lexical import trans_lm
 from matchloom.lexical.trans_lm import TransLM
@@ -106,11 +109,26 @@ class TestFile:
         path.write_bytes(content)
         self.refused(path, "was altered since it was saved")
 
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"smoothing": 0.9}, "was altered since it was saved"),
+            ({"format": 1}, "has format 1, this matchloom reads 2; make it again"),
+            ({"format": None}, "is damaged or no trans_lm file"),
+        ],
+    )
+    def test_altered_settings(self, path: Path, changes: dict[str, object], told: str) -> None:
+        with safetensors.safe_open(path, "np") as opened:
+            about = json.loads(opened.metadata()["trans_lm"])
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
+        safetensors.numpy.save_file(tensors, path, {"trans_lm": json.dumps({**about, **changes})})
+        self.refused(path, told)
+
     def test_newer(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(trans_lm, "FORMAT", 9)
         make().save(path)
         monkeypatch.undo()
-        self.refused(path, "has format 9, this matchloom reads 1; upgrade")
+        self.refused(path, "has format 9, this matchloom reads 2; upgrade")
 
     def test_something_else_or_nothing(self, path: Path) -> None:
         self.refused(path.parent / "none.safetensors", "cannot be read")

@@ -14,11 +14,17 @@ from pathlib import Path
 
 import pytest
 
+import matchloom.retrieval.about as about
 import matchloom.retrieval.store as store
 from matchloom import Pair, QuestionIndex
 from matchloom.types import MatchloomError
 from tests.retrieval.killed import add_forever, reencode, run_and_kill
 from tests.retrieval.making import made_matcher, made_pairs
+
+
+def made_settings(**changes: object) -> str:
+    """The settings of an archive, some of them changed."""
+    return json.dumps({"format": 2, "table": "pairs-1", "tokenizer": {"kind": "english"}, **changes})
 
 
 def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
@@ -57,9 +63,8 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
     problems: list[str] = []
     searches = 0
 
-    def read() -> None:
+    def read(reader: QuestionIndex) -> None:
         nonlocal searches
-        reader = QuestionIndex.open(folder)
         while not done.is_set():
             try:
                 found = reader.search("baden kelar lomik", top=5, alpha=1.0)
@@ -70,7 +75,9 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
             if len(found) != 5:
                 problems.append(f"{len(found)} found")
 
-    threads = [threading.Thread(target=read) for _ in range(2)]
+    shared = QuestionIndex.open(folder)  # by four of them, each of which may be the one that notices a new table
+    threads = [threading.Thread(target=read, args=(QuestionIndex.open(folder),)) for _ in range(2)]
+    threads += [threading.Thread(target=read, args=(shared,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for n in range(5):
@@ -83,6 +90,118 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
     assert problems == []
     assert searches > 5
     assert len(writer) == 150
+
+
+def test_a_reader_that_stays_open_follows_a_reencoding(tmp_path: Path) -> None:
+    made_matcher(seed=0).save(tmp_path / "m0")
+    made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
+    writer = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
+    writer.add(made_pairs(20))
+    reader = QuestionIndex.open(tmp_path / "a")
+    assert len(reader.search("baden", top=3)) == 3
+    writer.reencode(tmp_path / "m1")
+    assert len(reader) == 20
+    assert len(reader.texts()) == 20
+    assert reader.matcher is not None
+    assert reader.matcher.name == "bi_lstm_rnn"
+    assert reader.status()["matcher"] == "bi_lstm_rnn"
+
+
+def test_scores_do_not_depend_on_how_long_a_reader_was_open(tmp_path: Path) -> None:
+    writer = QuestionIndex.create(tmp_path / "a")
+    writer.add(made_pairs(100))
+    reader = QuestionIndex.open(tmp_path / "a")
+    reader.search("baden kelar")
+    writer.add(made_pairs(100, seed=7))  # as many, other texts, the same ids
+    fresh = QuestionIndex.open(tmp_path / "a")
+    for question in ("baden kelar", "lomik vuden poden"):
+        assert reader.search(question) == fresh.search(question) != []
+
+
+def test_many_small_writes_leave_few_files_in_use(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(made_pairs(50))
+    for n in range(70):
+        index.add([Pair(f"number {n}", "x", query_id=f"q{n % 50}")])
+        index.delete([f"q{(n + 25) % 50}"])
+    files = store.run(index.snapshot().store._table.stats())["fragment_stats"]["num_fragments"]
+    assert files <= store._FILES + 2
+    assert index.search("number 69", top=1)[0].id == "q19"
+
+
+def test_compact_leaves_nothing_of_what_was_deleted(tmp_path: Path) -> None:
+    made_matcher().save(tmp_path / "m")
+    index = QuestionIndex.create(tmp_path / "a", tmp_path / "m")
+    index.add([*made_pairs(30), Pair("secretphrase", "baden", query_id="s"), Pair("old wording", "x", query_id="o")])
+    index.tune([Pair("baden", "", 1, text_id="q3")])
+    index.delete(["s"])
+    index.add([Pair("new wording", "x", query_id="o")])
+
+    def on_disk(text: bytes) -> bool:
+        return any(text in path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file())
+
+    assert on_disk(b"secretphrase")
+    before, alpha = index.search("baden kelar", top=30, candidates=60), index.alpha
+    reader = QuestionIndex.open(tmp_path / "a")
+    index.compact()
+    assert not on_disk(b"secretphrase")
+    assert not on_disk(b"old wording")
+    assert on_disk(b"new wording")
+    for one in (index, reader, QuestionIndex.open(tmp_path / "a")):
+        assert one.search("baden kelar", top=30, candidates=60) == before
+        assert (len(one), one.alpha) == (31, alpha)
+
+
+def test_pairs_without_their_settings_are_not_swept_away(tmp_path: Path) -> None:
+    QuestionIndex.create(tmp_path / "a").add(made_pairs(10))
+    settings = tmp_path / "a" / "archive.json"
+    kept = settings.read_bytes()
+    settings.unlink()
+    with pytest.raises(MatchloomError, match=r"holds the pairs of an archive \(pairs-1\.lance\) but no archive\.json"):
+        QuestionIndex.create(tmp_path / "a")
+    settings.write_bytes(kept)
+    assert len(QuestionIndex.open(tmp_path / "a")) == 10
+
+
+def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
+    QuestionIndex.create(tmp_path / "a")
+    (tmp_path / "a" / "archive.json").rename(tmp_path / "a" / ".archive.json.123-4.tmp")
+    QuestionIndex.create(tmp_path / "a").add(made_pairs(3))
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["archive.json", "lock", "pairs-1.lance"]
+
+
+def test_a_writer_says_that_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(about, "_PATIENCE", 0.05)
+    index = QuestionIndex.create(tmp_path / "a")
+    with about.writing(tmp_path / "a"):
+        thread = threading.Thread(target=index.add, args=(made_pairs(2),))
+        thread.start()
+        while not caplog.records and thread.is_alive():
+            time.sleep(0.01)
+    thread.join()
+    assert "is being written by another process or thread; waiting for it" in caplog.text
+    assert len(index) == 2
+
+
+def test_pairs_may_come_from_the_archive_itself(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(made_pairs(5))
+    index.add(Pair(f"{index.delete([f'q{n}'])} was there", "x", query_id=f"q{n}") for n in range(5))
+    assert {one.question for one in index.search("was there")} == {"1 was there"}
+
+
+def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    (tmp_path / "a" / "lock").unlink()
+    (tmp_path / "a" / "lock").mkdir()
+    for work in (lambda: index.add(made_pairs(1)), lambda: index.delete(["x"])):
+        with pytest.raises(MatchloomError, match="cannot be written: Is a directory; check that it is there"):
+            work()
+    shutil.rmtree(tmp_path / "a")
+    with pytest.raises(MatchloomError, match="cannot be written: No such file"):
+        index.add(made_pairs(1))
 
 
 def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
@@ -172,6 +291,16 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         ("[]", "is damaged"),
         ('{"format": 2}', "is damaged"),
         ('{"format": 1}', "has format 1, this matchloom reads 2; index its pairs again"),
+        (made_settings(alpha=7), "is damaged"),
+        (made_settings(alpha="0.7"), "is damaged"),
+        (made_settings(alpha=None), "is damaged"),
+        (made_settings(table=5), "is damaged"),
+        (made_settings(table="../other"), "is damaged"),
+        (made_settings(vector_size="x"), "is damaged"),
+        (made_settings(matcher=1), "is damaged"),
+        (made_settings(tokenizer={"kind": "english", "max_words": "x"}), "is damaged"),
+        (made_settings(format=True), "is damaged"),
+        (made_settings(format="2"), "is damaged"),
         ('{"format": 99}', "has format 99, this matchloom reads up to 2; upgrade"),
     ],
 )
@@ -200,6 +329,8 @@ def test_missing_and_damaged_tables_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(MatchloomError, match="is an archive already"):
         QuestionIndex.create(tmp_path / "a")
     (tmp_path / "file").touch()
+    with pytest.raises(MatchloomError, match="is a file; expected an archive's folder"):
+        QuestionIndex.open(tmp_path / "file")
     with pytest.raises(MatchloomError, match="cannot be made an archive"):
         QuestionIndex.create(tmp_path / "file")
 

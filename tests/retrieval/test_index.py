@@ -35,7 +35,7 @@ def one_by_one(matcher: Matcher, question: str, alpha: float) -> list[tuple[str,
 def test_a_search_is_the_mixture_over_all_pairs(name: str, alpha: float, tmp_path: Path) -> None:
     matcher = made_matcher(name)
     index = QuestionIndex.create(tmp_path / "a", matcher)
-    assert index.add(PAIRS) == 60
+    assert index.add(PAIRS) == (60, 0, 0)
     for question in QUESTIONS:
         expected = one_by_one(matcher, question, alpha)
         found = index.search(question, top=60, candidates=60, alpha=alpha)
@@ -156,8 +156,8 @@ def test_ids(tmp_path: Path) -> None:
     assert pair_id(Pair("q", "a", text_id="2")) == "2"
     assert pair_id(Pair("q", "a")) == pair_id(Pair("q", "a", 1.0)) != pair_id(Pair("q a", ""))
     index = QuestionIndex.create(tmp_path / "a")
-    assert index.add([Pair("one", "first"), Pair("one", "first"), Pair("two", "x", query_id="it's")]) == 2
-    index.add([Pair("three", "y", query_id="it's")])
+    assert index.add([Pair("one", "first"), Pair("one", "first"), Pair("two", "x", query_id="it's")]) == (2, 1, 0)
+    assert index.add([Pair("three", "y", query_id="it's"), Pair("four", "no", label=0.0)]) == (0, 1, 1)
     assert len(index) == 2
     assert index.search("three", top=1)[0].question == "three"
     assert index.search("two") == []
@@ -165,11 +165,64 @@ def test_ids(tmp_path: Path) -> None:
     assert [one.question for one in index.search("one three")] == ["one"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"alpha": 1.5}, r"alpha is 1\.5; expected a number from 0 to 1"),
+        ({"alpha": "0.5"}, r"alpha is '0\.5'"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"top": 0}, "top is 0; expected a number of at least 1"),
+        ({"top": -1}, "top is -1"),
+        ({"candidates": 0}, "candidates is 0"),
+        ({"candidates": 2**63}, "candidates is 9223372036854775808"),
+        ({"question": " "}, "the question is ' '; expected a text"),
+        ({"rerank": "bm25"}, "rerank is 'bm25'; expected a scorer"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_told(arguments: dict[str, object], told: str, tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(PAIRS[:3])
+    with pytest.raises(MatchloomError, match=told):
+        index.search(**{"question": "x", **arguments})  # type: ignore[arg-type]
+
+
+def test_scores_that_are_no_numbers_are_told(tmp_path: Path) -> None:
+    class Broken:
+        name = "broken"
+
+        def score(self, pairs: list[Pair], *, progress: bool = False) -> np.ndarray:
+            return np.full(len(pairs), np.nan, np.float32)
+
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(PAIRS)
+    with pytest.raises(MatchloomError, match="broken gave a score that is no number"):
+        index.search(PAIRS[0].query, rerank=Broken())
+
+
 def test_wrong_arguments_are_told(tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a")
-    with pytest.raises(MatchloomError, match=r"alpha is 1\.5; expected a number from 0 to 1"):
-        index.search("x", alpha=1.5)
     with pytest.raises(MatchloomError, match="half a character"):
         index.add([Pair("\ud800", "x")])
     with pytest.raises(MatchloomError, match="tokenizer 'klingon' is unknown"):
         QuestionIndex.create(tmp_path / "b", tokenizer=Tokenizer("klingon"))
+    with pytest.raises(MatchloomError, match=r"tokenizer is 'chinese'; expected Tokenizer\('chinese'\)"):
+        QuestionIndex.create(tmp_path / "c", tokenizer="chinese")  # type: ignore[arg-type]
+    assert not (tmp_path / "c").exists()
+    index.add([Pair(one, "x", query_id=one) for one in ("a", "b", "ab")])
+    with pytest.raises(MatchloomError, match=r"ids is the text 'ab'; expected a list of ids, such as \['ab'\]"):
+        index.delete("ab")
+    for broken in (7, "\ud800"):
+        with pytest.raises(MatchloomError, match="is no text; expected ids"):
+            index.delete(["a", broken])  # type: ignore[list-item]
+    assert index.delete(one for one in ("ab", "nobody")) == 1
+    with pytest.raises(MatchloomError, match="side is 'nope'; expected 'question' or 'answer'"):
+        index.texts("nope")
+
+
+def test_half_characters_are_asked_for_without_harm(tmp_path: Path) -> None:
+    for kind in ("chinese", "whitespace"):
+        index = QuestionIndex.create(tmp_path / kind, tokenizer=Tokenizer(kind))
+        index.add([Pair("汽车 保险", "yes", query_id="car")])
+        assert index.search("\udcff 汽车", top=1)[0].id == "car"
+        with pytest.raises(MatchloomError, match="half a character"):
+            index.add([Pair("你\ud800好", "x")])

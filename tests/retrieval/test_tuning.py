@@ -75,8 +75,32 @@ def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
         index.tune([Pair("red", "unknown", 1, text_id="nobody")])
     with pytest.raises(MatchloomError, match="no question has a right pair"):
         index.tune([Pair("red", "", 0, text_id="q1")])
+    with pytest.raises(MatchloomError, match="is judged twice, as 1 and as 0; keep one"):
+        index.tune([Pair("red", "", 1, text_id="q1"), Pair("red", "", 0, text_id="q1")])
     with pytest.raises(MatchloomError, match="label None is no whole number"):
         index.tune([Pair("red", "", None, text_id="q1")])
+
+
+def test_negative_labels_are_wrong_ones(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a")
+    index.add(PAIRS)
+    pairs = [pair if pair.label else pair._replace(label=-1) for pair in judged(True)]
+    assert index.tune(pairs) == index.tune(judged(True))
+
+
+def test_an_alpha_of_other_vectors_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_matcher(seed=1).save(tmp_path / "m")
+    index = QuestionIndex.create(tmp_path / "a", made_matcher())
+    index.add(PAIRS)
+
+    def measured(*given: object) -> Tuned:
+        QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m")
+        return Tuned(0.05, [], 1, "judged pairs")
+
+    monkeypatch.setattr("matchloom.retrieval.index.tune_alpha", measured)
+    with pytest.raises(MatchloomError, match="was encoded anew meanwhile; tune it again"):
+        index.tune(judged(True))
+    assert index.alpha == 0.7
 
 
 def test_the_picture(tmp_path: Path) -> None:
@@ -87,3 +111,5 @@ def test_the_picture(tmp_path: Path) -> None:
     assert "MAP" in (tmp_path / "c.svg").read_text() or "<svg" in (tmp_path / "c.svg").read_text()
     with pytest.raises(MatchloomError, match=r"must end in \.png, \.svg or \.pdf"):
         draw_curve(tuned, tmp_path / "c.txt")
+    with pytest.raises(MatchloomError, match="its folder is not there"):
+        draw_curve(tuned, tmp_path / "none" / "c.png")

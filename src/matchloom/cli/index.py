@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,6 @@ from matchloom.cli.printing import console, note, print_json, table
 
 if TYPE_CHECKING:
     from matchloom import QuestionIndex
-    from matchloom.types import Pair
 
 
 def command(
@@ -46,14 +45,20 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Encode all pairs again, with this matcher.", show_default=False),
     ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Leave nothing of deleted and replaced pairs on the disk.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="What was done and what is there as JSON.")] = False,
 ) -> None:
     """Keep an archive of answered questions to search in.
 
     The first PAIRS make the archive, later ones are added; a pair whose id is there already takes its place. An id is
-    query_id and text_id joined by /, or the one of them that the file has; without either, a digest of both texts.
-    Pairs with label 0 are left out: their answers are wrong. Others may search while pairs are added, and what was
-    added stays, whatever happens to the process.
+    query_id and text_id joined by /, or the one of them that the file has; without either, a digest of both texts. So
+    several answers to one question need a text_id each. Pairs with label 0 are left out: their answers are wrong.
+    Others may search while pairs are added, and what was added stays, whatever happens to the process.
+
+    What was deleted or replaced is found no more, but its text stays in the archive's files until these are merged, now
+    and then; --compact copies the archive without it at once.
 
     With a matcher that has sentence vectors, the archive finds questions that share no word. After training it again,
     --reencode brings the archive up to date; until that is done, searches see the old vectors. With ARCHIVE alone the
@@ -63,15 +68,18 @@ def command(
     Examples:
       matchloom index faq.archive faq.tsv --matcher runs/faq
       matchloom index faq.archive more.tsv
-      matchloom index faq.archive --delete q17 --delete outdated.txt
+      matchloom index faq.archive --delete q17 --delete outdated.txt --compact
       matchloom index faq.archive --reencode runs/faq-2
     """
-    from matchloom import QuestionIndex
+    from matchloom import QuestionIndex, read_pairs
     from matchloom.types import MatchloomError
 
     done: dict[str, Any] = {}
-    if (archive / "archive.json").exists() or pairs is None:
-        index = QuestionIndex.open(archive, matcher if reencode is None else None)
+    if reencode is not None and matcher is not None:
+        raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher")
+    made = pairs is not None and not (archive / "archive.json").exists()
+    if not made:
+        index = QuestionIndex.open(archive, matcher)
         if tokenizer not in (None, index.tokenizer.kind):
             raise MatchloomError(
                 f"{archive} has the tokenizer {index.tokenizer.kind}, found --tokenizer {tokenizer}; leave it out"
@@ -79,30 +87,32 @@ def command(
     else:
         if matcher is not None and tokenizer is not None:
             raise MatchloomError("--tokenizer: a matcher has its own; leave it out, or leave out --matcher")
-        next(iter(_right(pairs, [])), None)  # a file that cannot be read must not leave an archive behind
         index = QuestionIndex.create(archive, matcher, tokenizer=None if matcher else tokenizer_of(tokenizer))
     if reencode is not None:
         index.reencode(reencode, progress=True)
         done["reencoded"] = len(index)
     if delete:
-        done["deleted"] = index.delete([one for given in delete for one in _ids(given)])
+        ids = [one for given in delete for one in _ids(given)]
+        done["deleted"] = index.delete(ids)
+        if done["deleted"] < len(set(ids)):
+            note(f"{len(set(ids)) - done['deleted']:,} of {len(set(ids)):,} ids to delete are not in the archive.")
     if pairs is not None:
-        wrong: list[None] = []
-        done["added"] = index.add(_right(pairs, wrong), progress=True)
-        if wrong:
-            note(f"{len(wrong):,} pairs of {pairs} have label 0 and are left out.")
+        try:
+            added = index.add(read_pairs(pairs, fill_ids=False), progress=True)
+            if made and not added.new:
+                raise MatchloomError(f"{pairs} holds no pair with a right answer, so that there is nothing to archive")
+        except MatchloomError:
+            if made and not len(index):
+                shutil.rmtree(archive)  # what cannot be read must not leave an archive behind
+            raise
+        done |= {"added": added.new, "replaced": added.replaced}
+        if added.wrong:
+            note(f"{added.wrong:,} pairs of {pairs} have label 0 and are left out.")
+        if made and added.replaced:
+            note(f"{added.replaced:,} pairs of {pairs} took the place of earlier ones with the same id.")
+    if compact:
+        index.compact(progress=True)
     _show(index, done, json)
-
-
-def _right(path: Path, wrong: list[None]) -> Iterator[Pair]:
-    """The pairs of a file that are not labelled wrong; each other one leaves its mark."""
-    from matchloom import read_pairs
-
-    for pair in read_pairs(path, fill_ids=False):
-        if pair.label is not None and pair.label <= 0:
-            wrong.append(None)
-        else:
-            yield pair
 
 
 def _ids(given: str) -> list[str]:

@@ -38,6 +38,12 @@ RerankOption = Annotated[
         show_default=False,
     ),
 ]
+MovedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--matcher", metavar="DIR", help="Where the archive's matcher is, if it was moved.", show_default=False
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="Of every random draw: the same seed, the same result.")]
 TokenizerOption = Annotated[
     str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for texts that are tokenised already.")

@@ -87,9 +87,17 @@ def command(
 
 def lines_of_input() -> Iterator[str]:
     """The lines of standard input that hold something."""
-    for line in sys.stdin:
-        if line.strip():
-            yield line.strip()
+    from matchloom.types import MatchloomError
+
+    try:
+        for line in sys.stdin:
+            if line.strip():
+                yield line.strip()
+    except UnicodeDecodeError as error:
+        raise MatchloomError(
+            f"standard input: byte 0x{error.object[error.start]:02x} is not {error.encoding.upper()}; convert it, for "
+            "example with iconv"
+        ) from None
 
 
 def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranked]]:

@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from matchloom.cli.options import ArchiveArgument, CandidatesOption, RerankOption, SeedOption, VectorsOption
+from matchloom.cli.options import (
+    ArchiveArgument,
+    CandidatesOption,
+    MovedOption,
+    RerankOption,
+    SeedOption,
+    VectorsOption,
+)
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
-from matchloom.cli.scorers import load_scorer
+from matchloom.cli.scorers import TRANS_LM, load_scorer
 
 if TYPE_CHECKING:
     from matchloom import QuestionIndex
     from matchloom.retrieval import Answer
     from matchloom.types import Scorer
+
+_LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 
 def command(
@@ -35,10 +44,7 @@ def command(
     ] = None,
     rerank: RerankOption = None,
     candidates: CandidatesOption = 100,
-    matcher: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the archive's matcher is, if it was moved.", show_default=False),
-    ] = None,
+    matcher: MovedOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Beside each answer, the words that matched.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page that explains the answers.", show_default=False)
@@ -86,7 +92,7 @@ def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 
     from matchloom.text.vectors import read_vectors
     from matchloom.types import MatchloomError
 
-    if Path(name).is_file():
+    if not name.endswith(TRANS_LM) and Path(name).is_file():
         raise MatchloomError(f"--rerank {name}: a run file knows no archive; expected a matcher's folder or a name")
     read = None if vectors is None else read_vectors(vectors, progress=True)
     return load_scorer(name, index.texts, tokenizer=index.tokenizer, vectors=read, seed=seed)
@@ -101,6 +107,8 @@ def _plain(one: Answer) -> dict[str, Any]:
 
 
 def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:
+    from rich.text import Text
+
     from matchloom.explanation.cells import printable
 
     printer = console()
@@ -112,11 +120,23 @@ def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) 
         numbers = ("", "score", "similarity", "match")
         shown = table(*numbers, "question and answer", *(["why"] if explained else []), right=numbers)
         for n, one in enumerate(found, start=1):
-            texts = "\n".join(printable(" ".join(text.split())) for text in (one.question, one.answer))
-            row = [str(n), *(f"{value:.4f}" for value in (one.score, one.similarity, one.match)), texts]
+            texts = Text(f"{_line(one.question)}\n{_line(one.answer)}\n").append(f"id {_line(one.id)}", style="dim")
+            row: list[str | Text] = [
+                str(n),
+                *(f"{value:.4f}" for value in (one.score, one.similarity, one.match)),
+                texts,
+            ]
             if explained and one.explanation is not None:
                 row.append(printable(in_words(one.explanation)))
             shown.add_row(*row)
         printer.print(shown)
     if titled:
         printer.print()
+
+
+def _line(text: str) -> str:
+    """A text on one line, cut where it would fill the screen."""
+    from matchloom.explanation.cells import printable
+
+    line = " ".join(text[: 2 * _LONGEST].split())
+    return printable(line if len(line) <= _LONGEST else line[:_LONGEST] + " …")

@@ -26,7 +26,7 @@ def command(
 
     IBM Model 1 learns translation probabilities from right pairs (label 1, or none given; others are left out), and
     the file that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
-    networks. It takes seconds, no settings and no wrong texts.
+    networks. It takes seconds, no settings and no wrong texts. Translations below a probability of 0.0001 are dropped.
 
     \b
     Examples:

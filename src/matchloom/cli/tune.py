@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from matchloom.cli.options import ArchiveArgument, CandidatesOption, RerankOption, SeedOption, VectorsOption
+from matchloom.cli.options import (
+    ArchiveArgument,
+    CandidatesOption,
+    MovedOption,
+    RerankOption,
+    SeedOption,
+    VectorsOption,
+)
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.search import reranker
 
@@ -25,6 +32,7 @@ def command(
     ] = None,
     rerank: RerankOption = None,
     candidates: CandidatesOption = 100,
+    matcher: MovedOption = None,
     json: Annotated[bool, typer.Option("--json", help="The curve as JSON.")] = False,
     vectors: VectorsOption = None,
     seed: SeedOption = 0,
@@ -48,7 +56,7 @@ def command(
 
     if picture is not None:
         check_picture(picture)
-    index = QuestionIndex.open(archive)
+    index = QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_pairs(pairs, require_label=True, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)

@@ -7,7 +7,8 @@
 P_ml are shares of words, in the text d and in the collection C; T(w|t) is IBM Model 1's, learnt from questions and
 their answers. The score is the logarithm of the product of all P(w|d) less what the collection alone gives every text:
 the same order for each query, at least 0, and 0 where nothing of the text speaks for the query. A word that the
-collection does not hold counts as seen once. T(w|w) stays as it was learnt: 1 - beta is what sees the same word again.
+collection does not hold counts as seen once. A T(w|t) below 0.0001 after the last pass is dropped, and the others stay
+as they are. T(w|w) stays as it was learnt: 1 - beta is what sees the same word again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scores, Signal, Trace
 
-FORMAT = 1
+FORMAT = 2  # 1 sealed the tables alone
 _BLOCK = 1_000_000  # pairs of words that are looked up at a time
 
 
@@ -197,8 +198,8 @@ class TransLM:
             "tokenizer": self.tokenizer._asdict(),
             "smoothing": self.smoothing,
             "beta": self.beta,
-            "digest": _digest(tensors),
         }
+        about["digest"] = _digest(about, tensors)
         with atomic_write(path, "wb") as file:
             file.write(safetensors.numpy.save(tensors, metadata={"trans_lm": json.dumps(about)}))
 
@@ -209,15 +210,20 @@ class TransLM:
             with safetensors.safe_open(path, "np") as opened:
                 about = json.loads((opened.metadata() or {})["trans_lm"])
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
+                version, sealed = int(about["format"]), about.pop("digest")
         except OSError as error:
             raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
-        except (safetensors.SafetensorError, ValueError, KeyError):
+        except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError):
             raise MatchloomError(
                 f"{path} is damaged or no trans_lm file; 'matchloom trans-lm' makes one from a pairs file"
             ) from None
-        if about["format"] > FORMAT:
-            raise MatchloomError(f"{path} has format {about['format']}, this matchloom reads {FORMAT}; upgrade it")
-        if about["digest"] != _digest(tensors):
+        if version > FORMAT:
+            raise MatchloomError(f"{path} has format {version}, this matchloom reads {FORMAT}; upgrade it")
+        if version < FORMAT:
+            raise MatchloomError(
+                f"{path} has format {version}, this matchloom reads {FORMAT}; make it again with 'matchloom trans-lm'"
+            )
+        if sealed != _digest(about, tensors):
             raise MatchloomError(f"{path} was altered since it was saved; make it again with 'matchloom trans-lm'")
         words = tensors["words"].tobytes().decode()
         return cls(
@@ -247,8 +253,8 @@ def _jobs(place: int, query: Bags, text: Bags) -> Iterator[_Job]:
             yield _Job(place, query.words[i : i + step], query.counts[i : i + step], text)
 
 
-def _digest(tensors: dict[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256()
+def _digest(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}\n".encode())
         digest.update(tensors[name].tobytes())

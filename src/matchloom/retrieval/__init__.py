@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from matchloom.retrieval.index import Answer, QuestionIndex
+from matchloom.retrieval.index import QuestionIndex
 from matchloom.retrieval.tuning import Tuned, draw_curve
+from matchloom.retrieval.view import Added, Answer
 
-__all__ = ["Answer", "QuestionIndex", "Tuned", "draw_curve"]
+__all__ = ["Added", "Answer", "QuestionIndex", "Tuned", "draw_curve"]

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
+import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
+_log = logging.getLogger(__name__)
+
 FORMAT = 2  # 1 held words where 2 holds stems
 ALPHA = 0.7  # the paper's
 _FILE = "archive.json"
+_PATIENCE = 2.0  # seconds for which a writer waits without a word
 
 
 @dataclass(frozen=True)
@@ -31,12 +39,21 @@ class About:
     matcher_folder: str | None = None
     vector_size: int | None = None
     trained_on: int = 0  # rows that the vector index was trained on
+    written: int = 0  # rows put into the table or taken out of it, by which readers know that what they counted is old
+
+    @property
+    def next_table(self) -> str:
+        """The name of a table that will take the place of this one."""
+        return f"pairs-{int(self.table.removeprefix('pairs-')) + 1}"
 
     def write(self, folder: Path) -> None:
         """Take effect for every reader at once."""
         content = {"format": FORMAT, **asdict(self), "tokenizer": self.tokenizer._asdict()}
-        with atomic_write(folder / _FILE) as file:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        try:
+            with atomic_write(folder / _FILE) as file:
+                file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise MatchloomError(f"{folder / _FILE} cannot be written: {error.strerror or error}") from None
 
 
 def read_about(folder: Path) -> About:
@@ -53,8 +70,13 @@ def read_about(folder: Path) -> About:
             raise MatchloomError(
                 f"{folder} has format {version}, this matchloom reads {FORMAT}; index its pairs again into a new folder"
             )
-        return About(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
-    except (FileNotFoundError, NotADirectoryError):
+        about = About(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
+        if type(version) is not int or not _sound(about):
+            raise ValueError
+        return about
+    except NotADirectoryError:
+        raise MatchloomError(f"{folder} is a file; expected an archive's folder") from None
+    except FileNotFoundError:
         raise MatchloomError(
             f"{folder} is no archive: it has no {_FILE}; 'matchloom index {folder} PAIRS' makes one"
         ) from None
@@ -64,6 +86,22 @@ def read_about(folder: Path) -> About:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):
         raise MatchloomError(f"{path} is damaged; index the pairs into a new folder") from None
+
+
+def _sound(about: About) -> bool:
+    """Whether every setting is of its kind."""
+    cut = about.tokenizer
+    texts = (about.matcher, about.matcher_name, about.matcher_folder)
+    counts = (about.trained_on, about.written, about.vector_size or 0, cut.max_words or 0)
+    return (
+        re.fullmatch(r"pairs-[0-9]+", about.table) is not None
+        and type(about.alpha) in (int, float)
+        and 0 <= about.alpha <= 1
+        and all(text is None or type(text) is str for text in texts)
+        and all(type(count) is int and count >= 0 for count in counts)
+        and type(cut.kind) is str
+        and type(cut.lower) is bool
+    )
 
 
 def stamp(folder: Path) -> tuple[int, int, int]:
@@ -79,31 +117,74 @@ def stamp(folder: Path) -> tuple[int, int, int]:
 def writing(folder: Path) -> Iterator[None]:
     """One writer at a time, also among processes; the lock ends with its process. Leftovers of dead ones go."""
     try:
-        with (folder / "lock").open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            _sweep(folder)
-            yield
-    except PermissionError:
-        raise MatchloomError(f"{folder} cannot be written; check its permissions") from None
+        file = (folder / "lock").open("ab")
+    except OSError as error:
+        raise MatchloomError(
+            f"{folder} cannot be written: {error.strerror}; check that it is there, and its permissions"
+        ) from None
+    with file:
+        _lock(file, folder)
+        _sweep(folder)
+        yield
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    start = time.monotonic()
+    while time.monotonic() - start < _PATIENCE:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return
+    _log.warning("%s is being written by another process or thread; waiting for it", folder)
+    fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _sweep(folder: Path) -> None:
     """Remove tables that are not in use: a re-encoding that was cut off, or one that this one replaced."""
     used = read_about(folder).table if (folder / _FILE).exists() else None
     for path in folder.glob("pairs-*.lance"):
-        if path.name != f"{used}.lance":
+        if path.name != f"{used}.lance" and (used is not None or not _holds_rows(path)):
             shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f".{_FILE}.*.tmp"):  # only who holds the lock writes them
+        path.unlink(missing_ok=True)
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder of a new archive; one that holds anything else is refused."""
+    """Make the folder of a new archive; one that holds more than what a creation that was cut off left is refused."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = [path.name for path in folder.iterdir()]
+        found = list(folder.iterdir())
     except OSError as error:
         raise MatchloomError(f"{folder} cannot be made an archive: {error.strerror}") from None
-    if _FILE in found:
-        raise MatchloomError(f"{folder} is an archive already; open it, or choose another folder")
-    others = [name for name in found if name != "lock" and not (name.startswith("pairs-") and name.endswith(".lance"))]
-    if others:  # what is left of a creation that was cut off may be there
-        raise MatchloomError(f"{folder} holds other files, such as {sorted(others)[0]}; choose an empty folder")
+    others = []
+    for path in sorted(found):
+        if path.name == _FILE:
+            raise MatchloomError(f"{folder} is an archive already; open it, or choose another folder")
+        if path.match("pairs-*.lance"):
+            if _holds_rows(path):
+                raise MatchloomError(
+                    f"{folder} holds the pairs of an archive ({path.name}) but no {_FILE}; put that file back, or "
+                    "choose another folder"
+                )
+        elif path.name != "lock" and not path.match(f".{_FILE}.*.tmp"):
+            others.append(path.name)
+    if others:
+        raise MatchloomError(f"{folder} holds other files, such as {others[0]}; choose an empty folder")
+
+
+def _holds_rows(table: Path) -> bool:
+    return any((table / "data").glob("*"))
+
+
+def size_of(folder: Path) -> int:
+    """What a folder holds; files that others remove meanwhile do not count."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(where) / name).stat().st_size
+            except OSError:
+                continue
+    return total

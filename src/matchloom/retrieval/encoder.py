@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+
 from matchloom.matcher import Matcher
 from matchloom.retrieval.about import About
-from matchloom.text.tokenize import Tokenizer
+from matchloom.retrieval.store import Vectors, rows_of
+from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError
 
 
@@ -34,24 +37,40 @@ def about_of(table: str, matcher: Matcher | None, given: Matcher | Path | str | 
 def fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> Matcher | None:
     """The matcher of an archive, refused if it is not the one that made the vectors."""
     where = about.matcher_folder if given is None else given
+    name = where if isinstance(where, str | Path) else "MATCHER"
     if about.matcher is None:
         if given is not None:
             raise MatchloomError(
-                f"{folder} was indexed without a matcher; to use one: matchloom index {folder} --reencode {given}"
+                f"{folder} was indexed without a matcher; to use one: matchloom index {folder} --reencode {name}"
             )
         return None
     if where is None:
         raise MatchloomError(f"{folder} was encoded by a matcher that had no folder; give the matcher")
     if given is None and not Path(str(where)).is_dir():
         raise MatchloomError(
-            f"{folder} was encoded by the matcher in {where}, which is not there; give its new place, "
+            f"{folder} was encoded by the matcher in {where}, which is not there; give its new place (--matcher), "
             f"or another one: matchloom index {folder} --reencode MATCHER"
         )
     matcher = load(where)
     if about.vector_size is not None and matcher is not None and matcher.digest != about.matcher:
-        name = where if isinstance(where, str | Path) else "MATCHER"
         raise MatchloomError(
             f"{folder} holds vectors of another matcher than {name} is now; "
             f"to encode its pairs again: matchloom index {folder} --reencode {name}"
         )
     return matcher
+
+
+def rows(about: About, matcher: Matcher | None, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
+    """Pairs as the table holds them: texts, the stems of their words, and vectors where there are any."""
+    cut = about.tokenizer
+    words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
+    columns = {"id": ids, "question": questions, "answer": answers, "words": words}
+    vectors: tuple[Vectors, Vectors] | None = None
+    if about.vector_size is not None:
+        assert matcher is not None  # whatever has vectors has what made them
+        vectors = (matcher.vectors(questions), matcher.vectors(answers, side="right"))
+    try:
+        return rows_of(columns, vectors)
+    except UnicodeEncodeError as error:
+        broken = error.object[error.start : error.end]
+        raise MatchloomError(f"a pair cannot be archived: {broken!r} is half a character; remove it") from None

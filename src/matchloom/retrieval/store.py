@@ -8,8 +8,10 @@ What LanceDB gives, and how it is used here (as of 0.40):
 - Rows that an index does not hold yet are searched one by one, and their full-text scores follow statistics of their
   own. So full-text scores only choose candidates here; the scores that are shown are computed from the pairs.
 - `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. It is not free
-  in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table:
-  most appends touch no index, and no search looks through more than that one by one.
+  in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table,
+  or the writes have left many small files: most appends touch no index, and no search looks through more than that one
+  by one.
+- A row that is deleted or replaced stays in its file, unseen, until the file is merged or the table is copied.
 - Its functions are coroutines that run on a loop in a thread of its own. Every call goes there and back, and the plain
   interface makes a dozen of them for one search; here it is three: the candidates, of both sides at the same time, what
   their scores need, and the texts that are shown.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,12 +37,14 @@ from matchloom.types import MatchloomError
 
 Vectors = NDArray[np.float32]
 RowIds = list[int]
+_OF_RUST = re.compile(r",? ?[^ ]*\.rs:[0-9:]+")  # where in LanceDB's own sources
 T = TypeVar("T")
 
 TEXTS = ("id", "question", "answer")
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
+_FILES = 32  # small ones, from as many small writes: a search opens them all
 _RETRAIN = 4  # the vector index is trained again when the table has grown so many times
 _KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
 _PROBES = 32  # partitions of the vector index that a search looks into
@@ -53,7 +58,7 @@ def told_in_one_line(where: Path) -> Iterator[None]:
     except MatchloomError:
         raise
     except (OSError, RuntimeError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = _OF_RUST.sub("", " ".join(str(error).split()))[:200]
         raise MatchloomError(
             f"{where} cannot be used as an archive ({reason}); if files are missing or damaged, index the pairs again"
         ) from None
@@ -132,7 +137,7 @@ class Store:
         return await _row_ids(query.select(["_distance"]), count)
 
     def take(self, rows: RowIds, columns: Sequence[str]) -> pa.Table:
-        """These columns of these rows, in the order of the rows."""
+        """These columns of these rows (there must be some), in the order of the rows."""
         with told_in_one_line(self.folder):
             found = run(self._table.take_row_ids(rows).select(list(columns)).with_row_id().to_arrow())
         place = {row: n for n, row in enumerate(found["_rowid"].to_pylist())}
@@ -158,21 +163,21 @@ class Store:
         with told_in_one_line(self.folder):
             return run(self._table.take_offsets(places).select(list(columns)).to_arrow())
 
-    def batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-        """All rows, so many at a time."""
+    def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows, so many at a time, with these columns or all."""
         with told_in_one_line(self.folder):
-            query = self._table.query().select(list(columns))
+            query = self._table.query() if columns is None else self._table.query().select(list(columns))
             found = run(query.to_batches(max_batch_length=size))
             while (batch := run(anext(found, None))) is not None:
                 yield batch
 
     # ---- writing (the caller holds the lock)
 
-    def upsert(self, rows: pa.Table) -> None:
-        """Add rows; one whose id is there already takes its place. One commit."""
+    def upsert(self, rows: pa.Table) -> int:
+        """Add rows; one whose id is there already takes its place. One commit. How many took a place."""
         with told_in_one_line(self.folder):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            run(merge.execute(rows))
+            return int(run(merge.execute(rows)).num_updated_rows)
 
     def append(self, rows: pa.Table) -> None:
         """Add rows whose ids are known to be new. One commit."""
@@ -194,9 +199,11 @@ class Store:
         rows = len(self)
         with told_in_one_line(self.folder):
             behind = max((index.num_unindexed_rows or 0 for index in run(self._table.list_indices())), default=0)
+            files = run(self._table.stats())["fragment_stats"]["num_fragments"]
             if rows and behind == rows:
                 self._index_words()
-            elif behind > min(max(_FEW, rows // 10), _MANY):
+                behind = 0
+            if behind > min(max(_FEW, rows // 10), _MANY) or files > _FILES + rows // 5_000:
                 run(self._table.optimize(cleanup_older_than=_KEEP))
             vectors = VECTORS in run(self._table.schema()).names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):

@@ -19,6 +19,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
     from matchloom.retrieval.index import QuestionIndex
+    from matchloom.retrieval.view import View
 
 GRID = tuple(n / 20 for n in range(21))
 
@@ -33,12 +34,11 @@ class Tuned(NamedTuple):
 
 
 def tune_alpha(
-    index: QuestionIndex, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
+    index: QuestionIndex, view: View, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
 ) -> Tuned:
     """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
-    view = index.snapshot()
     judged = _judged(view.store, pairs)
-    both = all({0, 1} <= {min(label, 1) for label in labels.values()} for labels in judged.values())
+    both = all({False, True} == {label > 0 for label in labels.values()} for labels in judged.values())
     query_ids: list[str] = []
     text_ids: list[str] = []
     labels: list[int | None] = []
@@ -83,7 +83,13 @@ def _judged(store: Store, pairs: list[Pair]) -> dict[str, dict[int, int]]:
                 f"the judged pair of {pair.query[:40]!r} with text_id {pair.text_id!r}, text {pair.text[:40]!r} is not "
                 "in the archive, neither by that id nor as a question; index it first, or leave it out"
             )
-        judged[pair.query].update(dict.fromkeys(rows, whole_label(pair)))
+        label = whole_label(pair)
+        for row in rows:
+            if judged[pair.query].setdefault(row, label) != label:
+                raise MatchloomError(
+                    f"{pair.query[:40]!r} with text_id {pair.text_id!r}, text {pair.text[:40]!r} is judged twice, as "
+                    f"{judged[pair.query][row]} and as {label}; keep one"
+                )
     useful = {question: rows for question, rows in judged.items() if any(label > 0 for label in rows.values())}
     if not useful:
         raise MatchloomError("no question has a right pair (label 1), so nothing can be tuned; expected judged pairs")

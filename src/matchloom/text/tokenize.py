@@ -23,11 +23,20 @@ def _english(text: str) -> list[str]:
 
 
 def _chinese(text: str) -> list[str]:
-    return [word for word in rjieba.cut(text) if _HAS_WORD.search(word)]
+    return [word for word in rjieba.cut(_mended(text)) if _HAS_WORD.search(word)]
 
 
 def _whitespace(text: str) -> list[str]:
-    return text.split()
+    return _mended(text).split()
+
+
+def _mended(text: str) -> str:
+    """A text without half characters (an argument that is no UTF-8 has them), which nothing could write or hash."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
 
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
