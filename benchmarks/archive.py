@@ -170,7 +170,7 @@ def recall_here(index: QuestionIndex, matcher: Matcher, asked: list[str]) -> flo
     """How often what is best among all pairs of this archive is among the candidates."""
     best = np.full(len(asked), -np.inf)
     vectors = [matcher.vectors([question])[0] for question in asked]
-    for batch in index.snapshot().store.batches([VECTORS], 10_000):
+    for batch in index.snapshot().store.batches(10_000, [VECTORS]):
         v_q, v_a = vectors_of(pa.table([batch.column(VECTORS)], [VECTORS]))
         for n, v_t in enumerate(vectors):
             scores = index.alpha * (v_q @ v_t) + (1 - index.alpha) * matcher.match_vectors(v_t, v_a)

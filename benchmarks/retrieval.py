@@ -35,6 +35,7 @@ from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
 from matchloom.retrieval.shares import BM25Share
+from matchloom.retrieval.store import unit
 from matchloom.retrieval.tuning import GRID, best_alpha
 from matchloom.types import Pair, Scorer
 from paper import fit_lexical, kept_as
@@ -61,7 +62,7 @@ def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs:
     questions, rows = distinct([pair.query for pair in pairs])
     texts, columns = distinct([pair.text for pair in pairs])
     if name.startswith(VECTORS):  # both are questions
-        grid = matcher.vectors(questions) @ matcher.vectors(texts).T
+        grid = unit(matcher.vectors(questions)) @ unit(matcher.vectors(texts)).T
     else:
         encoded = matcher.encode(texts)
         grid = np.stack([matcher.query_scores(question, encoded) for question in questions])

@@ -13,7 +13,7 @@ import torch
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, SENTENCE_VECTORS, build_model, model_arguments
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from matchloom.types import Explains, MatchloomError, Pair, PairBatch, Scorer
 from tests.models.making import TEXTS, VOCAB, embedding
 
 
@@ -224,3 +224,23 @@ def test_features_are_the_same_in_scoring_ranking_and_tracing(name: str, tmp_pat
         trace = loaded.trace(query, text)[2]
         assert trace.score == pytest.approx(float(score), abs=1e-4)
         assert len(trace.parts) == 21
+
+
+def test_batches_hold_no_more_pairs_of_words_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = make_matcher("match_pyramid")
+    expected = matcher.score(PAIRS)
+    ranked = matcher.rank("open a file", TEXTS)
+    seen: list[tuple[int, ...]] = []
+    work = matcher.model.match
+
+    def match(left: torch.Tensor, right: torch.Tensor, batch: PairBatch) -> torch.Tensor:
+        seen.append((len(batch), batch.left.words.shape[1], batch.right.words.shape[1]))
+        return work(left, right, batch)
+
+    monkeypatch.setattr("matchloom.matcher._CELLS", 100)
+    monkeypatch.setattr(matcher.model, "match", match)
+    np.testing.assert_allclose(matcher.score(PAIRS), expected, rtol=1e-5)
+    assert len(seen) > 10
+    assert all(pairs == 1 or pairs * left * right <= 100 for pairs, left, right in seen)
+    again = matcher.rank("open a file", TEXTS)
+    assert [one.place for one in again] == [one.place for one in ranked]

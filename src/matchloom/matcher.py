@@ -30,6 +30,8 @@ from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Tex
 
 FORMAT = 1
 _BATCH = 256
+_CELLS = 256 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each
+_QUERY = 64  # words of a query, when candidates are encoded before it is known
 _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
@@ -86,7 +88,7 @@ class Matcher:
                 right_texts, right_rows = distinct([pair.text for pair in chunk])
                 left, right = self.table(left_texts), self.table(right_texts)
                 order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
-                cuts = [order[i : i + _BATCH] for i in range(0, len(order), _BATCH)]
+                cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
                 features = features_of(left, right, left_rows, right_rows)
                 batches = (
                     make_batch(
@@ -133,7 +135,7 @@ class Matcher:
             return
         table = self.table(texts, progress=progress)
         order = np.argsort(table.lengths, kind="stable")
-        cuts = [order[i : i + _BATCH] for i in range(0, len(order), _BATCH)]
+        cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
 
         def work(rows: Rows) -> _Part:
             padded = table.pad(rows).to(self.device)
@@ -282,6 +284,16 @@ class Matcher:
             ) from None
         model.eval()
         return cls(about["model"], about["arguments"], model, vocab, Tokenizer(**about["tokenizer"]), about["training"])
+
+
+def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
+    """Pieces of an order of pairs that fit a batch, by their number and by how many pairs of words they hold."""
+    cuts = []
+    for start in range(0, len(order), _BATCH):
+        block = order[start : start + _BATCH]
+        cells = len(block) * int(lengths[block].max()) * int(others[block].max())
+        cuts += np.array_split(block, min(len(block), -(-cells // _CELLS) or 1))
+    return cuts
 
 
 def _digest(content: bytes) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from matchloom.cli import main
+from matchloom.cli.compare import Box, _free_place
 from matchloom.matcher import Matcher
+from matchloom.types import MatchloomError
 from tests.cli.conftest import Run, error_of
 
 SYSTEMS = ["--system", "random", "--system", "bm25", "--system", "lstm_rnn", "--system", "m2s_net"]
@@ -49,6 +51,43 @@ def test_finished_runs_are_not_trained_again(run: Run, compared: tuple[list[str]
     assert again.code == 0, again.err
     assert json.loads(again.out)[0]["system"] == "lstm_rnn"
     assert (out / "lstm_rnn" / "weights.safetensors").stat().st_mtime_ns == before
+
+
+def test_one_that_fails_does_not_take_the_others_along(
+    run: Run, compared: tuple[list[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given, _ = compared
+
+    def broken(*_: object) -> None:
+        raise MatchloomError("no luck")
+
+    monkeypatch.setattr("matchloom.models.cntn.CNTN.encode", broken)
+    systems = ["--system", "bm25", "--system", "cntn", "--system", "nbow_mlp", "--system", "bm25"]
+    result = run(*given, "--out", tmp_path / "some", *systems)
+    assert result.code == 2
+    assert [line.split()[0] for line in result.out.splitlines()[1:3]] == ["bm25", "nbow_mlp"]
+    assert "cntn failed: no luck" in result.err
+    assert result.err.splitlines()[-1].endswith("1 of 3 systems failed and are not in the table: cntn")
+    alone = run(*given, "--out", tmp_path / "one", "--system", "cntn")
+    assert error_of(alone) == "every system failed; cntn: no luck"
+
+
+def test_names_in_the_picture_do_not_touch() -> None:
+    names: list[Box] = []
+    for n in range(12):
+        names.append(_free_place(10 + n % 3, 50 + n % 2, 30 + n, names))
+        assert not any(names[-1].touches(other) for other in names[:-1])
+    assert names[0] == (10, 50, 40, 60)
+
+
+def test_minutes_count_what_was_trained_before(run: Run, compared: tuple[list[str], Path]) -> None:
+    given, out = compared
+    if not (out / "lstm_rnn" / "matcher.json").exists():
+        assert main([*given, "--system", "lstm_rnn"]) == 0
+    log = out / "lstm_rnn" / "log.jsonl"
+    log.write_text(json.dumps({**json.loads(log.read_text()), "seconds": 600.0}) + "\n")
+    again = json.loads(run(*given, "--system", "lstm_rnn", "--resume", "--json").out)
+    assert 10 < again[0]["minutes"] < 11
 
 
 def test_what_cannot_be(run: Run, compared: tuple[list[str], Path]) -> None:

@@ -180,3 +180,21 @@ def test_unfitted_patches_hold_known_words_each_once() -> None:
             assert len(set(words)) == 9
             assert min(words) >= 2
             assert max(words) < len(VOCAB)
+
+
+def test_links_follow_what_was_learnt_and_coarser_topics_hold_more_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    # Four fine topics of a word each; the two coarse ones hold them crosswise, not side by side.
+    fine, coarse = ([Topic([n + 2], [n + 2]) for n in range(4)], [Topic([3, 5], [3, 5]), Topic([2, 4], [2, 4])])
+
+    def found(documents: object, count: int, words: int, **_: object) -> list[Topic]:
+        asked.append((count, words))
+        return fine if count == 4 else coarse
+
+    monkeypatch.setattr("matchloom.models.deep_match.paired_topics", found)
+    left, right, rows, vocab = themes()
+    arguments = {"topics": 4, "levels": 2, "coarser": 2, "words": 3, "links": 1}
+    model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **arguments)
+    model.fit_texts(left, right, rows, seed=0, progress=False)
+    assert asked == [(4, 3), (2, 6)]  # as many words in all at each resolution
+    assert model.layers[0].targets.flatten().tolist() == [1, 0, 1, 0]

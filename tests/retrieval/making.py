@@ -33,7 +33,9 @@ def made_matcher(name: str = "lstm_rnn", seed: int = 0) -> Matcher:
     embedding = torch.nn.Embedding(len(vocab), 8, padding_idx=0)
     with torch.no_grad():
         embedding.weight.copy_(torch.randn(len(vocab), 8, generator=torch.Generator().manual_seed(seed)))
-    arguments: dict[str, Argument] = {"dimensions": 3} if name == "match_srnn" else {"hidden": 6}
+    arguments: dict[str, Argument] = {"hidden": 6} if "lstm" in name else {}
+    if name == "match_srnn":
+        arguments = {"dimensions": 3}
     model = build_model(name, arguments, embedding, seed=seed).eval()
     with torch.no_grad():
         for parameter in model.parameters():

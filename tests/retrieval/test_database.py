@@ -24,7 +24,7 @@ from tests.retrieval.making import made_matcher, made_pairs
 
 def made_settings(**changes: object) -> str:
     """The settings of an archive, some of them changed."""
-    return json.dumps({"format": 2, "table": "pairs-1", "tokenizer": {"kind": "english"}, **changes})
+    return json.dumps({"format": 3, "table": "pairs-1", "tokenizer": {"kind": "english"}, **changes})
 
 
 def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (None, "is no archive: it has no archive.json; 'matchloom index"),
         ("{", "is damaged; index the pairs into a new folder"),
         ("[]", "is damaged"),
-        ('{"format": 2}', "is damaged"),
-        ('{"format": 1}', "has format 1, this matchloom reads 2; index its pairs again"),
+        ('{"format": 3}', "is damaged"),
+        ('{"format": 2}', "has format 2, this matchloom reads 3; index its pairs again"),
         (made_settings(alpha=7), "is damaged"),
         (made_settings(alpha="0.7"), "is damaged"),
         (made_settings(alpha=None), "is damaged"),
@@ -300,8 +300,8 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (made_settings(matcher=1), "is damaged"),
         (made_settings(tokenizer={"kind": "english", "max_words": "x"}), "is damaged"),
         (made_settings(format=True), "is damaged"),
-        (made_settings(format="2"), "is damaged"),
-        ('{"format": 99}', "has format 99, this matchloom reads up to 2; upgrade"),
+        (made_settings(format="3"), "is damaged"),
+        ('{"format": 99}', "has format 99, this matchloom reads up to 3; upgrade"),
     ],
 )
 def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: str) -> None:

@@ -50,6 +50,15 @@ def test_a_search_is_the_mixture_over_all_pairs(name: str, alpha: float, tmp_pat
         assert (best.question, best.answer) == texts[best.id]
 
 
+@pytest.mark.parametrize("name", ["cntn", "nbow_mlp", "cnn_mlp", "arc_i", "lstm_rnn"])
+def test_an_archived_question_finds_itself_first(name: str, tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", made_matcher(name))
+    longer = [pair._replace(query=f"{pair.query} {pair.query} kelar") for pair in PAIRS[:20]]
+    index.add([*longer, Pair("baden", "kelar", query_id="short")])
+    found = index.search("baden", top=1, alpha=1.0)[0]
+    assert (found.id, found.similarity) == ("short", pytest.approx(1.0, abs=1e-5))
+
+
 @pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
 def test_stored_vectors_match_as_texts_do(name: str) -> None:
     matcher = made_matcher(name)

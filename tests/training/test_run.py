@@ -11,6 +11,7 @@ import torch
 
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
+from matchloom.models import MODELS, model_training
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.text.vectors import WordVectors
@@ -159,6 +160,15 @@ def test_collapsed_training_stops_with_one_line() -> None:
     alike = [Pair("same query", "same text", float(n == 0), "q", str(n)) for n in range(3)]
     with pytest.raises(MatchloomError, match=r"training collapsed in epoch 1: all scores are equal.*try another seed"):
         train(alike, arguments=SMALL, config=QUICK, dimensions=6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns_from_a_few_lists(name: str) -> None:
+    # One step in an epoch, and a look after it: a model that starts with equal scores must not seem dead.
+    settings = {**model_training(name), "epochs": 2, "check_every": 1, "workers": 1}
+    config = TrainConfig(**settings)  # type: ignore[arg-type]
+    matcher = train(colour_pairs(10), model=name, config=config, dimensions=6)
+    assert len(set(matcher.score(colour_pairs(10)).tolist())) > 1
 
 
 def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:

@@ -42,6 +42,9 @@ class Row(NamedTuple):
     pairs_per_second: float
 
 
+_LINE, _LETTER = 10.0, 4.6  # points of the names in the picture
+
+
 def command(
     pairs: PairsArgument,
     test: Annotated[Path, typer.Option(metavar="FILE", help="Pairs to measure on.", show_default=False)],
@@ -98,7 +101,7 @@ def command(
     from matchloom.pictures import check_picture
     from matchloom.types import MatchloomError
 
-    names = system or [*FLOORS, *MODELS]
+    names = list(dict.fromkeys(system or [*FLOORS, *MODELS]))
     for name in names:
         if name not in MODELS and (name not in LEXICAL or name == "trans_lm"):
             known = ", ".join([*MODELS, *(key for key in LEXICAL if key != "trans_lm")])
@@ -120,18 +123,29 @@ def command(
         start = first_vectors(vectors, training, cut, dimensions, 1, seed)
     first: Report | None = None
     rows = []
+    failed: dict[str, str] = {}
     for name in names:
-        begun = time.perf_counter()
-        if name in MODELS:
-            given = {"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors, "seed": seed}
-            scorer = _trained(name, training, development, given, cut, start, dimensions, out / name, resume)
-        else:
-            scorer = _fitted(name, training, cut, start, seed)
-        minutes = (time.perf_counter() - begun) / 60
-        report, speed = _measured(scorer, measured, wanted)
+        begun, before = time.perf_counter(), _seconds_before(out / name) if resume else 0.0
+        try:
+            if name in MODELS:
+                given = {"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors, "seed": seed}
+                scorer = _trained(name, training, development, given, cut, start, dimensions, out / name, resume)
+            else:
+                scorer = _fitted(name, training, cut, start, seed)
+            minutes = (time.perf_counter() - begun + before) / 60
+            report, speed = _measured(scorer, measured, wanted)
+        except MatchloomError as error:  # the others are worth their table
+            failed[name] = str(error)
+            note(f"{name} failed: {error}")
+            continue
+        except KeyboardInterrupt:
+            note(f"stopped at {name}; the same command with --resume goes on.")
+            raise
         rows.append(_row(name, report, first, scorer, minutes, speed))
         first = first or report
         note(f"{name}: " + ", ".join(f"{key} {value:.4f}" for key, value in report.values.items()))
+    if not rows:
+        raise MatchloomError(f"every system failed; {names[0]}: {failed[names[0]]}")
     if json:
         print_json([row._asdict() for row in rows])
     else:
@@ -139,6 +153,21 @@ def command(
     if picture is not None:
         _draw(rows, picture)
         note(f"{picture} is written.")
+    if failed:
+        raise MatchloomError(
+            f"{len(failed)} of {len(names)} systems failed and are not in the table: {', '.join(failed)}"
+        )
+
+
+def _seconds_before(folder: Path) -> float:
+    """How long a run that is resumed has trained already, by its log."""
+    from json import loads
+
+    from matchloom.files import read_lines
+    from matchloom.training.run import LOG
+
+    path = folder / LOG
+    return sum(float(loads(line)["seconds"]) for _, line in read_lines(path)) if path.exists() else 0.0
 
 
 def _trained(
@@ -218,14 +247,49 @@ def _draw(rows: list[Row], picture: Path) -> None:
     """Quality against speed; right and up is better."""
     from matchloom.pictures import new_figure, save_picture
 
-    figure = new_figure(8, 5)
+    figure = new_figure(9, 6)
     ax = figure.subplots()
     measure = next(iter(rows[0].values))
-    for row in rows:
-        trained = row.parameters is not None
-        spot = (row.pairs_per_second, row.values[measure])
-        ax.plot(*spot, "o" if trained else "s", color="#2f6fb0" if trained else "#b35a00")
-        ax.annotate(row.system, spot, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    for trained, marker, colour in ((True, "o", "#2f6fb0"), (False, "s", "#b35a00")):
+        some = [row for row in rows if (row.parameters is not None) == trained]
+        if some:
+            spots = ([row.pairs_per_second for row in some], [row.values[measure] for row in some])
+            ax.plot(*spots, marker, color=colour, label="trained" if trained else "not trained")
     ax.set(xscale="log", xlabel="pairs scored in a second", ylabel=f"{measure} on the test pairs")
+    ax.margins(x=0.15, y=0.08)
     ax.grid(alpha=0.3)
+    ax.legend(loc="best", fontsize=8)
+    figure.draw_without_rendering()  # where the spots lie, before names are put beside them
+    names: list[Box] = []
+    for row in sorted(rows, key=lambda row: -row.values[measure]):
+        spot = (row.pairs_per_second, row.values[measure])
+        x, y = ax.transData.transform(spot) * 72 / figure.dpi  # in points
+        names.append(_free_place(x + 6, y - 3, len(row.system) * _LETTER, names))
+        offset = (names[-1].left - x, names[-1].bottom - y)
+        line = {"arrowstyle": "-", "color": "#999999", "linewidth": 0.5} if abs(offset[1]) > _LINE else None
+        ax.annotate(row.system, spot, xytext=offset, textcoords="offset points", fontsize=8, arrowprops=line)
     save_picture(figure, picture)
+
+
+class Box(NamedTuple):
+    """The place of a name in the picture, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def touches(self, other: Box) -> bool:
+        """Whether one would be printed over the other."""
+        beside = self.left >= other.right or self.right <= other.left
+        return not (beside or self.bottom >= other.top or self.top <= other.bottom)
+
+
+def _free_place(left: float, bottom: float, width: float, names: list[Box]) -> Box:
+    """The place that is nearest to the wanted one, up or down, and touches no name."""
+    places = (
+        Box(left, bottom + shift, left + width, bottom + shift + _LINE)
+        for n in range(len(names) + 1)
+        for shift in (n * _LINE, -n * _LINE)
+    )
+    return next(place for place in places if not any(map(place.touches, names)))

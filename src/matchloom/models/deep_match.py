@@ -20,7 +20,7 @@ Departures   All sizes are ours, for thousands of pairs. A patch has the `words`
              Two topics share the word pairs of which both hold both words; among equals the first topic is linked.
              Links go from each finer topic, so that no local decision is lost. Words that no patch holds, unknown ones
              among them, take no part. In place of plain gradient descent there is this package's AdaGrad; nothing but
-             early stopping keeps weights small.
+             early stopping keeps weights small. A margin, where the loss has one, is on the log odds.
 
 Word vectors take no part. Until it has seen texts (`fit_texts`) a model has patches of words drawn at random.
 """

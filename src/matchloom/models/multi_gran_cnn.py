@@ -9,10 +9,10 @@ match        "direct"    exp(-|u - v|^2 / (2 beta)), beta = 2
              "concat"    sigmoid(w' [u ; v] + b)
 Source       later descriptions of the paper; its text was not at hand. The three formulas and beta are our reading.
 Departures   the paper first trains gpCNN as a language model on raw text; here it learns with the task, from word
-             vectors that were trained so. A text too short for k_l units has as many as its convolution gives.
-             The paper's mfCNN is two blocks of convolution and pooling here, with ReLU, which makes shares exact, on
-             F^ pooled to `grid` x `grid`; its sizes and that of the MLP follow the task there: they are arguments.
-             beta is that of the authors' Bi-CNN-MI.
+             vectors that were trained so. A text too short for k_l units has as many as its convolution gives. The
+             paper's mfCNN is two blocks of convolution and pooling here, with ReLU, which makes shares exact, on F^
+             pooled to `grid` x `grid` before the first convolution, whose windows may span two levels; its sizes and
+             that of the MLP follow the task there: they are arguments. beta is that of the authors' Bi-CNN-MI.
 """
 
 from __future__ import annotations

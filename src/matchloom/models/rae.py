@@ -17,13 +17,14 @@ Source       the paper's text was not at hand. The order of the nodes, n_p = 15,
 Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SRNN papers, not those of a parser: the
              neighbours with the lowest one-level error |[c1 ; c2] - [c1' ; c2']|^2 merge first, and the trees grow anew
              in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
-             size. Mini-batches with Adam in place of L-BFGS, `passes` over the texts. The classifier learns by any loss
-             of this package, hinge by default: the cells vary together, and small steps are slow to find the minimum
-             of the cross-entropy, which the authors' solver did. No extra hidden layer within a node, which the paper
-             tries too. A pair is not also learnt with its sides exchanged: in answering, sides differ. Mean and
-             deviation come from 10,000 pairs at most; the published run also cuts at 3 deviations. Features come from
-             the texts alone: phrases are word pairs, not nodes; numbers include number words; frequent words count,
-             which that run leaves out. `features` takes other sets of this package, or none.
+             size and unscaled: numbers beyond 1 in them are out of tanh's reach when they are unfolded. Mini-batches
+             with Adam in place of L-BFGS, `passes` over the texts. The classifier learns by any loss of this package,
+             hinge by default: the cells vary together, and small steps are slow to find the minimum of the
+             cross-entropy, which the authors' solver did. No extra hidden layer within a node, which the paper tries
+             too. A pair is not also learnt with its sides exchanged: in answering, sides differ. Mean and deviation
+             come from 10,000 pairs at most; the published run also cuts at 3 deviations. Features come from the texts
+             alone: phrases are word pairs, not nodes; numbers include number words; frequent words count, which that
+             run leaves out. `features` takes other sets of this package, or none.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from matchloom.matcher import Matcher
 from matchloom.retrieval.about import About
-from matchloom.retrieval.store import Vectors, rows_of
+from matchloom.retrieval.store import Vectors, rows_of, unit
 from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError
 
@@ -68,7 +68,7 @@ def rows(about: About, matcher: Matcher | None, ids: list[str], questions: list[
     vectors: tuple[Vectors, Vectors] | None = None
     if about.vector_size is not None:
         assert matcher is not None  # whatever has vectors has what made them
-        vectors = (matcher.vectors(questions), matcher.vectors(answers, side="right"))
+        vectors = (unit(matcher.vectors(questions)), matcher.vectors(answers, side="right"))
     try:
         return rows_of(columns, vectors)
     except UnicodeEncodeError as error:

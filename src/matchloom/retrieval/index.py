@@ -13,8 +13,9 @@ sketch.py); they are taken in turns, best first, up to `candidates` in all. Each
     there is none                   BM25 share of t with q          BM25 share of t with a
     `rerank` is given               as above                        by that scorer, at every search
 
-Parts are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25
-share is BM25 of stems over what the question scores with itself (see shares.py).
+v_t and v_q have a length of one: CNTN's do anyway, and those of other models must not bring long questions up. Parts
+are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25 share is
+BM25 of stems over what the question scores with itself (see shares.py).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from matchloom.retrieval.about import About, prepare, read_about, size_of, writi
 from matchloom.retrieval.archive import BATCH, Archive
 from matchloom.retrieval.shares import BM25Share, asked
 from matchloom.retrieval.sketch import Sketch
-from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, vectors_of
+from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, unit, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.retrieval.view import Added, Answer, Gathered, Parts, View, check_search
 from matchloom.text.tokenize import Tokenizer
@@ -302,7 +303,7 @@ class QuestionIndex(Archive):
         taken = view.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
         v_q, v_a = vectors_of(taken)
         match = view.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return Parts(v_q @ vector, match, rerank or view.matcher)
+        return Parts(v_q @ unit(vector), match, rerank or view.matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""

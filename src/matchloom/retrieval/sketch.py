@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.matcher import Matcher
+from matchloom.retrieval.store import unit
 
 
 class Sketch:
@@ -34,4 +35,4 @@ class Sketch:
         """The direction in which pairs score higher for this question. (2 * n_s,)"""
         scores = matcher.match_vectors(question, self._answers).astype(np.float64)
         slope = self._fit @ (scores - scores.mean()) if len(scores) else np.zeros_like(question)
-        return np.concatenate([alpha * question, (1 - alpha) * slope]).astype(np.float32)
+        return np.concatenate([alpha * unit(question), (1 - alpha) * slope]).astype(np.float32)

@@ -280,5 +280,11 @@ def vectors_of(rows: pa.Table) -> tuple[Vectors, Vectors]:
     return both[:, : width // 2], both[:, width // 2 :]
 
 
+def unit(vectors: Vectors) -> Vectors:
+    """Vectors at a length of one, so that their product is a cosine; most models' have it already."""
+    found: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
+    return found
+
+
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join("'" + value.replace("'", "''") + "'" for value in values)

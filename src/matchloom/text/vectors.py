@@ -200,9 +200,8 @@ def train_vectors(
     )
     model.build_vocab(parts)
     if not model.wv.index_to_key:
-        raise MatchloomError(
-            f"no word occurs {min_count} times in the texts, so no vectors can be trained; lower min_count"
-        )
+        remedy = "lower min_count" if min_count > 1 else "does the tokenizer suit them?"
+        raise MatchloomError(f"no word occurs {min_count} times in the texts, so no vectors can be trained; {remedy}")
     rates = np.linspace(model.alpha, model.min_alpha, epochs + 1)
     for epoch in track(range(epochs), "Training vectors", show=progress):
         model.train(

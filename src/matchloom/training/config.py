@@ -54,6 +54,8 @@ class TrainConfig:
         for name, choices in (("loss", LOSSES), ("optimizer", OPTIMIZERS)):
             if getattr(self, name) not in choices:
                 raise MatchloomError(f"{name} {getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}")
+        if not 0 <= self.seed < 2**32:
+            raise MatchloomError(f"seed must be from 0 to {2**32 - 1}, found {self.seed}")
         for name in ("batch", "negatives", "epochs", "patience", "workers"):
             if getattr(self, name) < 1:
                 raise MatchloomError(f"{name} must be at least 1, found {getattr(self, name)}")

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from matchloom.data.batching import features_of, make_batch
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
@@ -33,6 +34,7 @@ from matchloom.training.units import Step, Units
 from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+LOOKED_AT = 256  # pairs that tell whether a model still tells texts apart
 MAX_WORDS = 200
 
 
@@ -220,8 +222,9 @@ class _Run:
                 live.update(
                     task, advance=sum(len(s) for s in shards), note=f"loss {loss:.4f}, {speed:,.0f} pairs/s{best}"
                 )
-        # Within a step: a bias that still moves makes dead scores differ between steps.
-        if all(r.highest - r.lowest <= 1e-6 * max(1.0, abs(r.highest)) for r in results):
+        # Within a step: a bias that still moves makes dead scores differ between steps. These scores are older than the
+        # steps' updates, and a model may start with equal ones, so that what it says now has the last word.
+        if all(_equal(r.lowest, r.highest) for r in results) and self._scores_are_equal():
             raise MatchloomError(
                 f"training collapsed in epoch {epoch + 1}: all scores are equal, nothing is learnt (loss {loss:.4f}); "
                 "try another seed or a lower learning_rate, and check that the labels differ within each query"
@@ -247,6 +250,18 @@ class _Run:
         self._write(better)
         if self.on_epoch is not None:
             self.on_epoch(entry)
+
+    def _scores_are_equal(self) -> bool:
+        """Whether the model gives the first training pairs one score, as it is now."""
+        units = self.units
+        assert units.left is not None
+        assert units.right is not None
+        left, right = units.left_rows[:LOOKED_AT], units.right_rows[:LOOKED_AT]
+        batch = make_batch(units.left, units.right, left, right, features_of(units.left, units.right, left, right))
+        model = self.matcher.model.eval()
+        with torch.inference_mode():
+            scores = model(batch.to(model.embedding.weight.device))
+        return _equal(float(scores.min()), float(scores.max()))
 
     def _write(self, better: bool) -> None:
         if self.folder is None:
@@ -285,6 +300,10 @@ class _Run:
         last, best = self.history[-1], max(self.history, key=lambda entry: entry[self.config.measure])  # the first best
         behind = (last["epoch"] - best["epoch"]) * self.steps + last["step"] - best["step"]
         return bool(behind >= self.config.patience * self.steps)
+
+
+def _equal(lowest: float, highest: float) -> bool:
+    return highest - lowest <= 1e-6 * max(1.0, abs(highest))
 
 
 @contextmanager

@@ -79,10 +79,11 @@ class Units:
         usable = [(good, bad) for good, bad in lists.values() if good and bad]
         self.left_out = len(lists) - len(usable)
         if not usable:
-            reason = "positive" if all(not good for good, _ in lists.values()) else "negative"
+            lacking = all(not good for good, _ in lists.values())
+            reason = "positive" if lacking else "negative"
+            remedy = "label the right texts 1" if lacking else "run 'matchloom mine' to add negatives"
             raise MatchloomError(
-                f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); "
-                "run 'matchloom mine' to add negatives"
+                f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); {remedy}"
             )
         self.positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
         self.negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]
