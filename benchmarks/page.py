@@ -136,8 +136,8 @@ alpha * first part + (1 - alpha) * second part. The paper's parts are v_t . v_q 
 without answers, so s reads the forum question itself, s(t, q). Any scorer may be a part; BM25 is then its share, BM25
 over the question's own. Vectors have a length of one, as the archive compares them; before that change, dev figures of
 raw products had been seen (NBOW+MLP's, .509). alpha has the highest MAP over the {questions["train"]} training
-questions, each scored by a system trained without it (a network's best epoch was chosen on it), and serves both tables. The mixtures were listed,
-after trials on the training questions, before any dev figure was seen.
+questions, each scored by a system trained without it (a network's best epoch was chosen on it), and serves both tables.
+The mixtures were listed, after trials on the training questions, before any dev figure was seen.
 Of them that MAP chose **{best["name"]}**.
 
 ![MAP on the training questions against alpha](figures/cntn_figure3.png)
