@@ -253,19 +253,24 @@ def _draw(rows: list[Row], picture: Path) -> None:
     for trained, marker, colour in ((True, "o", "#2f6fb0"), (False, "s", "#b35a00")):
         some = [row for row in rows if (row.parameters is not None) == trained]
         if some:
-            spots = ([row.pairs_per_second for row in some], [row.values[measure] for row in some])
-            ax.plot(*spots, marker, color=colour, label="trained" if trained else "not trained")
+            ax.plot(
+                [row.pairs_per_second for row in some],
+                [row.values[measure] for row in some],
+                marker,
+                color=colour,
+                label="trained" if trained else "not trained",
+            )
     ax.set(xscale="log", xlabel="pairs scored in a second", ylabel=f"{measure} on the test pairs")
     ax.margins(x=0.15, y=0.08)
     ax.grid(alpha=0.3)
     ax.legend(loc="best", fontsize=8)
     figure.draw_without_rendering()  # where the spots lie, before names are put beside them
-    names: list[Box] = []
-    for row in sorted(rows, key=lambda row: -row.values[measure]):
-        spot = (row.pairs_per_second, row.values[measure])
-        x, y = ax.transData.transform(spot) * 72 / figure.dpi  # in points
-        names.append(_free_place(x + 6, y - 3, len(row.system) * _LETTER, names))
-        offset = (names[-1].left - x, names[-1].bottom - y)
+    spots = [(row.pairs_per_second, row.values[measure]) for row in rows]
+    places = (ax.transData.transform(spots) * 72 / figure.dpi).tolist()  # in points
+    taken = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    for row, spot, (x, y) in zip(rows, spots, places, strict=True):
+        taken.append(_free_place(x + 6, y - 3, len(row.system) * _LETTER, taken))
+        offset = (taken[-1].left - x, taken[-1].bottom - y)
         line = {"arrowstyle": "-", "color": "#999999", "linewidth": 0.5} if abs(offset[1]) > _LINE else None
         ax.annotate(row.system, spot, xytext=offset, textcoords="offset points", fontsize=8, arrowprops=line)
     save_picture(figure, picture)
@@ -285,11 +290,11 @@ class Box(NamedTuple):
         return not (beside or self.bottom >= other.top or self.top <= other.bottom)
 
 
-def _free_place(left: float, bottom: float, width: float, names: list[Box]) -> Box:
-    """The place that is nearest to the wanted one, up or down, and touches no name."""
+def _free_place(left: float, bottom: float, width: float, taken: list[Box]) -> Box:
+    """The place that is nearest to the wanted one, up or down, and touches nothing."""
     places = (
         Box(left, bottom + shift, left + width, bottom + shift + _LINE)
-        for n in range(len(names) + 1)
+        for n in range(2 * len(taken) + 1)
         for shift in (n * _LINE, -n * _LINE)
     )
-    return next(place for place in places if not any(map(place.touches, names)))
+    return next(place for place in places if not any(map(place.touches, taken)))
