@@ -92,7 +92,7 @@ def table_rows(table: dict[str, Any], done: dict[str, Any]) -> list[list[str]]:
             continue
         cells = [over_seeds([run["test"][m] for run in runs if "test" in run]) for m in measures]
         for subset in table.get("subsets", ["both"])[1:]:
-            cells += [over_seeds([run["other_subsets"][subset][m] for run in runs]) for m in measures]
+            cells += [over_seeds([run["other_subsets"][subset][m] for run in runs if "test" in run]) for m in measures]
         cells.append(over_seeds([run["development"][measures[0]] for run in runs]))
         for rival in rivals:
             same = rival == system["name"] or not done["systems"].get(rival)

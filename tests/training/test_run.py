@@ -162,6 +162,15 @@ def test_collapsed_training_stops_with_one_line() -> None:
         train(alike, arguments=SMALL, config=QUICK, dimensions=6)
 
 
+@pytest.mark.parametrize(("longest", "told"), [(2, True), (50, False)])
+def test_texts_that_are_not_read_to_their_end_are_told(
+    longest: int, told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("WARNING", "matchloom"):
+        train(colour_pairs(), model="arc_i", arguments={"longest": longest}, config=quick(epochs=1), dimensions=6)
+    assert ("arc_i reads the first 2 words of a text, and" in caplog.text) == told
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_learns_from_a_few_lists(name: str) -> None:
     # One step in an epoch, and a look after it: a model that starts with equal scores must not seem dead.

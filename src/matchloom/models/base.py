@@ -29,6 +29,7 @@ class PairModel(nn.Module, ABC):
                     them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
                     then does not part it, mixes lengths in it, and gives every step a random state of its own
+    longest         it reads so many words of a text and no more; None: all
     trained_with    settings of `TrainConfig` that suit it better than the defaults: its authors', or others where these
                     are not known or let it learn little
     """
@@ -37,6 +38,7 @@ class PairModel(nn.Module, ABC):
     needs_features = ""
     needs_vectors = True
     whole_batches = False
+    longest: int | None = None
     trained_with: ClassVar[Settings] = {}
     embedding: nn.Embedding
 

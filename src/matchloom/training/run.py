@@ -135,6 +135,7 @@ class _Run:
         self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
         self.optimizer = make_optimizer(network, config)
         self.units.fill(self.matcher.table(self.units.left_texts), self.matcher.table(self.units.right_texts))
+        self._warn_of_long_texts()
         if self.units.features is not None:
             network.fit_features(torch.from_numpy(self.units.features))
         if network.whole_batches:
@@ -175,6 +176,20 @@ class _Run:
                 self.config.margin,
             )
         return self.matcher
+
+    def _warn_of_long_texts(self) -> None:
+        longest = self.matcher.model.longest
+        assert self.units.left is not None
+        assert self.units.right is not None
+        share = np.mean(np.concatenate([self.units.left.lengths, self.units.right.lengths]) > (longest or np.inf))
+        if share > 0.05:
+            _log.warning(
+                "%s reads the first %d words of a text, and %.0f%% of the training texts are longer; set longest to "
+                "read more of them",
+                self.matcher.name,
+                longest,
+                100 * share,
+            )
 
     def _fit_texts(self, progress: bool) -> None:
         units = self.units
