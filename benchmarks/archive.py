@@ -43,7 +43,7 @@ from matchloom import MODELS, Matcher, Pair, QuestionIndex, TrainConfig, mine_ne
 from matchloom.data.corpora.insuranceqa import read_insuranceqa
 from matchloom.files import atomic_write
 from matchloom.models import build_model
-from matchloom.retrieval.store import VECTORS, vectors_of
+from matchloom.retrieval.store import VECTORS, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
 from provenance import commit
 
@@ -173,7 +173,7 @@ def recall_here(index: QuestionIndex, matcher: Matcher, asked: list[str]) -> flo
     for batch in index.snapshot().store.batches(10_000, [VECTORS]):
         v_q, v_a = vectors_of(pa.table([batch.column(VECTORS)], [VECTORS]))
         for n, v_t in enumerate(vectors):
-            scores = index.alpha * (v_q @ v_t) + (1 - index.alpha) * matcher.match_vectors(v_t, v_a)
+            scores = index.alpha * (v_q @ unit(v_t)) + (1 - index.alpha) * matcher.match_vectors(v_t, v_a)
             best[n] = max(best[n], float(scores.max()))
     found = [index.search(question, top=1, candidates=CANDIDATES)[0].score for question in asked]
     return float(np.mean(found >= best - 1e-5 * np.maximum(1, np.abs(best))))

@@ -107,6 +107,20 @@ def test_a_reader_that_stays_open_follows_a_reencoding(tmp_path: Path) -> None:
     assert reader.status()["matcher"] == "bi_lstm_rnn"
 
 
+def test_a_moved_matcher_does_not_take_the_place_of_a_newer_one(tmp_path: Path) -> None:
+    made_matcher(seed=0).save(tmp_path / "m0")
+    made_matcher(seed=1).save(tmp_path / "m1")
+    QuestionIndex.create(tmp_path / "a", tmp_path / "m0").add(made_pairs(5))
+    shutil.move(tmp_path / "m0", tmp_path / "moved")
+    opened = QuestionIndex.open(tmp_path / "a", tmp_path / "moved")
+    opened.add(made_pairs(6))
+    assert opened.status()["matcher_folder"] == str(tmp_path / "moved")
+    QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m1")
+    opened.add(made_pairs(7))
+    assert opened.status()["matcher_folder"] == str(tmp_path / "m1")
+    assert len(QuestionIndex.open(tmp_path / "a").search("baden", top=7)) == 7
+
+
 def test_scores_do_not_depend_on_how_long_a_reader_was_open(tmp_path: Path) -> None:
     writer = QuestionIndex.create(tmp_path / "a")
     writer.add(made_pairs(100))
@@ -297,6 +311,7 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (made_settings(table=5), "is damaged"),
         (made_settings(table="../other"), "is damaged"),
         (made_settings(vector_size="x"), "is damaged"),
+        (made_settings(vector_size=""), "is damaged"),
         (made_settings(matcher=1), "is damaged"),
         (made_settings(tokenizer={"kind": "english", "max_words": "x"}), "is damaged"),
         (made_settings(format=True), "is damaged"),

@@ -92,7 +92,7 @@ def _sound(about: About) -> bool:
     """Whether every setting is of its kind."""
     cut = about.tokenizer
     texts = (about.matcher, about.matcher_name, about.matcher_folder)
-    counts = (about.trained_on, about.written, about.vector_size or 0, cut.max_words or 0)
+    counts = (about.trained_on, about.written, *(n for n in (about.vector_size, cut.max_words) if n is not None))
     return (
         re.fullmatch(r"pairs-[0-9]+", about.table) is not None
         and type(about.alpha) in (int, float)

@@ -28,7 +28,7 @@ class Archive:
         self.folder = folder
         # With the digest for which it was loaded, in one place: several threads may search.
         self._loaded = None if matcher is None or about.matcher is None else (about.matcher, matcher)
-        self._place: str | None = None  # of that matcher, where it was moved
+        self._moved: tuple[str, str] | None = None  # that digest, and where the matcher is now
         self._about = about
         self._stamp = (0, 0, 0)  # so that the first look reads the settings again: they may be older than the file
         self._database = database
@@ -58,8 +58,9 @@ class Archive:
 
     def _keep(self, **changes: Any) -> None:
         """Change some settings, as a writer. A matcher that was moved is known by its new place from now on."""
-        place = self._place or self._about.matcher_folder
-        replace(self._about, **{"matcher_folder": place, **changes}).write(self.folder)
+        if self._moved is not None and self._moved[0] == self._about.matcher:  # not another's, encoded meanwhile
+            changes["matcher_folder"] = self._moved[1]
+        replace(self._about, **changes).write(self.folder)
         self._refresh()
 
     def _copy(

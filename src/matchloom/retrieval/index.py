@@ -95,8 +95,8 @@ class QuestionIndex(Archive):
         about = read_about(folder)
         given = None if matcher is None else encoder.fitting(folder, about, matcher)
         opened = cls(folder, about, given, connect(folder))
-        if isinstance(matcher, Path | str):
-            opened._place = str(Path(matcher).resolve())  # kept with the next write
+        if isinstance(matcher, Path | str) and about.matcher is not None:
+            opened._moved = (about.matcher, str(Path(matcher).resolve()))  # kept with the next write
         opened._current()
         return opened
 
@@ -184,7 +184,6 @@ class QuestionIndex(Archive):
 
             self._copy(old, about, TEXTS, encoded, progress)
             self._loaded = None if loaded is None or about.matcher is None else (about.matcher, loaded)
-            self._place = None
         with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
             pass
 
