@@ -213,12 +213,12 @@ def recall(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
 
 
 def among(index: QuestionIndex, matcher: Matcher, pairs: list[Pair], asked: list[str]) -> dict[str, float]:
-    v_q = matcher.vectors([pair.query for pair in pairs])
+    v_q = unit(matcher.vectors([pair.query for pair in pairs]))
     v_a = matcher.vectors([pair.text for pair in pairs], side="right")
     hits: dict[str, list[bool]] = {}
     for question in asked:
         v_t: NDArray[np.float32] = matcher.vectors([question])[0]
-        similarity, match = v_q @ v_t, matcher.match_vectors(v_t, v_a)
+        similarity, match = v_q @ unit(v_t), matcher.match_vectors(v_t, v_a)
         for alpha in (0.3, 0.5, 0.7, 0.9):
             best = float((alpha * similarity + (1 - alpha) * match).max())
             first = index.search(question, top=1, candidates=CANDIDATES, alpha=alpha)[0].score

@@ -42,7 +42,7 @@ from matchloom.retrieval.sketch import Sketch
 from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, unit, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.retrieval.view import Added, Answer, Gathered, Parts, View, check_search
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Tokenizer, mended
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 _log = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class QuestionIndex(Archive):
             raise MatchloomError(f"ids is the text {ids!r}; expected a list of ids, such as [{ids!r}]")
         ids = list(ids)
         for one in ids:
-            if not isinstance(one, str) or not _whole(one):
+            if not isinstance(one, str) or mended(one) != one:
                 raise MatchloomError(f"the id {one!r} is no text; expected ids as `search` gives them")
         with self._writing() as store:
             count = store.delete(ids)
@@ -213,7 +213,7 @@ class QuestionIndex(Archive):
         tuned = tune_alpha(self, view, list(pairs), rerank, candidates, progress)
         if rerank is None:
             with self._writing():
-                if self._about.table != view.about.table:
+                if self._about.matcher != view.about.matcher:
                     raise MatchloomError(f"{self.folder} was encoded anew meanwhile; tune it again")
                 self._keep(alpha=tuned.alpha)
         return tuned
@@ -358,15 +358,6 @@ class QuestionIndex(Archive):
 def pair_id(pair: Pair) -> str:
     """The id under which a pair is archived."""
     return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
-
-
-def _whole(text: str) -> bool:
-    """Whether a text can be written: half a surrogate pair cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:
