@@ -11,7 +11,7 @@ $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kerne
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# Corpus, training, comparison with the floors and explained matches, in about two minutes.
+# Corpus, training, comparison with the baselines and explained matches, in about two minutes.
 demo: $(READY)
 	$(BIN)/matchloom demo
 

@@ -257,7 +257,7 @@ def main() -> None:
             rows[size] |= {"commit": commit(), "load_before": load}
             shutil.rmtree(archive)
             Console(width=110).print(rows[size])
-        about = {
+        manifest = {
             "commit": commit(),
             "encoder": Matcher.load(matcher).name,
             "python": platform.python_version(),
@@ -267,9 +267,9 @@ def main() -> None:
             "recall": stage("recall", Path(folder) / "archive", matcher, REAL),
         }
     with atomic_write(options.out) as file:
-        json.dump(about, file, indent=1)
+        json.dump(manifest, file, indent=1)
         file.write("\n")
-    show(about)
+    show(manifest)
 
 
 def show(about: dict[str, Any]) -> None:

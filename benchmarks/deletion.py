@@ -31,11 +31,11 @@ WORDS, DRAWS = 3, 10
 
 def risen(signals: Sequence[Signal], count: int) -> set[int]:
     """The text positions at which the score rose most along the paths, at most so many."""
-    shares: dict[int, float] = {}
+    contributions: dict[int, float] = {}
     for signal in signals:
-        shares[signal.right] = shares.get(signal.right, 0.0) + signal.share
-    best = sorted(shares, key=lambda place: (-shares[place], place))[:count]
-    return {place for place in best if shares[place] > 0}
+        contributions[signal.right] = contributions.get(signal.right, 0.0) + signal.contribution
+    best = sorted(contributions, key=lambda place: (-contributions[place], place))[:count]
+    return {place for place in best if contributions[place] > 0}
 
 
 def without(words: list[str], gone: set[int]) -> str:
@@ -51,7 +51,7 @@ def main() -> None:
     matcher = Matcher.load(options.matcher)
     right = [pair for pair in TASKS["cqa"](options.data, 0).test if pair.label]
     rng = random.Random(0)
-    drops: dict[str, list[float]] = {"path": [], "random": [], "share of words deleted": []}
+    drops: dict[str, list[float]] = {"path": [], "random": [], "contribution of words deleted": []}
     for pair in track(rng.sample(right, len(right)), "deleting", total=options.pairs):
         if len(drops["path"]) == options.pairs:
             break
@@ -64,7 +64,7 @@ def main() -> None:
         whole, path, *others = matcher.score([Pair(pair.query, text) for text in texts]).tolist()
         drops["path"].append(whole - path)
         drops["random"].append(whole - mean(others))
-        drops["share of words deleted"].append(len(gone) / len(words))
+        drops["contribution of words deleted"].append(len(gone) / len(words))
     differences = [a - b for a, b in zip(drops["path"], drops["random"], strict=True)]
     result: dict[str, Any] = {
         "matcher": options.matcher.name,

@@ -20,7 +20,7 @@ from matchloom.data.batching import features_of, make_batch
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
 from matchloom.models.base import PairModel
-from matchloom.parallel import side_by_side
+from matchloom.parallel import thread_pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
@@ -39,7 +39,7 @@ def rows(rounds: int) -> Iterator[dict[str, Any]]:
     vocab = Vocab.build([WORDS])
     for size in (20, 50):
         for what, train, _ in PASSES:
-            with side_by_side(all_threads()) as pool:
+            with thread_pool(all_threads()) as pool:
                 contenders: dict[str, Work] = {"GEMM": gemm(pool)}
                 for name in MODELS:
                     contenders[name] = batch_of(name, vocab, size, train, pool)
@@ -72,7 +72,7 @@ def shards_of(name: str, model: PairModel, vocab: Vocab, size: int, count: int) 
     rng = random.Random(0)
     table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table([text(size, rng) for _ in range(2 * BATCH)])
     left = np.arange(BATCH)
-    model.fit_texts(table, table, np.stack([left, left + BATCH, np.ones_like(left)], axis=1), 0, False)
+    model.pretrain(table, table, np.stack([left, left + BATCH, np.ones_like(left)], axis=1), 0, False)
     features = features_of(table, table, left, left + BATCH)
     return [
         make_batch(table, table, part, part + BATCH, None if features is None else features[part])

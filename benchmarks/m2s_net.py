@@ -20,13 +20,13 @@ from matchloom.data.batching import Rows, features_of, make_batch
 from matchloom.matcher import Matcher
 from matchloom.models import build_model, model_training
 from matchloom.models.m2s_net import M2SNet
-from matchloom.parallel import in_turn
+from matchloom.parallel import inline_pool
 from matchloom.text.vectors import initial_matrix
 from matchloom.text.vocab import Vocab
 from matchloom.training.adadelta import EPSILON, RHO, AdaDelta
 from matchloom.training.config import TrainConfig
+from matchloom.training.examples import TrainingExamples
 from matchloom.training.step import make_optimizer, step
-from matchloom.training.units import Units
 from matchloom.types import Pair
 from turns import Work, row, take_turns
 
@@ -88,9 +88,9 @@ class Runs:
         draw = np.random.default_rng(0).permutation(len(task.train))[:PAIRS]
         self.pairs: list[Pair] = [task.train[n] for n in draw]
         self.config = TrainConfig(**model_training("m2s_net"))  # type: ignore[arg-type]
-        self.units = Units(self.pairs, self.config)
+        self.examples = TrainingExamples(self.pairs, self.config)
         assert task.vectors is not None
-        words = [task.tokenizer(text) for text in (*self.units.left_texts, *self.units.right_texts)]
+        words = [task.tokenizer(text) for text in (*self.examples.left_texts, *self.examples.right_texts)]
         vocab = Vocab.build(words).extended(task.vectors.words)  # every word of the vectors, as in a run
         matrix = initial_matrix(vocab, task.vectors, dimensions=task.vectors.dimensions, seed=0)
         model = build_model(
@@ -100,11 +100,11 @@ class Runs:
         with torch.no_grad():
             model.similarity.U.normal_(std=0.01)  # as after some steps: from 0 nothing could be compared
         self.model, self.matcher = model, Matcher("m2s_net", {}, model, vocab, task.tokenizer)
-        self.units.fill(self.matcher.table(self.units.left_texts), self.matcher.table(self.units.right_texts))
+        self.examples.fill(self.matcher.table(self.examples.left_texts), self.matcher.table(self.examples.right_texts))
         assert self.units.features is not None
         model.fit_features(torch.from_numpy(self.units.features))
         self.units.workers, self.units.by_length = 1, False
-        self.steps = list(self.units.steps(0))
+        self.steps = list(self.examples.steps(0))
         self.same()
 
     def plain_batch(self, members: Rows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -131,7 +131,7 @@ class Runs:
         plain = Plain(self.model).eval()
         with torch.no_grad():
             theirs = plain(*self.plain_batch(members)[:3])
-            ours = self.model.eval()(self.units.shard(self.steps[0][0]).batch)
+            ours = self.model.eval()(self.examples.shard(self.steps[0][0]).batch)
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
         self.model.train()
 
@@ -165,14 +165,14 @@ def training_speed(threads: int, rounds: int) -> dict[str, float]:
     torch.set_num_threads(threads)
     runs = Runs()
     optimizer = make_optimizer(runs.model, runs.config)
-    with in_turn(threads) as pool:
+    with inline_pool(threads) as pool:
         number = 0
 
         def ours() -> float:
             nonlocal number
             shards = runs.steps[number % len(runs.steps)]
             number += 1
-            return float(step(runs.model, optimizer, runs.units, shards, runs.config, pool).pairs)
+            return float(step(runs.model, optimizer, runs.examples, shards, runs.config, pool).pairs)
 
         contenders = {"ours": ours, "plain": runs.plain(False), "plain, vectors by rows": runs.plain(True)}
         return take_turns(contenders, rounds, seconds=1.0)

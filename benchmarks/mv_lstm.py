@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.models.mv_lstm import MVLSTM
-from matchloom.parallel import side_by_side
+from matchloom.parallel import thread_pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
+from matchloom.training.examples import TrainingExamples
 from matchloom.training.step import make_optimizer, step
-from matchloom.training.units import Units
 from matchloom.types import Pair
 from turns import Work, row, take_turns
 
@@ -79,21 +79,21 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         query = text(50, rng)
         pairs += [Pair(query, text(50, rng), float(n == 0), f"q{q}", f"{q}-{n}") for n in range(candidates)]
     config = TrainConfig(negatives=candidates - 1)
-    units = Units(pairs, config)
-    vocab = Vocab.build([t.split() for t in units.left_texts + units.right_texts])
+    examples = TrainingExamples(pairs, config)
+    vocab = Vocab.build([t.split() for t in examples.left_texts + examples.right_texts])
     embedding = nn.Embedding(len(vocab), 50, padding_idx=0)
     model = build_model("mv_lstm", {"interaction": interaction}, embedding, seed=0)
     assert isinstance(model, MVLSTM)
     matcher = Matcher("mv_lstm", {}, model, vocab, Tokenizer("whitespace"))
-    units.fill(matcher.table(units.left_texts), matcher.table(units.right_texts))
+    examples.fill(matcher.table(examples.left_texts), matcher.table(examples.right_texts))
     optimizer = make_optimizer(model, config)
     threads = torch.get_num_threads()
 
     def ours() -> int:
         seen = 0
-        with side_by_side(config.workers) as pool:
-            for shards in units.steps(0):
-                seen += step(model, optimizer, units, shards, config, pool).pairs
+        with thread_pool(config.workers) as pool:
+            for shards in examples.steps(0):
+                seen += step(model, optimizer, examples, shards, config, pool).pairs
         return seen
 
     plain = Plain(build_model("mv_lstm", {"interaction": interaction}, nn.Embedding(2, 50), seed=0), len(vocab))  # type: ignore[arg-type]
@@ -109,9 +109,9 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         seen = 0
         for start in range(0, len(triples), config.batch):
             better, worse = zip(*triples[start : start + config.batch], strict=True)
-            left = rows(list(better), units.left, units.left_rows)
-            score = plain(left, rows(list(better), units.right, units.right_rows))
-            loss = torch.relu(1 - score + plain(left, rows(list(worse), units.right, units.right_rows))).mean()
+            left = rows(list(better), examples.left, examples.left_rows)
+            score = plain(left, rows(list(better), examples.right, examples.right_rows))
+            loss = torch.relu(1 - score + plain(left, rows(list(worse), examples.right, examples.right_rows))).mean()
             plain_optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(plain.parameters(), 5.0)

@@ -73,7 +73,7 @@ def run_system(
         if keep is not None:
             scorer.save(keep / kept_as(system["name"], seed))
     subset = table.get("subsets", ["both"])[0]
-    development = evaluate(scorer, task.development, measures=table["measures"], subset=subset, floors=False)
+    development = evaluate(scorer, task.development, measures=table["measures"], subset=subset, baselines=False)
     entry: dict[str, Any] = {
         "seed": seed,
         "commit": commit(),
@@ -99,14 +99,14 @@ def kept_as(name: str, seed: int) -> str:
 
 
 def test_figures(scorer: Scorer, system: dict[str, Any], table: dict[str, Any], task: Task) -> dict[str, Any]:
-    """The figures on the test lists, and for systems with `floors` what stands beside them."""
+    """The figures on the test lists, and for systems with `baselines` what stands beside them."""
     reports = {
         subset: evaluate(
             scorer,
             task.test,
             measures=table["measures"],
             subset=subset,
-            floors=bool(system.get("floors")),
+            baselines=bool(system.get("baselines")),
             vectors=task.vectors,
             collection=task.collection,
         )
@@ -121,11 +121,11 @@ def test_figures(scorer: Scorer, system: dict[str, Any], table: dict[str, Any], 
     }
     if table.get("against"):
         entry["per_query"] = {query: row[table["measures"][0]] for query, row in report.per_query.items()}
-    if system.get("floors"):
+    if system.get("baselines"):
         entry["probes"] = [
             {"name": p.name, "note": p.note, "values": p.measured.values, "p": p.p} for p in report.probes
         ]
-        entry["floors"] = [{"name": f.name, "values": f.measured.values} for f in report.floors]
+        entry["baselines"] = [{"name": f.name, "values": f.measured.values} for f in report.baselines]
         entry["warnings"] = report.warnings
     return entry
 

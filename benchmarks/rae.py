@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.data.corpora import read_cqa
 from matchloom.files import atomic_write
 from matchloom.models import build_model
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results" / "rae.json"
 WHOLE, DIMENSIONS = 20_000, 50
 
 
-def error(model: RAE, table: TextTable) -> float:
+def error(model: RAE, table: TokenizedTexts) -> float:
     """The mean unfolding error of every tenth text."""
     total, order = 0.0, np.argsort(table.lengths, kind="stable")[::10]
     with torch.no_grad():
@@ -60,7 +60,7 @@ def main() -> None:
     embedding = nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0, _weight=torch.from_numpy(matrix))
     model = build_model("rae", {"passes": 1}, embedding, seed=0)
     assert isinstance(model, RAE)
-    table = TextTable(sentences, vocab, tokenizer)
+    table = TokenizedTexts(sentences, vocab, tokenizer)
 
     before = error(model, table)
     start = time.perf_counter()

@@ -6,7 +6,7 @@
 
 The paper ranks archived pairs (q, a) for a new question t by alpha * v_t . v_q + (1 - alpha) * s(t, a). SemEval's 3B
 files hold forum questions without answers, so s reads the forum question in the answer's place: s(t, q). Any scorer can
-take the place of either part, as in `QuestionIndex`; BM25 as a part is its share (see retrieval/shares.py).
+take the place of either part, as in `QuestionIndex`; BM25 as a part is its share (see retrieval/normalized_bm25.py).
 
 alpha is the point of a grid of 0.05 with the highest mean average precision over all 267 training questions, each
 scored by a system that was trained without it. Two settings are measured on dev with that alpha: the ten candidates of
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 
 from lists import TASKS, Task
 from matchloom import Matcher
-from matchloom.data.batching import distinct
+from matchloom.data.batching import deduplicate
 from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
-from matchloom.retrieval.shares import BM25Share
+from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.retrieval.store import unit
 from matchloom.retrieval.tuning import GRID, best_alpha
 from matchloom.types import Pair, Scorer
@@ -49,18 +49,18 @@ UNTRAINED = ("bm25", "bm25_stemmed", "soft_coverage")  # the same for every seed
 SETTINGS = {"lists": ("AP", "RR", "P@1", "P@5", "P@10"), "archive": ("AP@100", "P@1", "P@10")}
 
 Scores = NDArray[np.float32]
-Parts = dict[str, Scores]  # by name, one score for each pair
+MixtureScores = dict[str, Scores]  # by name, one score for each pair
 
 
 def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs: list[Pair]) -> Scores:
     """One part of the mixture for each pair."""
     if model not in MODELS:
         fitted = fit_lexical(model, task, seed)
-        scorer: Scorer = BM25Share(fitted) if isinstance(fitted, BM25) else fitted
+        scorer: Scorer = NormalizedBM25(fitted) if isinstance(fitted, BM25) else fitted
         return scorer.score(pairs)
     matcher = load(kept / kept_as(name.removeprefix(VECTORS), seed))
-    questions, rows = distinct([pair.query for pair in pairs])
-    texts, columns = distinct([pair.text for pair in pairs])
+    questions, rows = deduplicate([pair.query for pair in pairs])
+    texts, columns = deduplicate([pair.text for pair in pairs])
     if name.startswith(VECTORS):  # both are questions
         grid = unit(matcher.vectors(questions)) @ unit(matcher.vectors(texts)).T
     else:
@@ -75,7 +75,7 @@ def load(folder: Path) -> Matcher:
     return Matcher.load(folder)
 
 
-def mixed(parts: Parts, row: dict[str, Any], alpha: float) -> Scores:
+def mixed(parts: MixtureScores, row: dict[str, Any], alpha: float) -> Scores:
     """The scores of a row of the table."""
     if "second" not in row:
         return parts[row["first"]]
@@ -97,7 +97,7 @@ def archive_of(pairs: list[Pair]) -> list[Pair]:
     ]
 
 
-def tuned(row: dict[str, Any], parts: list[Parts], lists: list[CandidateLists]) -> dict[str, Any]:
+def tuned(row: dict[str, Any], parts: list[MixtureScores], lists: list[CandidateLists]) -> dict[str, Any]:
     """The row with its mean average precision over all training questions, and alpha where it is a mixture."""
 
     def map_at(alpha: float) -> float:
@@ -127,8 +127,8 @@ def main() -> None:
     models |= {VECTORS + name: model for name, model in models.items() if model in ("nbow_mlp", "cnn_mlp", "cntn")}
     tasks = [TASKS[table["task"]](options.data, seed) for seed in table["seeds"]]
 
-    def all_parts(pairs: list[list[Pair]]) -> list[Parts]:
-        found: list[Parts] = []
+    def all_parts(pairs: list[list[Pair]]) -> list[MixtureScores]:
+        found: list[MixtureScores] = []
         for seed, task, some in zip(table["seeds"], tasks, pairs, strict=True):
             same = {name: found[0][name] for name in models if found and some is pairs[0] and models[name] in UNTRAINED}
             rest = {name: model for name, model in models.items() if name not in same}

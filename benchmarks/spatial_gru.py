@@ -27,7 +27,7 @@ from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU, diagonal_places, wavefront
 from matchloom.models import build_model
 from matchloom.models.match_srnn import MatchSRNN
-from matchloom.parallel import side_by_side
+from matchloom.parallel import thread_pool
 from matchloom.types import PairBatch, Texts
 from turns import Work, gemm, row, take_turns
 
@@ -216,7 +216,7 @@ def whole_model(size: int, rounds: int) -> Iterator[dict[str, Any]]:
             if shards == 1:
                 one(train, batches[0])
             else:
-                with side_by_side(shards) as pool:
+                with thread_pool(shards) as pool:
                     list(pool.map(lambda batch: one(train, batch), batches))
             return BATCH
 

@@ -16,7 +16,7 @@ SOURCE = Path(matchloom.__file__).parent
 ORDER = [
     ("types",),
     ("progress", "files", "parallel"),
-    ("pictures",),
+    ("plots",),
     ("text",),
     ("lexical",),
     ("data",),

@@ -78,10 +78,10 @@ def test_rank_orders_by_score_with_candidates_encoded_once(name: str, arguments:
         ranking = matcher.rank(query, candidates)
         assert [r.score for r in ranking] == sorted((r.score for r in ranking), reverse=True)
         for ranked in ranking:
-            assert ranked.text == TEXTS[ranked.place]
-            assert ranked.score == pytest.approx(expected[ranked.place], abs=1e-6)
+            assert ranked.text == TEXTS[ranked.index]
+            assert ranked.score == pytest.approx(expected[ranked.index], abs=1e-6)
         assert matcher.rank(query, candidates, top=3) == ranking[:3]
-        assert [r.place for r in matcher.rank(query, TEXTS)] == [r.place for r in ranking]
+        assert [r.index for r in matcher.rank(query, TEXTS)] == [r.index for r in ranking]
 
 
 @pytest.mark.parametrize("name", SENTENCE_VECTORS)
@@ -215,7 +215,7 @@ def test_features_are_the_same_in_scoring_ranking_and_tracing(name: str, tmp_pat
     matcher = make_matcher(name, features="pair")
     query, texts = "How do I open a File ?", [*TEXTS, "Open the File of 1999 with two hands", "who opened it"]
     scores = matcher.score([Pair(query, text) for text in texts])
-    ranked = sorted(matcher.rank(query, texts), key=lambda r: r.place)
+    ranked = sorted(matcher.rank(query, texts), key=lambda r: r.index)
     np.testing.assert_allclose([r.score for r in ranked], scores, atol=1e-5)
     matcher.save(tmp_path)
     loaded = Matcher.load(tmp_path)
@@ -223,7 +223,7 @@ def test_features_are_the_same_in_scoring_ranking_and_tracing(name: str, tmp_pat
     for text, score in zip(texts, scores, strict=True):
         trace = loaded.trace(query, text)[2]
         assert trace.score == pytest.approx(float(score), abs=1e-4)
-        assert len(trace.parts) == 21
+        assert len(trace.components) == 21
 
 
 def test_batches_hold_no_more_pairs_of_words_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,4 +243,4 @@ def test_batches_hold_no_more_pairs_of_words_than_memory_allows(monkeypatch: pyt
     assert len(seen) > 10
     assert all(pairs == 1 or pairs * left * right <= 100 for pairs, left, right in seen)
     again = matcher.rank("open a file", TEXTS)
-    assert [one.place for one in again] == [one.place for one in ranked]
+    assert [one.index for one in again] == [one.index for one in ranked]

@@ -18,11 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import Rows, TextTable, distinct, features_of, make_batch
+from matchloom.data.batching import Rows, TokenizedTexts, deduplicate, features_of, make_batch
 from matchloom.files import atomic_write
 from matchloom.models import SENTENCE_VECTORS, Argument, build_model
 from matchloom.models.base import PairModel
-from matchloom.parallel import in_turn, side_by_side
+from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -35,9 +35,9 @@ _QUERY = 64  # words of a query, when candidates are encoded before it is known
 _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
-class _Part(NamedTuple):
+class _Block(NamedTuple):
     rows: np.ndarray[Any, np.dtype[np.int64]]
-    table: TextTable
+    table: TokenizedTexts
     texts: Texts
     encoded: Tensor
 
@@ -46,7 +46,7 @@ class Candidates(NamedTuple):
     """Texts encoded once by a matcher, to be ranked for many queries."""
 
     texts: list[str]
-    parts: list[_Part]  # texts of similar length together, so that little padding is read
+    blocks: list[_Block]  # texts of similar length together, so that little padding is read
 
 
 @dataclass
@@ -72,20 +72,20 @@ class Matcher:
         weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
         return _digest(f"{settings}\n{self.vocab.dumps()}{_digest_of(weights)}".encode())
 
-    def table(self, texts: Sequence[str], *, progress: bool = False) -> TextTable:
+    def table(self, texts: Sequence[str], *, progress: bool = False) -> TokenizedTexts:
         """The texts as this matcher reads them."""
         lexical, features = self.model.needs_lexical, self.model.needs_features
-        return TextTable(texts, self.vocab, self.tokenizer, lexical=lexical, features=features, progress=progress)
+        return TokenizedTexts(texts, self.vocab, self.tokenizer, lexical=lexical, features=features, progress=progress)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair; higher matches better."""
         scores = np.empty(len(pairs), dtype=np.float32)
         starts = track(range(0, len(pairs), _CHUNK), "scoring", show=progress and len(pairs) > _CHUNK)
-        with side_by_side() as pool:
+        with thread_pool() as pool:
             for start in starts:
                 chunk = pairs[start : start + _CHUNK]
-                left_texts, left_rows = distinct([pair.query for pair in chunk])
-                right_texts, right_rows = distinct([pair.text for pair in chunk])
+                left_texts, left_rows = deduplicate([pair.query for pair in chunk])
+                right_texts, right_rows = deduplicate([pair.text for pair in chunk])
                 left, right = self.table(left_texts), self.table(right_texts)
                 order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
                 cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
@@ -106,7 +106,7 @@ class Matcher:
 
     def encode(self, texts: Sequence[str], *, progress: bool = False) -> Candidates:
         """Encode candidate texts once, for `rank` with many queries."""
-        return Candidates(list(texts), list(self._parts(texts, self.model.encode_right, progress)))
+        return Candidates(list(texts), list(self._blocks(texts, self.model.encode_right, progress)))
 
     def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
         """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)"""
@@ -122,14 +122,14 @@ class Matcher:
         if side not in ("left", "right"):
             raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
         # A wordless text gives the width where there are no texts at all.
-        parts = self._parts(texts or [""], self.model.encode if side == "left" else self.model.encode_right, progress)
-        found = [(part.rows, part.encoded.cpu().numpy()) for part in parts]
+        blocks = self._blocks(texts or [""], self.model.encode if side == "left" else self.model.encode_right, progress)
+        found = [(block.rows, block.encoded.cpu().numpy()) for block in blocks]
         vectors = np.empty((len(texts), found[0][1].shape[1]), dtype=np.float32)
         for rows, encoded in found if texts else []:
             vectors[rows] = encoded
         return vectors
 
-    def _parts(self, texts: Sequence[str], encode: Callable[[Texts], Tensor], progress: bool) -> Iterator[_Part]:
+    def _blocks(self, texts: Sequence[str], encode: Callable[[Texts], Tensor], progress: bool) -> Iterator[_Block]:
         """The texts encoded, those of similar length together."""
         if not texts:
             return
@@ -137,12 +137,12 @@ class Matcher:
         order = np.argsort(table.lengths, kind="stable")
         cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
 
-        def work(rows: Rows) -> _Part:
+        def work(rows: Rows) -> _Block:
             padded = table.pad(rows).to(self.device)
             with torch.inference_mode():
-                return _Part(rows, table, padded, encode(padded))
+                return _Block(rows, table, padded, encode(padded))
 
-        with side_by_side() if len(cuts) > 1 else in_turn(1) as pool:  # threads for one question would cost more
+        with thread_pool() if len(cuts) > 1 else inline_pool(1) as pool:  # threads for one question would cost more
             yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
 
     def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:
@@ -161,26 +161,26 @@ class Matcher:
     def query_scores(self, query: str, candidates: Candidates) -> Scores:
         """The score of each candidate, in the order in which they were encoded."""
         scores = np.empty(len(candidates.texts), dtype=np.float32)
-        with side_by_side() as pool:
+        with thread_pool() as pool:
             table = self.table([query])
             with torch.inference_mode():
                 left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
                 encoded = self.model.encode(left)
-            for part, values in zip(
-                candidates.parts,
-                pool.map(lambda part: self._match_part(table, left, encoded, part), candidates.parts),
+            for block, values in zip(
+                candidates.blocks,
+                pool.map(lambda block: self._match_block(table, left, encoded, block), candidates.blocks),
                 strict=True,
             ):
-                scores[part.rows] = values
+                scores[block.rows] = values
         return scores
 
-    def _match_part(self, table: TextTable, left: Texts, encoded: Tensor, part: _Part) -> Scores:
-        places = torch.arange(len(part.rows), device=self.device)
-        found = features_of(table, part.table, np.zeros_like(part.rows), part.rows)
+    def _match_block(self, table: TokenizedTexts, left: Texts, encoded: Tensor, block: _Block) -> Scores:
+        places = torch.arange(len(block.rows), device=self.device)
+        found = features_of(table, block.table, np.zeros_like(block.rows), block.rows)
         features = None if found is None else torch.from_numpy(found).to(self.device)
-        batch = PairBatch(left, part.texts, torch.zeros_like(places), places, features)
+        batch = PairBatch(left, block.texts, torch.zeros_like(places), places, features)
         with torch.inference_mode():
-            return self.model.match(encoded, part.encoded, batch).cpu().numpy()
+            return self.model.match(encoded, block.encoded, batch).cpu().numpy()
 
     def match_vectors(self, left: NDArray[np.float32], right: NDArray[np.float32]) -> Scores:
         """The scores of one left sentence vector with each of N right ones, as `score` gives them for their texts.
@@ -190,7 +190,10 @@ class Matcher:
         rows = torch.arange(len(right), device=self.device)
         unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
         batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
-        with in_turn(1), torch.inference_mode():  # too little work for threads, which would only wait for each other
+        with (
+            inline_pool(1),
+            torch.inference_mode(),
+        ):  # too little work for threads, which would only wait for each other
             first, second = (torch.tensor(side, device=self.device) for side in (left[None], right))
             return self.model.match(first, second, batch).cpu().numpy()
 

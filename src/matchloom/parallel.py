@@ -15,7 +15,7 @@ import torch
 
 
 @contextmanager
-def side_by_side(workers: int | None = None) -> Iterator[ThreadPoolExecutor]:
+def thread_pool(workers: int | None = None) -> Iterator[ThreadPoolExecutor]:
     """A pool of threads in which torch uses one core each; as many as torch would use, unless told otherwise.
 
     Inside, the calling thread has one core as well: its small operations would only wait for each other.
@@ -30,7 +30,7 @@ def side_by_side(workers: int | None = None) -> Iterator[ThreadPoolExecutor]:
         torch.set_num_threads(threads)
 
 
-class _InTurn(Executor):
+class _InlinePool(Executor):
     """Does each piece of work where and when it is handed in."""
 
     def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
@@ -41,11 +41,11 @@ class _InTurn(Executor):
 
 
 @contextmanager
-def in_turn(threads: int) -> Iterator[Executor]:
-    """A stand-in for the pool of `side_by_side`: one piece of work after the other, each with so many threads."""
+def inline_pool(threads: int) -> Iterator[Executor]:
+    """A stand-in for the pool of `thread_pool`: one piece of work after the other, each with so many threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        yield _InTurn()
+        yield _InlinePool()
     finally:
         torch.set_num_threads(before)

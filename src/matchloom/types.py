@@ -35,9 +35,9 @@ class Pair(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """One candidate of a ranking: its place in the list that was given, its score and its text."""
+    """One candidate of a ranking: its index in the list that was given, its score and its text."""
 
-    place: int
+    index: int  # type: ignore[assignment]
     score: float
     text: str
 
@@ -107,24 +107,24 @@ class PairBatch:
 
 
 class Signal(NamedTuple):
-    """One interaction that took part in a score: which two words, in which channel, how strong, and its share.
+    """One interaction that took part in a score: which two words, in which channel, how strong, and its contribution.
 
-    The shares of a trace's signals and parts and its `rest` add up to the score.
+    The contributions of a trace's signals and components and its `residual` add up to the score.
     """
 
     left: int
     right: int
     channel: int
     value: float
-    share: float
+    contribution: float
 
 
-class Part(NamedTuple):
-    """A share of a score that belongs to no pair of words, such as a feature of the whole pair."""
+class Component(NamedTuple):
+    """A contribution to a score that belongs to no pair of words, such as a feature of the whole pair."""
 
     name: str
     value: float
-    share: float
+    contribution: float
     channel: int | None = None  # of which it is a part, if of any
 
 
@@ -136,10 +136,10 @@ class Trace(NamedTuple):
 
     score: float
     signals: list[Signal]
-    rest: float
+    residual: float
     grid: NDArray[np.float32]
     channels: list[str]
-    parts: Sequence[Part] = ()
+    components: Sequence[Component] = ()
     paths: bool = False
 
 

@@ -155,7 +155,7 @@ def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) 
     for name in ("bread", "soap", "ink"):
         rows += [f"making {name} at home\t{name}\t-\t1", f"making {name} at home\trope\t-\t0"]
     judged = write_tsv(tmp_path / "dev.tsv", rows)
-    shown = run("tune", archive, judged, "--picture", tmp_path / "alpha.png")
+    shown = run("tune", archive, judged, "--plot", tmp_path / "alpha.png")
     assert shown.code == 0, shown.err
     assert len([line for line in shown.out.splitlines() if line.strip()[:2] in ("0.", "1.")]) == 21
     assert "(3 questions, judged pairs ranked)" in shown.out

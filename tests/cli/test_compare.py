@@ -25,7 +25,7 @@ def compared(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[li
 
 def test_table_picture_and_matchers(run: Run, compared: tuple[list[str], Path], tmp_path: Path, corpus: Path) -> None:
     given, out = compared
-    result = run(*given, *SYSTEMS, "--picture", tmp_path / "all.png")
+    result = run(*given, *SYSTEMS, "--plot", tmp_path / "all.png")
     assert result.code == 0, result.err
     lines = [line.split() for line in result.out.splitlines()]
     assert lines[0] == ["system", "P@1", "RR", "p", "to", "random", "parameters", "minutes", "pairs/s"]
@@ -95,5 +95,5 @@ def test_what_cannot_be(run: Run, compared: tuple[list[str], Path]) -> None:
     assert error_of(run(*given, "--system", "bert")).startswith("--system 'bert' is unknown; choose among mv_lstm")
     assert "measure 'FOO' is unknown" in error_of(run(*given, "--system", "lstm_rnn", "--measures", "FOO", "--resume"))
     assert "the picture a.gif must end in .png, .svg or .pdf" in error_of(
-        run(*given, "--system", "bm25", "--picture", "a.gif")
+        run(*given, "--system", "bm25", "--plot", "a.gif")
     )

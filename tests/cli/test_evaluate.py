@@ -22,7 +22,7 @@ def test_the_figures_are_right(run: Run, corpus: Path, trained: Path) -> None:
     plain = json.loads(result.out)
     assert plain["values"]["P@1"] == pytest.approx(sum(rank == 1 for rank in ranks) / 12)
     assert plain["values"]["RR"] == pytest.approx(sum(1 / rank for rank in ranks) / 12)
-    assert {floor["name"] for floor in plain["floors"]} >= {"random", "bm25", "bm25_stemmed", "overlap"}
+    assert {baseline["name"] for baseline in plain["baselines"]} >= {"random", "bm25", "bm25_stemmed", "overlap"}
     assert "probes" in plain
 
 
@@ -35,14 +35,14 @@ def test_the_table(run: Run, corpus: Path, trained: Path) -> None:
     assert "12 of 12 questions" in result.out
     assert "positives first" in result.out  # as the test file lists them
     assert max(map(len, result.out.splitlines())) <= 100
-    plain = run("evaluate", trained, corpus / "test.tsv", "--no-floors")
+    plain = run("evaluate", trained, corpus / "test.tsv", "--no-baselines")
     assert "bm25" not in plain.out
 
 
 def test_files_of_a_run_come_back_with_the_same_figure(run: Run, corpus: Path, trained: Path, tmp_path: Path) -> None:
     ranked, judged, report, single = (tmp_path / name for name in ("a.run", "a.qrels", "a.json", "a.tsv"))
     files = ("--run", ranked, "--qrels", judged, "--json", report, "--per-query", single)
-    result = run("evaluate", trained, corpus / "test.tsv", "--no-floors", *files)
+    result = run("evaluate", trained, corpus / "test.tsv", "--no-baselines", *files)
     assert result.code == 0, result.err
     first = json.loads(report.read_text(encoding="utf-8"))["values"]
     again = json.loads(run("evaluate", ranked, corpus / "test.tsv", "--json", "-").out)
@@ -57,7 +57,7 @@ def test_files_of_a_run_come_back_with_the_same_figure(run: Run, corpus: Path, t
 
 
 def test_against_another(run: Run, corpus: Path, trained: Path) -> None:
-    result = run("evaluate", "bm25", corpus / "test.tsv", "--against", trained, "--no-floors")
+    result = run("evaluate", "bm25", corpus / "test.tsv", "--against", trained, "--no-baselines")
     assert result.code == 0, result.err
     assert "difference" in result.out
     plain = json.loads(run("evaluate", "bm25", corpus / "test.tsv", "--against", trained, "--json", "-").out)
@@ -85,8 +85,8 @@ def test_subset_tokenizer_vectors_and_collection_are_passed_on(run: Run, tmp_pat
     assert "subset 'some' is unknown" in error_of(run("evaluate", "bm25", pairs, "--subset", "some"))
     vectors = tmp_path / "v.txt"
     vectors.write_text("loom 1 0\nmill 1 0\n")
-    floors = figures("--vectors", vectors)["floors"]
-    assert "soft_coverage" in {floor["name"] for floor in floors}  # type: ignore[attr-defined, index]
+    baselines = figures("--vectors", vectors)["baselines"]
+    assert "soft_coverage" in {baseline["name"] for baseline in baselines}  # type: ignore[attr-defined, index]
     collection = tmp_path / "texts.txt"
     collection.write_text("a b c\n")
     assert figures("--collection", collection, "--tokenizer", "whitespace")["values"]["P@1"] == 1.0  # type: ignore[index]
@@ -98,8 +98,8 @@ def test_a_floor_and_the_scorer_of_its_name_agree(run: Run, corpus: Path, tmp_pa
     pairs.write_text("\n".join([*lines, "odd\ta\tx\tclay clay threads of a loom\t0"]) + "\n", encoding="utf-8")
     for name in ("bm25", "overlap"):
         plain = json.loads(run("evaluate", name, pairs, "--json", "-").out)
-        floor = next(floor for floor in plain["floors"] if floor["name"] == name)
-        assert floor["values"] == plain["values"]
+        baseline = next(baseline for baseline in plain["baselines"] if baseline["name"] == name)
+        assert baseline["values"] == plain["values"]
 
 
 def test_a_run_must_have_all_pairs_once(run: Run, corpus: Path, tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ def test_json_adds_up_to_the_matchers_score(run: Run, trained: Path) -> None:
     plain = json.loads(result.out)
     expected = float(Matcher.load(trained).score([Pair(QUERY, TEXT)])[0])
     assert plain["score"] == pytest.approx(expected, abs=1e-4)
-    assert plain["rest"] + sum(signal["share"] for signal in plain["signals"]) == pytest.approx(expected, abs=1e-3)
+    assert plain["residual"] + sum(signal["contribution"] for signal in plain["signals"]) == pytest.approx(
+        expected, abs=1e-3
+    )
     assert plain["query"]["words"] == QUERY.split()
     words = len(plain["text"]["words"])
     assert [len(plain["grid"]), len(plain["grid"][0]), len(plain["grid"][0][0])] == [len(plain["channels"]), 4, words]
@@ -48,14 +50,14 @@ def test_a_page_is_written(run: Run, trained: Path, tmp_path: Path) -> None:
 def test_bm25_with_and_without_a_collection(run: Run, tmp_path: Path) -> None:
     alone = run("explain", "bm25", "the loom", "the loom", "--json")
     assert "--collection" in alone.err
-    shares = {signal["query_word"]: signal["share"] for signal in json.loads(alone.out)["signals"]}
-    assert shares["the"] == shares["loom"]
+    contributions = {signal["query_word"]: signal["contribution"] for signal in json.loads(alone.out)["signals"]}
+    assert contributions["the"] == contributions["loom"]
     texts = tmp_path / "texts.txt"
     texts.write_text("the mill\nthe corn\nthe loom\n")
     known = run("explain", "bm25", "the loom", "the loom", "--json", "--collection", texts)
     assert known.err == ""
-    shares = {signal["query_word"]: signal["share"] for signal in json.loads(known.out)["signals"]}
-    assert shares["loom"] > 3 * shares["the"]
+    contributions = {signal["query_word"]: signal["contribution"] for signal in json.loads(known.out)["signals"]}
+    assert contributions["loom"] > 3 * contributions["the"]
 
 
 def test_scorers_that_cannot_say_why(run: Run, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_matcher_ranks_as_in_python(run: Run, trained: Path, candidates: Path)
     assert [row["text"] for row in found["ranking"]] == [one.text for one in expected]
     assert [row["score"] for row in found["ranking"]] == pytest.approx([one.score for one in expected], abs=1e-5)
     assert [row["rank"] for row in found["ranking"]] == [1, 2, 3]
-    assert all(TEXTS[row["place"]] == row["text"] for row in found["ranking"])
+    assert all(TEXTS[row["index"]] == row["text"] for row in found["ranking"])
 
 
 def test_a_lexical_scorer_ranks_the_texts_of_a_pairs_file(run: Run, corpus: Path) -> None:
@@ -59,8 +59,8 @@ def test_explain_names_the_words(run: Run, trained: Path, candidates: Path) -> N
     assert "loom +" in result.out
     plain = json.loads(run("rank", trained, "threads", candidates, "--top", 2, "--explain", "--json").out)
     for row in plain["ranking"]:
-        shares = sum(signal["share"] for signal in row["explanation"]["signals"])
-        assert shares + row["explanation"]["rest"] == pytest.approx(row["score"], abs=1e-3)
+        contributions = sum(signal["contribution"] for signal in row["explanation"]["signals"])
+        assert contributions + row["explanation"]["residual"] == pytest.approx(row["score"], abs=1e-3)
     assert "cannot explain" in error_of(run("rank", "random", "a", candidates, "--explain"))
 
 

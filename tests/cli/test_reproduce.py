@@ -16,7 +16,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_trains_compares_and_draws(run: Run, tmp_path: Path) -> None:
     size = ["--pairs", 300, "--epochs", 2]
-    result = run("reproduce", "lcs", *size, "--out", tmp_path / "net", "--picture", tmp_path / "four.png")
+    result = run("reproduce", "lcs", *size, "--out", tmp_path / "net", "--plot", tmp_path / "four.png")
     assert result.code == 0, result.err
     assert "10 letters        1,000" in result.out
     assert "12 letters        1,000" in result.out
@@ -36,6 +36,6 @@ def test_what_cannot_be(run: Run, trained: Path, tmp_path: Path) -> None:
     assert error_of(run("reproduce", "table3")) == "experiment 'table3' is unknown; choose one of lcs"
     assert error_of(run("reproduce", "lcs", "--first", "A B")).startswith("--first needs 1 to 60 letters")
     assert error_of(run("reproduce", "lcs", "--second", "")).startswith("--second needs 1 to 60 letters")
-    assert error_of(run("reproduce", "lcs", "--picture", "a.gif")) == "the picture a.gif must end in .png, .svg or .pdf"
+    assert error_of(run("reproduce", "lcs", "--plot", "a.gif")) == "the picture a.gif must end in .png, .svg or .pdf"
     assert "holds no network of this experiment" in error_of(run("reproduce", "lcs", "--matcher", trained))
     assert "is not a folder" in error_of(run("reproduce", "lcs", "--matcher", tmp_path / "none"))

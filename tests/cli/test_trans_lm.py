@@ -22,7 +22,7 @@ def test_the_file_is_a_scorer_for_every_command(run: Run, corpus: Path, tmp_path
     expected = TransLM.fit(texts, train, tokenizer=Tokenizer(max_words=200), beta=0.7).score(test)
     scored = run("score", out, corpus / "test.tsv")
     np.testing.assert_allclose([float(row["score"]) for row in table(scored.out)], expected, rtol=1e-5)
-    measured = json.loads(run("evaluate", out, corpus / "test.tsv", "--json", "-", "--no-floors").out)
+    measured = json.loads(run("evaluate", out, corpus / "test.tsv", "--json", "-", "--no-baselines").out)
     assert measured["scorer"] == "trans_lm"
     assert measured["values"]["P@1"] > 0.9  # every thing's words were seen with its name
     ranked = json.loads(run("rank", out, "cloth", corpus / "test.tsv", "--top", "1", "--json").out)

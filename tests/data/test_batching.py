@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.batching import TextTable, distinct, make_batch, word_hash
+from matchloom.data.batching import TokenizedTexts, deduplicate, make_batch, word_hash
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 
@@ -18,7 +18,7 @@ texts = st.lists(st.text("abcxy ", max_size=12), min_size=1, max_size=8)
 
 @given(texts, st.data())
 def test_every_pair_holds_its_own_words(texts: list[str], data: st.DataObject) -> None:
-    table = TextTable(texts, VOCAB, TOKENIZER, lexical=True)
+    table = TokenizedTexts(texts, VOCAB, TOKENIZER, lexical=True)
     rows = st.lists(st.integers(0, len(texts) - 1), min_size=1, max_size=10)
     left = data.draw(rows)
     right = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=len(left), max_size=len(left)))
@@ -45,7 +45,7 @@ def test_every_pair_holds_its_own_words(texts: list[str], data: st.DataObject) -
 
 @given(texts)
 def test_cells_are_where_both_sides_have_a_word(texts: list[str]) -> None:
-    table = TextTable(texts, VOCAB, TOKENIZER)
+    table = TokenizedTexts(texts, VOCAB, TOKENIZER)
     places = np.arange(len(texts))
     batch = make_batch(table, table, places, places[::-1].copy())
     cells = batch.cells
@@ -57,7 +57,7 @@ def test_cells_are_where_both_sides_have_a_word(texts: list[str]) -> None:
 
 
 def test_distinct_keeps_the_first_of_each() -> None:
-    kept, rows = distinct(["b", "a", "b", "c", "a"])
+    kept, rows = deduplicate(["b", "a", "b", "c", "a"])
     assert kept == ["b", "a", "c"]
     assert rows.tolist() == [0, 1, 0, 2, 1]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.batching import TextTable, features_of, make_batch
+from matchloom.data.batching import TokenizedTexts, features_of, make_batch
 from matchloom.data.features import FEATURES, FeatureTexts, pair_features, question_type
 from matchloom.lexical.collection import is_stop_word
 from matchloom.text.tokenize import Tokenizer, stem
@@ -96,7 +96,7 @@ def test_paraphrase_features_equal_plain_sets(left: list[str], right: list[str])
     ],
 )
 def test_numbers_are_the_same_or_some_are_missing(left: str, right: str, expected: list[float]) -> None:
-    table = TextTable([left, right], VOCAB, TOKENIZER, features="paraphrase")
+    table = TokenizedTexts([left, right], VOCAB, TOKENIZER, features="paraphrase")
     assert features_of(table, table, np.array([0]), np.array([1]))[0, :3].tolist() == expected
     assert features_of(table, table, np.array([1]), np.array([0]))[0, :3].tolist() == expected
 
@@ -124,7 +124,7 @@ def test_question_types(question: str, kind: str) -> None:
 
 def test_a_year_and_a_new_name_are_seen_through_lower_casing() -> None:
     sides = ["Who built the loom ?", "When was the loom built ?", "it was built by Cartwright in 1785 ."]
-    table = TextTable(sides, VOCAB, TOKENIZER, features="pair")
+    table = TokenizedTexts(sides, VOCAB, TOKENIZER, features="pair")
     batch = make_batch(table, table, np.array([0, 1]), np.array([2, 2]))
     found = [dict(zip(FEATURES["pair"], row, strict=True)) for row in batch.features.tolist()]
     assert [row["who: a name"] for row in found] == [1, 0]
@@ -132,10 +132,10 @@ def test_a_year_and_a_new_name_are_seen_through_lower_casing() -> None:
 
 
 def test_batches_have_features_only_where_they_are_asked_for() -> None:
-    plain = TextTable(["a loom", "loom"], VOCAB, TOKENIZER)
+    plain = TokenizedTexts(["a loom", "loom"], VOCAB, TOKENIZER)
     assert features_of(plain, plain, np.array([0]), np.array([1])) is None
     assert make_batch(plain, plain, np.array([0]), np.array([1])).features is None
-    table = TextTable(["a loom", "loom"], VOCAB, TOKENIZER, features="overlap")
+    table = TokenizedTexts(["a loom", "loom"], VOCAB, TOKENIZER, features="overlap")
     batch = make_batch(table, table, np.array([0]), np.array([1]))
     assert batch.features.shape == (1, 2)
     assert batch.to("cpu").features is not None

@@ -12,7 +12,7 @@ from matchloom.evaluation import Report, evaluate, measure
 from matchloom.lexical import BM25, RandomScorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
-from tests.evaluation.test_floors import five_candidates
+from tests.evaluation.test_baselines import five_candidates
 
 SPACE = Tokenizer("whitespace")
 
@@ -33,7 +33,7 @@ def test_a_sound_result() -> None:
     report = evaluate(scorer, pairs)
     assert report.name == "bm25"
     assert report.values == measure(pairs, scorer.score(pairs)).values
-    assert report.floors[3].measured.values == report.values  # its own floor: same words, same texts
+    assert report.baselines[3].measured.values == report.values  # its own baseline: same words, same texts
     assert report.warnings == []
     assert (
         report.per_query["7"]["AP"]
@@ -48,7 +48,7 @@ def test_it_does_not_depend_on_the_order_of_pairs() -> None:
     pairs = five_candidates(lists=20)
     first, second = evaluate(bm25(pairs), pairs).to_json(), evaluate(bm25(pairs), pairs[::-1]).to_json()
     for result in (first, second):
-        result["floors"] = [floor for floor in result["floors"] if floor["name"] != "input order"]
+        result["baselines"] = [baseline for baseline in result["baselines"] if baseline["name"] != "input order"]
         result["warnings"] = []
     assert first == second
 
@@ -97,8 +97,8 @@ def test_the_subset_is_told_and_scores_follow_it() -> None:
 
 def test_without_floors() -> None:
     pairs = five_candidates(lists=5)
-    report = evaluate(bm25(pairs), pairs, floors=False)
-    assert (report.floors, report.probes) == ([], [])
+    report = evaluate(bm25(pairs), pairs, baselines=False)
+    assert (report.baselines, report.probes) == ([], [])
     assert "random" not in printed(report)
 
 

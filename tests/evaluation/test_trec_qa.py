@@ -60,17 +60,17 @@ def test_a_constant_scorer_gets_chance(constant: Report) -> None:
         ("soft_coverage", 0.763, 0.857),
     ],
 )
-def test_floors_on_clean_test(constant: Report, name: str, ap: float, rr: float) -> None:
+def test_baselines_on_clean_test(constant: Report, name: str, ap: float, rr: float) -> None:
     # The figures are means over random orders of tied scores; the ids that break ties move them this much.
-    floor = next(floor for floor in constant.floors if floor.name == name)
-    assert floor.measured.values["AP"] == pytest.approx(ap, abs=0.015)
-    assert floor.measured.values["RR"] == pytest.approx(rr, abs=0.025)
+    baseline = next(baseline for baseline in constant.baselines if baseline.name == name)
+    assert baseline.measured.values["AP"] == pytest.approx(ap, abs=0.015)
+    assert baseline.measured.values["RR"] == pytest.approx(rr, abs=0.025)
 
 
 def test_soft_coverage_on_dev_where_it_was_chosen(data_dir: Path, glove: WordVectors) -> None:
     pairs = read(data_dir, "DEV.clean")
     scorer = fit_scorer("soft_coverage", {p.text for p in pairs}, tokenizer=SPACE, vectors=glove)
-    report = evaluate(scorer, pairs, measures=["AP", "RR"], floors=False)
+    report = evaluate(scorer, pairs, measures=["AP", "RR"], baselines=False)
     assert report.values["AP"] == pytest.approx(0.804, abs=0.01)
     assert report.values["RR"] == pytest.approx(0.874, abs=0.015)
 
@@ -78,6 +78,6 @@ def test_soft_coverage_on_dev_where_it_was_chosen(data_dir: Path, glove: WordVec
 def test_bm25_with_statistics_of_the_training_text(data_dir: Path) -> None:
     pairs = read(data_dir, "TEST.clean")
     train = {pair.text for pair in read(data_dir, "TRAIN-ALL")}
-    report = evaluate(fit_scorer("bm25", train, tokenizer=SPACE), pairs, measures=["AP", "RR"], floors=False)
+    report = evaluate(fit_scorer("bm25", train, tokenizer=SPACE), pairs, measures=["AP", "RR"], baselines=False)
     assert report.values["AP"] == pytest.approx(0.69, abs=0.01)
     assert report.values["RR"] == pytest.approx(0.79, abs=0.015)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from matchloom.explanation import Explanation
-from matchloom.types import Part, Signal, Trace
+from matchloom.types import Component, Signal, Trace
 
 
 def tensor_like() -> Explanation:
-    """Two channels; shares +0.5 +0.25 -0.125 +0.0625, rest -0.1875, score 0.5."""
+    """Two channels; contributions +0.5 +0.25 -0.125 +0.0625, rest -0.1875, score 0.5."""
     query, text = ["renew", "my", "passport"], ["a", "new", "passport", "abroad"]
     grid = np.array(
         [
@@ -36,18 +36,21 @@ def lexical_like() -> Explanation:
 
 
 def of_words(query: list[str], text: list[str], *, channel: str = "cosine") -> Explanation:
-    """Every query word meets the text word at the same place (or the last), with share 1."""
+    """Every query word meets the text word at the same place (or the last), with contribution 1."""
     grid = np.ones((1, len(query), len(text)), dtype=np.float32)
     signals = [Signal(i, min(i, len(text) - 1), 0, 1.0, 1.0) for i in range(len(query))] if text else []
     return Explanation("scorer", query, text, Trace(float(len(signals)), signals, 0.0, grid, [channel]))
 
 
 def path_like() -> Explanation:
-    """A way through a map of 3 x 4 words: right, diagonal, down; and two parts beside it."""
+    """A way through a map of 3 x 4 words: right, diagonal, down; and two components beside it."""
     grid = np.arange(12, dtype=np.float32).reshape(1, 3, 4) / 8
     cells = [(0, 0), (0, 1), (1, 2), (2, 2)]
-    shares = [0.25, 0.0, 0.5, -0.125]
-    signals = [Signal(i, j, 0, float(grid[0, i, j]), share) for (i, j), share in zip(cells, shares, strict=True)]
-    parts = [Part("shared words", 0.5, 0.125), Part("new number", 1.0, -0.25)]
-    trace = Trace(0.75, signals, 0.25, grid, ["forward"], parts, paths=True)
+    contributions = [0.25, 0.0, 0.5, -0.125]
+    signals = [
+        Signal(i, j, 0, float(grid[0, i, j]), contribution)
+        for (i, j), contribution in zip(cells, contributions, strict=True)
+    ]
+    components = [Component("shared words", 0.5, 0.125), Component("new number", 1.0, -0.25)]
+    trace = Trace(0.75, signals, 0.25, grid, ["forward"], components, paths=True)
     return Explanation("match_srnn", ["renew", "my", "passport"], ["a", "new", "passport", "abroad"], trace)

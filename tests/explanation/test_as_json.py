@@ -13,10 +13,10 @@ def test_the_whole_of_a_small_explanation() -> None:
     assert as_dict(lexical_like(), grid=True) == {
         "scorer": "bm25",
         "score": 12.5,
-        "rest": 0.0,
-        "query": {"words": ["lost", "key"], "shares": [0.0, 12.5]},
-        "text": {"words": ["key", "and", "key"], "shares": [6.25, 0.0, 6.25]},
-        "channels": [{"name": "exact", "share": 12.5}],
+        "residual": 0.0,
+        "query": {"words": ["lost", "key"], "contributions": [0.0, 12.5]},
+        "text": {"words": ["key", "and", "key"], "contributions": [6.25, 0.0, 6.25]},
+        "channels": [{"name": "exact", "contribution": 12.5}],
         "signals": [
             {
                 "query_word": "key",
@@ -25,11 +25,11 @@ def test_the_whole_of_a_small_explanation() -> None:
                 "text_position": position,
                 "channel": "exact",
                 "value": 4.5,
-                "share": 6.25,
+                "contribution": 6.25,
             }
             for position in (0, 2)
         ],
-        "parts": [],
+        "components": [],
         "paths": [],
         "grid": [[[0.0, 0.0, 0.0], [4.5, 0.0, 4.5]]],
     }
@@ -38,12 +38,12 @@ def test_the_whole_of_a_small_explanation() -> None:
 def test_paths_and_parts() -> None:
     plain = as_dict(path_like())
     assert plain["paths"] == [{"channel": "forward", "cells": [[0, 0], [0, 1], [1, 2], [2, 2]]}]
-    assert plain["parts"] == [
-        {"name": "new number", "value": 1.0, "share": -0.25},
-        {"name": "shared words", "value": 0.5, "share": 0.125},
+    assert plain["components"] == [
+        {"name": "new number", "value": 1.0, "contribution": -0.25},
+        {"name": "shared words", "value": 0.5, "contribution": 0.125},
     ]
-    shares = [one["share"] for one in plain["signals"] + plain["parts"]]
-    assert sum(shares) + plain["rest"] == plain["score"]
+    contributions = [one["contribution"] for one in plain["signals"] + plain["components"]]
+    assert sum(contributions) + plain["residual"] == plain["score"]
 
 
 def test_the_grid_is_optional() -> None:
@@ -53,7 +53,9 @@ def test_the_grid_is_optional() -> None:
 def test_it_adds_up_and_survives_json() -> None:
     plain = as_dict(tensor_like(), grid=True)
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert sum(signal["share"] for signal in plain["signals"]) + plain["rest"] == pytest.approx(plain["score"])
+    assert sum(signal["contribution"] for signal in plain["signals"]) + plain["residual"] == pytest.approx(
+        plain["score"]
+    )
 
 
 def test_numbers_are_rounded_and_what_is_not_finite_is_null() -> None:

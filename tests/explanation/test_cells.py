@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchloom.explanation import Cell, Explanation, cells, word_shares
-from matchloom.explanation.cells import Scale, channel_shares, choose_channel, printable, share_places, worth_showing
+from matchloom.explanation import Cell, Explanation, cells, word_contributions
+from matchloom.explanation.cells import (
+    Scale,
+    channel_contributions,
+    choose_channel,
+    decimal_places,
+    printable,
+    worth_showing,
+)
 from matchloom.types import MatchloomError, Signal, Trace
 from tests.explanation.samples import lexical_like, tensor_like
 
@@ -28,7 +35,7 @@ def test_equal_shares_follow_position_not_the_order_given() -> None:
 
 
 def test_word_shares_of_the_sample() -> None:
-    assert word_shares(tensor_like()) == ([0.25, 0.0, 0.4375], [0.0, 0.25, 0.375, 0.0625])
+    assert word_contributions(tensor_like()) == ([0.25, 0.0, 0.4375], [0.0, 0.25, 0.375, 0.0625])
 
 
 @settings(deadline=None)
@@ -38,17 +45,17 @@ def test_word_shares_of_the_sample() -> None:
 )
 def test_shares_of_words_and_channels_add_up_to_the_score(rows: list[tuple[int, int, int, int]], rest: int) -> None:
     # Whole 64ths add without rounding, so that the sums must be equal.
-    signals = [Signal(i, j, c, 1.0, share / 64) for i, j, c, share in rows]
+    signals = [Signal(i, j, c, 1.0, contribution / 64) for i, j, c, contribution in rows]
     score = (sum(row[3] for row in rows) + rest) / 64
     grid = np.zeros((2, 4, 6), dtype=np.float32)
     explanation = Explanation("x", list("abcd"), list("uvwxyz"), Trace(score, signals, rest / 64, grid, ["p", "q"]))
-    for shares in (*word_shares(explanation), channel_shares(explanation)):
-        assert sum(shares) + rest / 64 == score
+    for contributions in (*word_contributions(explanation), channel_contributions(explanation)):
+        assert sum(contributions) + rest / 64 == score
 
 
 def test_the_channel_that_moved_the_score_most_is_chosen() -> None:
     explanation = tensor_like()
-    assert channel_shares(explanation) == [0.75, -0.0625]
+    assert channel_contributions(explanation) == [0.75, -0.0625]
     assert choose_channel(explanation) == 0
     assert choose_channel(explanation, "tensor 2") == 1
     with pytest.raises(MatchloomError, match="'tensor 9' is unknown to mv_lstm; choose one of tensor 1, tensor 2"):
@@ -101,5 +108,5 @@ def test_printable_words_can_be_written_and_keep_their_length(word: str) -> None
 
 
 def test_share_places_show_four_digits_of_the_largest() -> None:
-    assert share_places(tensor_like()) == 4
-    assert share_places(lexical_like()) == 2
+    assert decimal_places(tensor_like()) == 4
+    assert decimal_places(lexical_like()) == 2

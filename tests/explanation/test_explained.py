@@ -9,7 +9,7 @@ from tests.explanation.samples import tensor_like
 
 
 class Shared:
-    """Counts the words two texts share, and says which."""
+    """Counts the words two texts contribution, and says which."""
 
     name = "shared"
 

@@ -110,23 +110,23 @@ def test_title_texts_and_shading() -> None:
     assert page.words == {"query": ["renew", "my", "passport"], "text": ["a", "new", "passport", "abroad"]}
     buttons = [a for t, a in page.tags if t == "button"]
     assert [(b["data-at"], b["class"], b["style"], b["title"]) for b in buttons] == [
-        ("0", "w up", "--s:0.571", "share +0.2500"),
-        ("2", "w up", "--s:1.000", "share +0.4375"),
-        ("1", "w up", "--s:0.571", "share +0.2500"),
-        ("2", "w up", "--s:0.857", "share +0.3750"),
-        ("3", "w up", "--s:0.143", "share +0.0625"),
+        ("0", "w up", "--s:0.571", "contribution +0.2500"),
+        ("2", "w up", "--s:1.000", "contribution +0.4375"),
+        ("1", "w up", "--s:0.571", "contribution +0.2500"),
+        ("2", "w up", "--s:0.857", "contribution +0.3750"),
+        ("3", "w up", "--s:0.143", "contribution +0.0625"),
     ]
 
 
 def test_the_table_goes_from_nothing_to_the_score() -> None:
     page = Page(render_html([tensor_like()]))
     assert page.rows == [
-        ["query word", "text word", "channel", "value", "share", "so far", "from 0 to the score"],
+        ["query word", "text word", "channel", "value", "contribution", "so far", "from 0 to the score"],
         ["passport3", "passport3", "tensor 1", "1.000", "+0.5000", "0.5000", ""],
         ["renew1", "new2", "tensor 1", "0.800", "+0.2500", "0.7500", ""],
         ["passport3", "passport3", "tensor 2", "0.900", "−0.1250", "0.6250", ""],
         ["passport3", "abroad4", "tensor 2", "0.800", "+0.0625", "0.6875", ""],
-        ["rest (bias, and what belongs to no word pair)", "−0.1875", "0.5000", ""],
+        ["residual (bias, and what belongs to no word pair)", "−0.1875", "0.5000", ""],
         ["score", "0.5000", "0.5000", ""],
     ]
     # Bars of a waterfall over 0 to .75, each beginning where the one before ended.
@@ -139,7 +139,7 @@ def test_many_signals_are_summed_in_one_row() -> None:
     words = [str(i) for i in range(30)]
     rows = Page(render_html([of_words(words, words)])).rows
     assert len(rows) == 1 + 25 + 3
-    assert [row[0] for row in rows[-3:]] == ["5 more", "rest (bias, and what belongs to no word pair)", "score"]
+    assert [row[0] for row in rows[-3:]] == ["5 more", "residual (bias, and what belongs to no word pair)", "score"]
     assert rows[-3][1:3] == ["+5.00", "30.00"]
 
 
@@ -150,8 +150,8 @@ def test_the_map_data() -> None:
     assert [word["word"] for word in heat["rows"]] == ["renew", "my", "passport"]
     assert heat["channels"][0]["values"] == [0.1, 0.8, 0.2, -0.4, 0.0, 0.1, 0.0, 0.1, 0.1, 0.2, 1.0, 0.3]
     assert [(c["low"], c["high"], c["label"]) for c in heat["channels"]] == [
-        (-1.0, 1.0, "tensor 1 (share +0.7500)"),
-        (0.6, 0.9, "tensor 2 (share −0.0625)"),
+        (-1.0, 1.0, "tensor 1 (contribution +0.7500)"),
+        (0.6, 0.9, "tensor 2 (contribution −0.0625)"),
     ]
     assert heat["first"] == 0
     assert {(m["row"], m["col"], m["channel"]) for m in heat["marks"]} == {(0, 1, 0), (2, 2, 0), (2, 2, 1), (2, 3, 1)}

@@ -32,7 +32,7 @@ def long(query: int, text: int) -> Explanation:
 
 def test_without_colour_the_marks_say_it() -> None:
     lines = plain(tensor_like()).splitlines()
-    assert lines[0] == "mv_lstm  score 0.5000  =  +0.6875 signals  -0.1875 rest"
+    assert lines[0] == "mv_lstm  score 0.5000  =  +0.6875 signals  -0.1875 residual"
     # Shares against the largest, passport's .4375: renew .57, new .57, passport .86, abroad .14.
     assert lines[2].split() == ["query", "renew++", "my", "passport+++"]
     assert lines[3].split() == ["text", "a", "new++", "passport+++", "abroad+"]
@@ -44,19 +44,19 @@ def test_the_table_lists_signals_in_order_and_adds_up() -> None:
     assert table[0] == ["+0.5000", "█" * 20, "passport", "3", "passport", "3", "tensor", "1", "1.000"]
     assert table[1] == ["+0.2500", "█" * 10, "renew", "1", "new", "2", "tensor", "1", "0.800"]
     assert table[2] == ["-0.0625", "2", "more"]
-    assert table[3] == ["-0.1875", "rest"]
+    assert table[3] == ["-0.1875", "residual"]
     assert table[4] == ["0.5000", "score"]
     assert sum(float(row[0]) for row in table[:4]) == float(table[4][0])
 
 
 def test_parts_stand_in_the_sum_and_in_the_table() -> None:
     text = plain(path_like())
-    assert text.splitlines()[0] == "match_srnn  score 0.7500  =  +0.6250 signals  -0.1250 parts  +0.2500 rest"
+    assert text.splitlines()[0] == "match_srnn  score 0.7500  =  +0.6250 signals  -0.1250 components  +0.2500 residual"
     table = [line.split() for line in text.split("value\n")[1].splitlines()[:8]]
     assert [row[0] for row in table[:6]] == ["+0.5000", "+0.2500", "-0.2500", "-0.1250", "+0.1250", "+0.0000"]
     assert table[2] == ["-0.2500", "▒" * 10, "new", "number", "1.000"]
     assert table[4] == ["+0.1250", "█" * 5, "shared", "words", "0.500"]
-    assert table[6] == ["+0.2500", "rest"]
+    assert table[6] == ["+0.2500", "residual"]
     assert sum(float(row[0]) for row in table[:7]) == float(table[7][0])
 
 
@@ -80,7 +80,7 @@ def test_what_speaks_against_the_match_looks_different() -> None:
 def test_the_map_of_the_strongest_channel() -> None:
     text = plain(tensor_like())
     head, rows = text.split("[] took part\n")
-    assert head.splitlines()[-1] == "map of tensor 1, share +0.7500; -1.000 #=-.░▒▓█ 1.000; "
+    assert head.splitlines()[-1] == "map of tensor 1, contribution +0.7500; -1.000 #=-.░▒▓█ 1.000; "
     lines = rows.splitlines()
     # The text words stand upright on their columns.
     letters = [line.ljust(23)[15:] for line in lines[:-3]]
@@ -93,7 +93,7 @@ def test_the_map_of_the_strongest_channel() -> None:
 
 
 def test_another_channel_can_be_named() -> None:
-    assert "map of tensor 2, share -0.0625; 0.6000 ░▒▓█ 0.9000; [] took part" in plain(
+    assert "map of tensor 2, contribution -0.0625; 0.6000 ░▒▓█ 0.9000; [] took part" in plain(
         tensor_like(), channel="tensor 2"
     )
     with pytest.raises(MatchloomError, match="choose one of tensor 1, tensor 2"):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TextTable, make_batch
+from matchloom.data.batching import TokenizedTexts, make_batch
 from matchloom.layers.features import FeatureScore, PairFeatures, soft_coverage
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding
 
 
 def pairs(name: str = "pair"):
-    table = TextTable(TEXTS, VOCAB, TOKENIZER, lexical=True, features=name)
+    table = TokenizedTexts(TEXTS, VOCAB, TOKENIZER, lexical=True, features=name)
     left, right = (np.array(side) for side in zip(*PAIRS, strict=True))
     return make_batch(table, table, left, right)
 
@@ -51,11 +51,11 @@ def test_shares_and_what_the_perceptron_adds() -> None:
     layer = FeatureScore("overlap", embedding())
     batch = pairs("overlap")
     score = layer(batch)
-    for b, parts in enumerate(layer.trace(batch)):
-        assert [part.value for part in parts] == pytest.approx(batch.features[b].tolist())
+    for b, components in enumerate(layer.trace(batch)):
+        assert [component.value for component in components] == pytest.approx(batch.features[b].tolist())
         scaled = layer.features(batch)[b].detach().requires_grad_()
         slopes = torch.autograd.grad(layer.head(scaled[None]).sum(), scaled)[0]
-        assert [part.share for part in parts] == pytest.approx((scaled * slopes).tolist())
+        assert [component.contribution for component in components] == pytest.approx((scaled * slopes).tolist())
     assert score.shape == (len(PAIRS),)
     nothing = FeatureScore("", embedding())
     assert nothing(batch) == 0.0

@@ -56,15 +56,15 @@ def test_parts_of_words_and_biases_make_the_vector() -> None:
     cnn = filled(SentenceCNN(4, filters=5, depth=3, width=3, k_top=2, n_s=6)).double()
     texts = Texts(torch.zeros(3, 9, dtype=torch.long), torch.tensor([9, 1, 4]))
     x = torch.randn(3, 9, 4, generator=torch.Generator().manual_seed(1)).double()
-    v, parts = cnn.parts(x, texts)
+    v, components = cnn.components(x, texts)
     torch.testing.assert_close(v, cnn(x, texts))
-    assert not parts[1, 1:].any()
+    assert not components[1, 1:].any()
     with torch.no_grad():
         for name, parameter in cnn.named_parameters():
             if name.endswith(("b", "bias")):
                 parameter.zero_()
-    v, parts = cnn.parts(x, texts)
-    torch.testing.assert_close(parts.sum(1), v)
+    v, components = cnn.components(x, texts)
+    torch.testing.assert_close(components.sum(1), v)
 
 
 def test_spread_vectors_have_mean_0_and_variance_1_and_what_never_varies_stays() -> None:

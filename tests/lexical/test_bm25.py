@@ -64,7 +64,7 @@ def test_trace_parts_a_term_among_its_places() -> None:
     assert left == ["who", "was", "weaving"]
     assert right == ["looms", "weave", "weavers", "weave"]
     assert [(s.left, s.right) for s in trace.signals] == [(2, 1), (2, 3)]
-    assert trace.signals[0].share == trace.signals[1].share == pytest.approx(trace.score / 2)
+    assert trace.signals[0].contribution == trace.signals[1].contribution == pytest.approx(trace.score / 2)
     assert trace.signals[0].value == pytest.approx(math.log(1 + 1.5 / 1.5))
     assert trace.grid[0].nonzero()[1].tolist() == [1, 3]
 

@@ -95,8 +95,8 @@ def test_shares_and_rest_add_up_to_the_score(name: str, query: list[str], text: 
     left, right, trace = scorer.trace(" ".join(query), " ".join(text))
     assert (left, right) == (query, text)
     assert trace.score == scorer.score([Pair(" ".join(query), " ".join(text))])[0]
-    assert sum(s.share for s in trace.signals) + trace.rest == pytest.approx(trace.score, abs=1e-12)
-    assert abs(trace.rest) < 1e-6 * max(1.0, trace.score)  # rounding to float32, nothing hidden
+    assert sum(s.contribution for s in trace.signals) + trace.residual == pytest.approx(trace.score, abs=1e-12)
+    assert abs(trace.residual) < 1e-6 * max(1.0, trace.score)  # rounding to float32, nothing hidden
     assert trace.grid.shape == (len(trace.channels), len(left), len(right)) == (1, len(query), len(text))
     for signal in trace.signals:
         assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value)

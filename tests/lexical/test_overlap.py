@@ -30,4 +30,4 @@ def test_trace() -> None:
     scorer = Overlap.fit(["loom cloth", "loom thread"])
     _, _, trace = scorer.trace("cloth silk", "no cloth without cloth")
     assert [(s.left, s.right) for s in trace.signals] == [(0, 1), (0, 3)]
-    assert trace.signals[0].share == pytest.approx(trace.score / 2)
+    assert trace.signals[0].contribution == pytest.approx(trace.score / 2)

@@ -81,7 +81,7 @@ def test_a_trace_shows_the_translation() -> None:
     left, right, trace = make().trace("weaves", "the loom")
     assert (left, right) == (["weaves"], ["the", "loom"])
     assert trace.grid[0, 0, 1] > trace.grid[0, 0, 0]
-    best = max(trace.signals, key=lambda signal: signal.share)
+    best = max(trace.signals, key=lambda signal: signal.contribution)
     assert right[best.right] == "loom"
 
 

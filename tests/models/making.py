@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from matchloom.data.batching import TextTable, make_batch
+from matchloom.data.batching import TokenizedTexts, make_batch
 from matchloom.models import build_model
 from matchloom.models.base import PairModel
 from matchloom.text.tokenize import Tokenizer
@@ -49,6 +49,6 @@ def make_model(name: str, seed: int = 0, **arguments: int | float | str | bool) 
 
 
 def make_pairs(model: PairModel, pairs: list[tuple[int, int]] | None = None) -> PairBatch:
-    table = TextTable(TEXTS, VOCAB, TOKENIZER, lexical=model.needs_lexical, features=model.needs_features)
+    table = TokenizedTexts(TEXTS, VOCAB, TOKENIZER, lexical=model.needs_lexical, features=model.needs_features)
     left, right = (np.array(side) for side in zip(*(pairs or PAIRS), strict=True))
     return make_batch(table, table, left, right)

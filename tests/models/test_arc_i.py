@@ -1,4 +1,4 @@
-"""ARC-I against the slow reference, and its shares."""
+"""ARC-I against the slow reference, and its contributions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ VARIANTS = [
     {},
     {"window": 1},
     {"window": 2, "layers": 1},
-    {"layers": 3, "longest": 20},
-    {"longest": 5},
-    {"longest": 16, "layers": 1},
+    {"layers": 3, "max_words": 20},
+    {"max_words": 5},
+    {"max_words": 16, "layers": 1},
 ]
 
 
 @pytest.mark.parametrize("arguments", VARIANTS, ids=str)
 def test_equals_the_paper_window_by_window(arguments: dict) -> None:
-    assert_same_scores(make_model("arc_i", **{"maps": 4, "units": 6, "longest": 18, **arguments}), reference.arc_i)
+    assert_same_scores(make_model("arc_i", **{"maps": 4, "units": 6, "max_words": 18, **arguments}), reference.arc_i)
 
 
 def test_gradients_equal_the_reference() -> None:
-    assert_same_gradients(make_model("arc_i", maps=3, units=5, longest=14), reference.arc_i)
+    assert_same_gradients(make_model("arc_i", maps=3, units=5, max_words=14), reference.arc_i)
 
 
 def test_words_behind_the_longest_are_not_read() -> None:
-    model = make_model("arc_i", longest=4)
+    model = make_model("arc_i", max_words=4)
     batch = make_pairs(model, [(0, 1)])
     other = make_pairs(model, [(0, 1)])
     other.left.words[:, 4:] = 2
@@ -39,7 +39,7 @@ def test_words_behind_the_longest_are_not_read() -> None:
 
 
 def test_shares_are_vector_times_slope_of_each_word() -> None:
-    model = make_model("arc_i", maps=4, longest=18)
+    model = make_model("arc_i", maps=4, max_words=18)
     traces = model.trace(make_pairs(model))
     for (i, j), trace in zip(PAIRS, traces, strict=True):
         left, right = read(model, i), read(model, j)
@@ -49,13 +49,13 @@ def test_shares_are_vector_times_slope_of_each_word() -> None:
         class Rows:
             weight = rows
 
-        copy = type("Copy", (), {n: getattr(model, n) for n in ("layers", "longest", "head")} | {"embedding": Rows})
+        copy = type("Copy", (), {n: getattr(model, n) for n in ("layers", "max_words", "head")} | {"embedding": Rows})
         places = list(range(len(left) + len(right)))
         score = reference.arc_i(copy, places[: len(left)], places[len(left) :])
         expected = (torch.autograd.grad(score, rows)[0] * rows.detach()).sum(1).tolist()
         a, b = expected[: len(left)], expected[len(left) :]
-        # Each word's share, spread over the words of the other text.
+        # Each word's contribution, spread over the words of the other text.
         cells = [pytest.approx([x / len(b) + y / len(a) for y in b], abs=1e-9) for x in a]
         assert trace.grid[0].tolist() == cells
-        assert sum(signal.share for signal in trace.signals) == pytest.approx(sum(expected), abs=1e-9)
-        assert not trace.parts
+        assert sum(signal.contribution for signal in trace.signals) == pytest.approx(sum(expected), abs=1e-9)
+        assert not trace.components

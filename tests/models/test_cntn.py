@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.explanation import Explanation
-from matchloom.explanation.cells import channel_shares
+from matchloom.explanation.cells import channel_contributions
 from matchloom.models import build_model
 from matchloom.types import MatchloomError
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
@@ -78,22 +78,22 @@ def test_each_slice_has_its_whole_share_and_nothing_is_left(variant: str) -> Non
     expected = (model.u * model.f(x)).detach()
     for n, trace in enumerate(model.trace(batch)):
         words = [[f"{side}{i}" for i in range(size)] for side, size in zip("qt", trace.grid.shape[1:], strict=True)]
-        shares = channel_shares(Explanation("cntn", *words, trace))
-        assert shares == pytest.approx(expected[n].tolist(), abs=1e-9)
-        assert sum(shares) == pytest.approx(trace.score, abs=1e-9)
-        assert trace.rest == pytest.approx(0, abs=1e-9)
+        contributions = channel_contributions(Explanation("cntn", *words, trace))
+        assert contributions == pytest.approx(expected[n].tolist(), abs=1e-9)
+        assert sum(contributions) == pytest.approx(trace.score, abs=1e-9)
+        assert trace.residual == pytest.approx(0, abs=1e-9)
 
 
 def test_biases_alone_are_a_part_of_each_slice() -> None:
     model = make_model("cntn", variant="II", **SMALL)
     batch = make_pairs(model)
     with torch.no_grad():
-        left, c_q = model.query_cnn.parts(model.embedding(batch.left.words), batch.left)
-        right, c_a = model.text_cnn.parts(model.embedding(batch.right.words), batch.right)
+        left, c_q = model.query_cnn.components(model.embedding(batch.left.words), batch.left)
+        right, c_a = model.text_cnn.components(model.embedding(batch.right.words), batch.right)
     for n, trace in enumerate(model.trace(batch)):
         i, j = batch.left_rows[n], batch.right_rows[n]
         biases = (left - c_q.sum(1))[i] @ model.M[0] @ (right - c_a.sum(1))[j] * model.u[0]
-        found = [part.share for part in trace.parts if part.name == "slice 1, biases"]
+        found = [component.contribution for component in trace.components if component.name == "slice 1, biases"]
         assert found == [pytest.approx(float(biases.detach()), abs=1e-9)]
 
 
@@ -115,7 +115,7 @@ def test_without_biases_a_cell_holds_what_its_two_words_add(name: str) -> None:
             if key.endswith(("b", "bias")):
                 parameter.zero_()
     for trace in model.trace(make_pairs(model)):
-        assert trace.rest == pytest.approx(0, abs=1e-9)
+        assert trace.residual == pytest.approx(0, abs=1e-9)
         grid = trace.grid[0]
         np.testing.assert_allclose(grid - grid[:1], np.broadcast_to((grid - grid[:1])[:, :1], grid.shape), atol=1e-12)
 
@@ -128,15 +128,17 @@ def test_a_words_share_in_nbow_is_its_slope_times_its_vector() -> None:
     y = model.embedding.weight[word_ids(1)].detach()
     score = reference.mlp(model.head, torch.cat([x.sum(0), y.sum(0)]))
     expected = (torch.autograd.grad(score, x)[0] * x).sum(1).detach().numpy()
-    found = trace.grid[0].sum(1)  # a row has its word's share, and an equal part of all text words' shares
+    found = trace.grid[0].sum(
+        1
+    )  # a row has its word's contribution, and an equal part of all text words' contributions
     np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-12)
 
 
 def test_the_texts_of_either_side_spread_the_sentence_vectors_of_cnn_mlp() -> None:
     model = build_model("cnn_mlp", SMALL, embedding(), seed=0)
-    left, right = TextTable(TEXTS[:5], VOCAB, TOKENIZER), TextTable(TEXTS, VOCAB, TOKENIZER)
+    left, right = TokenizedTexts(TEXTS[:5], VOCAB, TOKENIZER), TokenizedTexts(TEXTS, VOCAB, TOKENIZER)
     pairs = np.array([(i, j, int(i == j)) for i in range(3) for j in range(2, 8)])
-    model.fit_texts(left, right, pairs, seed=0, progress=False)
+    model.pretrain(left, right, pairs, seed=0, progress=False)
     for cnn, table, rows in ((model.query_cnn, left, np.arange(3)), (model.text_cnn, right, np.arange(2, 8))):
         texts = table.pad(rows)
         deviation, mean = torch.std_mean(cnn.z(model.embedding(texts.words), texts), dim=0, correction=0)

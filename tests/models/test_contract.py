@@ -46,8 +46,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "frame": [24],
         "dropout": [0.0, 0.2],
     },
-    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "longest": [1, 4, 64], "units": [3]},
-    "arc_ii": {"maps": [3], "window": [1, 2], "layers": [1, 2], "longest": [1, 4, 64], "units": [3]},
+    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "max_words": [1, 4, 64], "units": [3]},
+    "arc_ii": {"maps": [3], "window": [1, 2], "layers": [1, 2], "max_words": [1, 4, 64], "units": [3]},
     "match_pyramid": {
         "interaction": ["indicator", "cosine", "tensor"],
         "slices": [1, 7],
@@ -179,7 +179,7 @@ def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
     # Different weights, so that what adds to all scores alike cannot cancel.
     (scores * torch.linspace(-1, 2, len(scores), dtype=scores.dtype)).sum().backward()
     for parameter_name, parameter in model.named_parameters():
-        if not parameter.requires_grad or (parameter is model.embedding.weight and not model.needs_vectors):
+        if not parameter.requires_grad or (parameter is model.embedding.weight and not model.trains_embedding):
             continue  # fixed: an autoencoder learns from texts, before there are scores
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.abs().sum() > 0, parameter_name
@@ -195,8 +195,8 @@ def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> No
         L = int(batch.left.lengths[batch.left_rows[n]])
         R = int(batch.right.lengths[batch.right_rows[n]])
         assert trace.score == pytest.approx(float(scores[n]), abs=1e-6)
-        shares = [share.share for share in (*trace.signals, *trace.parts)]
-        assert trace.rest + sum(shares) == pytest.approx(trace.score, abs=1e-6)
+        contributions = [contribution.contribution for contribution in (*trace.signals, *trace.components)]
+        assert trace.residual + sum(contributions) == pytest.approx(trace.score, abs=1e-6)
         assert trace.grid.shape == (len(trace.channels), L, R)
         for signal in trace.signals:
             assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value, abs=1e-6)

@@ -1,4 +1,4 @@
-"""DeepMatch against the slow reference; its topics, links and shares; runs that are saved and resumed."""
+"""DeepMatch against the slow reference; its topics, links and contributions; runs that are saved and resumed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.matcher import Matcher
 from matchloom.models.deep_match import DeepMatch, Links
 from matchloom.text.tokenize import Tokenizer
@@ -52,7 +52,7 @@ def test_topics_are_linked_to_those_with_which_they_share_most_word_pairs() -> N
     assert layer.targets.tolist() == [[2, 1], [1, 3], [0, 1]]
 
 
-def themes(count: int = 4, size: int = 5, pairs: int = 80) -> tuple[TextTable, TextTable, np.ndarray, Vocab]:
+def themes(count: int = 4, size: int = 5, pairs: int = 80) -> tuple[TokenizedTexts, TokenizedTexts, np.ndarray, Vocab]:
     """Left words l<theme>_<n> match right words r<theme>_<n> of the same theme; every second pair does not match."""
     rng = np.random.default_rng(0)
     texts: tuple[list[str], list[str]] = ([], [])
@@ -63,14 +63,14 @@ def themes(count: int = 4, size: int = 5, pairs: int = 80) -> tuple[TextTable, T
             texts[side].append(" ".join(f"{letter}{theme}{'abcde'[i]}" for i in rng.integers(0, size, 6)))
         rows.append((n, n, int(match)))
     vocab = Vocab.build([text.split() for side in texts for text in side])
-    left, right = (TextTable(side, vocab, Tokenizer("whitespace")) for side in texts)
+    left, right = (TokenizedTexts(side, vocab, Tokenizer("whitespace")) for side in texts)
     return left, right, np.array(rows), vocab
 
 
 def test_patches_hold_the_words_of_a_theme_on_both_sides() -> None:
     left, right, rows, vocab = themes(count=8)
     model = DeepMatch(torch.nn.Embedding(len(vocab), 2), topics=4, words=9, links=1, coarser=2, iterations=60)
-    model.fit_texts(left, right, rows, seed=0, progress=False)
+    model.pretrain(left, right, rows, seed=0, progress=False)
     # Only every second pair matches, and so only the even themes are seen.
     seen = set()
     for p in range(4):
@@ -91,7 +91,7 @@ def test_topics_need_matching_pairs_with_words() -> None:
     model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **ARGUMENTS)
     rows[:, 2] = 0
     with pytest.raises(MatchloomError, match="topics from matching pairs, but no pair with a label above 0 has a word"):
-        model.fit_texts(left, right, rows, seed=0, progress=False)
+        model.pretrain(left, right, rows, seed=0, progress=False)
 
 
 def test_words_of_no_patch_take_no_part() -> None:
@@ -111,7 +111,7 @@ def test_shares_go_through_every_unit_from_where_it_is_without_words(units: int)
     empty = float(model.decide(torch.zeros(1, 6, units, dtype=torch.double)).detach())
     for (i, j), trace in zip(PAIRS, model.trace(make_pairs(model)), strict=True):
         left, right = read(model, i), read(model, j)
-        assert trace.rest == pytest.approx(empty, abs=1e-9)
+        assert trace.residual == pytest.approx(empty, abs=1e-9)
         assert trace.channels == sorted(trace.channels, key=names.index)
         assert trace.signals or trace.channels == names[:1]  # a map there is also where no topic holds two words
         found = {(names.index(trace.channels[s.channel]), s.left, s.right): s.value for s in trace.signals}
@@ -131,7 +131,7 @@ def test_without_a_hierarchy_a_topic_adds_what_its_decision_changes() -> None:
     for trace, expected in zip(model.trace(batch), change.detach(), strict=True):
         found = torch.zeros(12, dtype=torch.double)
         for signal in trace.signals:
-            found[[model.channel(n) for n in range(12)].index(trace.channels[signal.channel])] += signal.share
+            found[[model.channel(n) for n in range(12)].index(trace.channels[signal.channel])] += signal.contribution
         torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -140,7 +140,7 @@ def test_with_one_unit_in_each_layer_a_share_is_its_part_of_the_whole_change() -
     trace = model.trace(make_pairs(model))[0]
     total = sum(signal.value for signal in trace.signals)
     for signal in trace.signals:
-        assert signal.share == pytest.approx((trace.score - trace.rest) * signal.value / total, abs=1e-9)
+        assert signal.contribution == pytest.approx((trace.score - trace.residual) * signal.value / total, abs=1e-9)
 
 
 def test_learns_saves_and_loads(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_a_resumed_run_keeps_its_topics_and_ends_in_the_same_weights(
         return train(colour_pairs(), folder=tmp_path / name, resume=resume, **settings).model.state_dict()  # type: ignore[arg-type]
 
     whole = run("whole", 4)
-    run("parts", 2)
-    monkeypatch.setattr(DeepMatch, "fit_texts", None)  # a resumed run must not come here
-    resumed = run("parts", 4, resume=True)
+    run("components", 2)
+    monkeypatch.setattr(DeepMatch, "pretrain", None)  # a resumed run must not come here
+    resumed = run("components", 4, resume=True)
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
@@ -195,6 +195,6 @@ def test_links_follow_what_was_learnt_and_coarser_topics_hold_more_words(monkeyp
     left, right, rows, vocab = themes()
     arguments = {"topics": 4, "levels": 2, "coarser": 2, "words": 3, "links": 1}
     model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **arguments)
-    model.fit_texts(left, right, rows, seed=0, progress=False)
+    model.pretrain(left, right, rows, seed=0, progress=False)
     assert asked == [(4, 3), (2, 6)]  # as many words in all at each resolution
     assert model.layers[0].targets.flatten().tolist() == [1, 0, 1, 0]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from matchloom.data.batching import TextTable, make_batch
+from matchloom.data.batching import TokenizedTexts, make_batch
 from matchloom.models import build_model
 from matchloom.training.losses import cross_entropy
 from matchloom.types import MatchloomError
@@ -141,7 +141,7 @@ def test_cross_entropy_of_the_score_is_the_softmax_over_two_classes() -> None:
 
 
 def long_batch(model, left: str, right: str):
-    table = TextTable([left, right], VOCAB, TOKENIZER, features=model.needs_features)
+    table = TokenizedTexts([left, right], VOCAB, TOKENIZER, features=model.needs_features)
     return make_batch(table, table, np.array([0]), np.array([1]))
 
 
@@ -168,23 +168,25 @@ def test_traced_cells_are_the_words_similarities_and_shares_follow_the_slopes() 
     B = model.similarity.B.detach()[:, top : top + len(left), start : start + len(right)]
     expected = torch.einsum("ld,cde,re->clr", left, model.similarity.U.detach(), right) + B
     np.testing.assert_allclose(trace.grid, expected.numpy(), atol=1e-12)
-    # Move one bias a little: the score moves by share / value times as much.
-    signal = max(trace.signals, key=lambda s: abs(s.share))
+    # Move one bias a little: the score moves by contribution / value times as much.
+    signal = max(trace.signals, key=lambda s: abs(s.contribution))
     with torch.no_grad():
         model.similarity.B[signal.channel, top + signal.left, start + signal.right] += 1e-6
         moved = float(model(batch)) - trace.score
-    assert moved / 1e-6 == pytest.approx(signal.share / signal.value, rel=1e-4)
+    assert moved / 1e-6 == pytest.approx(signal.contribution / signal.value, rel=1e-4)
 
 
 def test_features_are_parts_with_the_share_they_have_by_their_distance_from_the_mean() -> None:
     model = make_model("m2s_net", features="overlap")
     model.features.fit(torch.tensor([[0.1, 0.0], [0.3, 0.2]]))
-    parts = model.trace(make_pairs(model, [(0, 1)]))[0].parts
-    assert [part.name for part in parts] == ["shared words", "shared words by rarity"]
+    components = model.trace(make_pairs(model, [(0, 1)]))[0].components
+    assert [component.name for component in components] == ["shared words", "shared words by rarity"]
     values = reference.overlap(TOKENIZER(TEXTS[0]), TOKENIZER(TEXTS[1]), FREQUENCIES, VOCAB.documents)
-    assert [part.value for part in parts] == pytest.approx(values)
+    assert [component.value for component in components] == pytest.approx(values)
     model.features.mean.copy_(torch.tensor(values))
-    assert [part.share for part in model.trace(make_pairs(model, [(0, 1)]))[0].parts] == pytest.approx([0, 0], abs=1e-6)
+    assert [
+        component.contribution for component in model.trace(make_pairs(model, [(0, 1)]))[0].components
+    ] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_wrong_arguments() -> None:

@@ -1,4 +1,4 @@
-"""MatchPyramid against the slow reference, and its shares."""
+"""MatchPyramid against the slow reference, and its contributions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_shares_are_value_times_slope_of_the_image(interaction: str) -> None:
         torch.testing.assert_close(torch.from_numpy(trace.grid), image.detach())
         found = torch.zeros_like(slopes)
         for signal in trace.signals:
-            found[signal.channel, signal.left, signal.right] = signal.share
+            found[signal.channel, signal.left, signal.right] = signal.contribution
         torch.testing.assert_close(found, image.detach() * slopes, rtol=1e-9, atol=1e-10)
 
 

@@ -86,9 +86,9 @@ def test_trace_is_the_path_with_what_the_score_gains(name: str, arguments: dict)
             assert [(x.left, x.right) for x in signals] == path
             k = int(w.argmax())
             assert trace.grid[c].tolist() == [[pytest.approx(float(x[k])) for x in row] for row in h]
-            gained = torch.tensor([signal.share for signal in signals]).cumsum(0).tolist()
+            gained = torch.tensor([signal.contribution for signal in signals]).cumsum(0).tolist()
             assert gained == pytest.approx([float(w @ h[i][j]) for i, j in path], abs=1e-6)
-        assert trace.rest == pytest.approx(float(model.head.bias))
+        assert trace.residual == pytest.approx(float(model.head.bias))
         assert trace.paths
 
 
@@ -102,7 +102,7 @@ def test_tied_gates_lead_where_each_dimension_leads() -> None:
 
 def test_the_indicator_sees_words_that_the_vocabulary_does_not_know() -> None:
     model = make_model("match_srnn", interaction="indicator")
-    assert not model.needs_vectors
+    assert not model.trains_embedding
     batch = make_pairs(model, [(6, 6)])  # two unknown words
     grid = model.interact(model.encode(batch.left), model.encode(batch.right), batch)
     assert grid[0, 0].tolist() == [[1, 0], [0, 1]]

@@ -1,4 +1,4 @@
-"""MultiGranCNN against the slow reference, and its shares."""
+"""MultiGranCNN against the slow reference, and its contributions."""
 
 from __future__ import annotations
 
@@ -50,21 +50,23 @@ def test_shares_are_value_times_slope_of_the_features() -> None:
     for (i, j), trace in zip(pairs, model.trace(make_pairs(model, pairs)), strict=True):
         left, right = read(model, i), read(model, j)
         F = reference.features(model, left, right).detach().requires_grad_()
-        shares = (F * torch.autograd.grad(reference.recognise(model, F), F)[0])[0].detach()
+        contributions = (F * torch.autograd.grad(reference.recognise(model, F), F)[0])[0].detach()
         L, R = len(left), len(right)
         torch.testing.assert_close(torch.from_numpy(trace.grid[0]), F[0, :L, :R].detach())
         found = torch.zeros(L, R, dtype=torch.double)
         for signal in trace.signals:
-            found[signal.left, signal.right] = signal.share
+            found[signal.left, signal.right] = signal.contribution
         if (i, j) in plain:
-            torch.testing.assert_close(found, shares[:L, :R], rtol=1e-9, atol=1e-10)
+            torch.testing.assert_close(found, contributions[:L, :R], rtol=1e-9, atol=1e-10)
         # Where a word stands twice its equal features split what the reference gives to the first of them.
-        assert float(found.sum()) == pytest.approx(float(shares[:L, :R].sum()), abs=1e-9)
-        parts = {part.name: part.share for part in trace.parts}
-        assert len(parts) == len(LEVELS) ** 2 - 1
-        assert parts["sentence x sentence"] == pytest.approx(float(shares[-1, -1]), abs=1e-10)
-        assert parts["words x sentence"] == pytest.approx(float(shares[:L, -1].sum()), abs=1e-10)
-        assert sum(parts.values()) == pytest.approx(float(shares.sum() - shares[:L, :R].sum()), abs=1e-9)
+        assert float(found.sum()) == pytest.approx(float(contributions[:L, :R].sum()), abs=1e-9)
+        components = {component.name: component.contribution for component in trace.components}
+        assert len(components) == len(LEVELS) ** 2 - 1
+        assert components["sentence x sentence"] == pytest.approx(float(contributions[-1, -1]), abs=1e-10)
+        assert components["words x sentence"] == pytest.approx(float(contributions[:L, -1].sum()), abs=1e-10)
+        assert sum(components.values()) == pytest.approx(
+            float(contributions.sum() - contributions[:L, :R].sum()), abs=1e-9
+        )
 
 
 def test_wrong_match_is_named() -> None:

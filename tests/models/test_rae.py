@@ -1,4 +1,4 @@
-"""RAE against the slow reference, its shares, and how it learns from texts."""
+"""RAE against the slow reference, its contributions, and how it learns from texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.evaluation.measures import measure
 from matchloom.models import build_model
 from matchloom.models.rae import RAE
@@ -59,29 +59,29 @@ def test_shares_follow_the_smallest_distances() -> None:
         expected = torch.zeros(trace.grid.shape, dtype=torch.double)
         for x, u in enumerate(left):
             for y, v in enumerate(right):
-                share = slopes[x, y] * (S.detach()[x, y] - model.mean)
+                contribution = slopes[x, y] * (S.detach()[x, y] - model.mean)
                 for a in u.words:
                     for b in v.words:
                         channel = 0 if len(u.words) == len(v.words) == 1 else 1
-                        expected[channel, a, b] += share / (len(u.words) * len(v.words))
+                        expected[channel, a, b] += contribution / (len(u.words) * len(v.words))
         found = torch.zeros_like(expected)
         for signal in trace.signals:
-            found[signal.channel, signal.left, signal.right] = signal.share
+            found[signal.channel, signal.left, signal.right] = signal.contribution
         torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
         L, R = trace.grid.shape[1:]
         words = (S.detach()[:L, :R] - model.mean) / model.deviation
         torch.testing.assert_close(torch.from_numpy(trace.grid[0]), words, rtol=1e-9, atol=1e-10)
         weights = model.classifier.weight[0, 16:].tolist()
         values = batch.features[n].tolist()
-        assert [part.value for part in trace.parts] == values
-        assert [part.share for part in trace.parts] == pytest.approx(
+        assert [component.value for component in trace.components] == values
+        assert [component.contribution for component in trace.components] == pytest.approx(
             [w * v for w, v in zip(weights, values, strict=True)]
         )
-        assert trace.rest == pytest.approx(float(model.classifier.bias[0].detach()), abs=1e-9)
+        assert trace.residual == pytest.approx(float(model.classifier.bias[0].detach()), abs=1e-9)
 
 
-def tables() -> tuple[TextTable, TextTable, np.ndarray]:
-    left, right = TextTable(TEXTS[:5], VOCAB, TOKENIZER), TextTable(TEXTS, VOCAB, TOKENIZER)
+def tables() -> tuple[TokenizedTexts, TokenizedTexts, np.ndarray]:
+    left, right = TokenizedTexts(TEXTS[:5], VOCAB, TOKENIZER), TokenizedTexts(TEXTS, VOCAB, TOKENIZER)
     pairs = np.array([(i, j, int(i == j)) for i in range(5) for j in range(8)])
     return left, right, pairs
 
@@ -89,7 +89,7 @@ def tables() -> tuple[TextTable, TextTable, np.ndarray]:
 def fitted(seed: int = 0, **arguments: int | float) -> RAE:
     model = build_model("rae", {"grid": 4, "features": "", **arguments}, embedding(), seed=0)
     assert isinstance(model, RAE)
-    model.fit_texts(*tables(), seed, False)
+    model.pretrain(*tables(), seed, False)
     return model
 
 

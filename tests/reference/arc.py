@@ -10,16 +10,16 @@ def gate(v: Tensor) -> float:
     return 0.0 if all(float(x) == 0.0 for x in v.detach().flatten()) else 1.0
 
 
-def padded_length(longest: int, window: int, layers: int) -> int:
-    """A length at which every layer has a window beginning at each unit that stems from the first `longest` words."""
-    n = -(-longest // 2**layers)
+def padded_length(max_words: int, window: int, layers: int) -> int:
+    """A length at which every layer has a window beginning at each unit that stems from the first `max_words` words."""
+    n = -(-max_words // 2**layers)
     for _ in range(layers):
         n = 2 * n + window - 1
     return n
 
 
 def padded(model, ids: list[int], length: int) -> list[Tensor]:
-    x = [model.embedding.weight[i] for i in ids[: model.longest]]
+    x = [model.embedding.weight[i] for i in ids[: model.max_words]]
     return x + [torch.zeros_like(x[0])] * (length - len(x))
 
 
@@ -28,7 +28,7 @@ def arc_i(model, left: list[int], right: list[int]) -> Tensor:
     width = model.layers[0].width
     sides = []
     for ids in (left, right):
-        z = padded(model, ids, padded_length(model.longest, width, len(model.layers)))
+        z = padded(model, ids, padded_length(model.max_words, width, len(model.layers)))
         for layer in model.layers:
             v = [torch.cat(z[i : i + width]) for i in range(len(z) - width + 1)]
             z = [gate(w) * torch.relu(layer.W.weight @ w + layer.W.bias) for w in v]
@@ -39,7 +39,7 @@ def arc_i(model, left: list[int], right: list[int]) -> Tensor:
 
 def first_map(model, left: list[int], right: list[int]) -> list[list[Tensor]]:
     """z^(1) (maps,) of every pair of windows; closed where either has no word."""
-    width, length = model.window, padded_length(model.longest, model.window, len(model.layers) + 1)
+    width, length = model.window, padded_length(model.max_words, model.window, len(model.layers) + 1)
     x, y = (padded(model, ids, length) for ids in (left, right))
     W = torch.cat([model.W_x.weight, model.W_y.weight], 1)
     starts = range(length - width + 1)

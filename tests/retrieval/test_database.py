@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import matchloom.retrieval.about as about
+import matchloom.retrieval.manifest as manifest
 import matchloom.retrieval.store as store
 from matchloom import Pair, QuestionIndex
 from matchloom.types import MatchloomError
@@ -187,9 +187,9 @@ def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
 def test_a_writer_says_that_it_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(about, "_PATIENCE", 0.05)
+    monkeypatch.setattr(manifest, "_PATIENCE", 0.05)
     index = QuestionIndex.create(tmp_path / "a")
-    with about.writing(tmp_path / "a"):
+    with manifest.writing(tmp_path / "a"):
         thread = threading.Thread(target=index.add, args=(made_pairs(2),))
         thread.start()
         while not caplog.records and thread.is_alive():

@@ -167,7 +167,7 @@ def test_texts_that_are_not_read_to_their_end_are_told(
     longest: int, told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("WARNING", "matchloom"):
-        train(colour_pairs(), model="arc_i", arguments={"longest": longest}, config=quick(epochs=1), dimensions=6)
+        train(colour_pairs(), model="arc_i", arguments={"max_words": longest}, config=quick(epochs=1), dimensions=6)
     assert ("arc_i reads the first 2 words of a text, and" in caplog.text) == told
 
 
@@ -181,7 +181,7 @@ def test_every_model_learns_from_a_few_lists(name: str) -> None:
 
 
 def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:
-    # So few units, from start values so small, that all of them are dead: every score is the bias.
+    # So few examples, from start values so small, that all of them are dead: every score is the bias.
     arguments = {"hidden": 6, "slices": 2, "units": 8}
     config = TrainConfig(loss="hinge", optimizer="adam", learning_rate=0.02, epochs=20, batch=64)
     with pytest.raises(MatchloomError, match="training collapsed in epoch"):
@@ -247,7 +247,7 @@ def test_without_a_config_a_model_is_trained_as_its_authors_did() -> None:
 
 def test_a_model_sees_the_texts_of_all_pairs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, seen = colour_pairs(6), []
-    monkeypatch.setattr(NBOWMLP, "fit_texts", lambda self, *given: seen.append(given))
+    monkeypatch.setattr(NBOWMLP, "pretrain", lambda self, *given: seen.append(given))
     matcher = train(pairs, model="nbow_mlp", config=quick(epochs=2, seed=5), dimensions=6, folder=tmp_path)
     [(left, right, rows, seed, progress)] = seen
     assert (seed, progress) == (5, False)

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from matchloom.models import build_model
-from matchloom.parallel import in_turn
+from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import clip_gradients, make_optimizer, step
 from tests.training.making import colour_pairs
-from tests.training.test_units import make_units
+from tests.training.test_examples import make_examples
 
 
 def fresh_model(words: int) -> torch.nn.Module:
@@ -28,23 +28,23 @@ def fresh_model(words: int) -> torch.nn.Module:
 @pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "squared_error"])
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, workers: int) -> None:
-    units = make_units(colour_pairs(10, 4), loss=loss, batch=12, workers=workers)
-    words = 1 + int(max(units.left.ids.max(), units.right.ids.max()))
+    examples = make_examples(colour_pairs(10, 4), loss=loss, batch=12, workers=workers)
+    words = 1 + int(max(examples.left.ids.max(), examples.right.ids.max()))
     config = TrainConfig(
         loss=loss, optimizer=optimizer, learning_rate=0.1, workers=workers, clip=0.005, weight_decay=0.01
     )
     ours, plain = fresh_model(words), fresh_model(words)
-    shards = next(iter(units.steps(0)))
+    shards = next(iter(examples.steps(0)))
     moving = make_optimizer(ours, config)
     with ThreadPoolExecutor(workers) as pool:
-        result = step(ours, moving, units, shards, config, pool)
+        result = step(ours, moving, examples, shards, config, pool)
 
     kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
     extra = {"rho": 0.95, "eps": 5e-7} if optimizer == "adadelta" else {}
     kind = kinds.get(optimizer, torch.optim.Adadelta)
     simple = kind(plain.parameters(), lr=0.1, **extra)
-    whole = units.shard([unit for shard in shards for unit in shard])
-    mean = whole.loss(plain(whole.batch), config) / whole.units
+    whole = examples.shard([example for shard in shards for example in shard])
+    mean = whole.loss(plain(whole.batch), config) / whole.examples
     mean.backward()
     for parameter in plain.parameters():
         if parameter is not plain.embedding.weight:
@@ -54,19 +54,19 @@ def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, wo
     for parameter in plain.parameters():
         parameter.grad *= 0.005 / length
     simple.step()
-    assert result.units == whole.units
-    assert result.loss / result.units == pytest.approx(float(mean.detach()))
+    assert result.examples == whole.examples
+    assert result.loss / result.examples == pytest.approx(float(mean.detach()))
     for (name, a), b in zip(ours.named_parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9, msg=name)
 
 
 def test_frozen_vectors_stay() -> None:
-    units = make_units(colour_pairs(10, 4), batch=12)
-    model = fresh_model(1 + int(max(units.left.ids.max(), units.right.ids.max())))
+    examples = make_examples(colour_pairs(10, 4), batch=12)
+    model = fresh_model(1 + int(max(examples.left.ids.max(), examples.right.ids.max())))
     before = model.embedding.weight.detach().clone()
     config = TrainConfig(freeze_vectors=True)
     with ThreadPoolExecutor(2) as pool:
-        step(model, make_optimizer(model, config), units, next(iter(units.steps(0))), config, pool)
+        step(model, make_optimizer(model, config), examples, next(iter(examples.steps(0))), config, pool)
     assert torch.equal(model.embedding.weight, before)
 
 
@@ -81,8 +81,8 @@ def test_clipping_counts_sparse_and_dense_together() -> None:
 
 
 def test_a_model_says_what_weight_decay_falls_on() -> None:
-    units = make_units(colour_pairs(10, 4), loss="cross_entropy", batch=12, workers=1)
-    words = 1 + int(max(units.left.ids.max(), units.right.ids.max()))
+    examples = make_examples(colour_pairs(10, 4), loss="cross_entropy", batch=12, workers=1)
+    words = 1 + int(max(examples.left.ids.max(), examples.right.ids.max()))
     config = TrainConfig(loss="cross_entropy", optimizer="adadelta", learning_rate=1.0, clip=0.0, weight_decay=0.3)
 
     def fresh() -> torch.nn.Module:
@@ -93,12 +93,12 @@ def test_a_model_says_what_weight_decay_falls_on() -> None:
         return model
 
     ours, plain = fresh(), fresh()
-    shards = next(iter(units.steps(0)))
-    with in_turn(1) as pool:
-        step(ours, make_optimizer(ours, config), units, shards, config, pool)
-    whole = units.shard(shards[0])
+    shards = next(iter(examples.steps(0)))
+    with inline_pool(1) as pool:
+        step(ours, make_optimizer(ours, config), examples, shards, config, pool)
+    whole = examples.shard(shards[0])
     penalty = 0.3 / 2 * plain.similarity.U.square().sum()  # lambda / 2 |U|^2
-    (whole.loss(plain(whole.batch), config) / whole.units + penalty).backward()
+    (whole.loss(plain(whole.batch), config) / whole.examples + penalty).backward()
     torch.optim.Adadelta(plain.parameters(), lr=1.0, rho=0.95, eps=5e-7).step()
     for (name, a), b in zip(ours.named_parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9, msg=name)
@@ -106,7 +106,7 @@ def test_a_model_says_what_weight_decay_falls_on() -> None:
 
 def test_work_in_turn_has_its_threads_and_gives_them_back() -> None:
     before = torch.get_num_threads()
-    with in_turn(2) as pool:
+    with inline_pool(2) as pool:
         assert list(pool.map(lambda n: (n, torch.get_num_threads()), range(3))) == [(0, 2), (1, 2), (2, 2)]
         with pytest.raises(ZeroDivisionError):
             list(pool.map(lambda n: 1 // n, [0]))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matchloom.text.vectors import WordVectors
     from matchloom.types import Pair, Scorer
 
-FLOORS = ("random", "bm25", "bm25_stemmed")
+BASELINES = ("random", "bm25", "bm25_stemmed")
 
 
 class Row(NamedTuple):
@@ -79,7 +79,7 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the runs in FOLDER; finished ones are not trained again.")
     ] = False,
-    picture: Annotated[
+    plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw quality against speed.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
@@ -92,24 +92,24 @@ def command(
 
     \b
     Examples:
-      matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --picture all.png
+      matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --plot all.png
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
     """
     from matchloom.evaluation import measure as figure
     from matchloom.lexical import LEXICAL
     from matchloom.models import MODELS
-    from matchloom.pictures import check_picture
+    from matchloom.plots import check_plot
     from matchloom.types import MatchloomError
 
-    names = list(dict.fromkeys(system or [*FLOORS, *MODELS]))
+    names = list(dict.fromkeys(system or [*BASELINES, *MODELS]))
     for name in names:
         if name not in MODELS and (name not in LEXICAL or name == "trans_lm"):
             known = ", ".join([*MODELS, *(key for key in LEXICAL if key != "trans_lm")])
             raise MatchloomError(f"--system {name!r} is unknown; choose among {known}")
         if (out / name / "matcher.json").exists() and not resume:
             raise MatchloomError(f"{out / name} holds a matcher already; add --resume, or choose another --out")
-    if picture is not None:
-        check_picture(picture)
+    if plot is not None:
+        check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)
     training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
     wanted = measures.replace(",", " ").split()
@@ -150,9 +150,9 @@ def command(
         print_json([row._asdict() for row in rows])
     else:
         _print(rows)
-    if picture is not None:
-        _draw(rows, picture)
-        note(f"{picture} is written.")
+    if plot is not None:
+        _draw(rows, plot)
+        note(f"{plot} is written.")
     if failed:
         raise MatchloomError(
             f"{len(failed)} of {len(names)} systems failed and are not in the table: {', '.join(failed)}"
@@ -214,7 +214,7 @@ def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str]) -> tuple[R
     start = time.perf_counter()
     scores = scorer.score(pairs, progress=True)
     took = time.perf_counter() - start
-    return evaluate(scores, pairs, measures=measures, floors=False), len(pairs) / took
+    return evaluate(scores, pairs, measures=measures, baselines=False), len(pairs) / took
 
 
 def _row(name: str, report: Report, first: Report | None, scorer: Scorer, minutes: float, speed: float) -> Row:
@@ -243,9 +243,9 @@ def _print(rows: list[Row]) -> None:
     print("Parameters are counted without the word vectors.")
 
 
-def _draw(rows: list[Row], picture: Path) -> None:
+def _draw(rows: list[Row], plot: Path) -> None:
     """Quality against speed; right and up is better."""
-    from matchloom.pictures import new_figure, save_picture
+    from matchloom.plots import new_figure, save_plot
 
     figure = new_figure(9, 6)
     ax = figure.subplots()
@@ -273,7 +273,7 @@ def _draw(rows: list[Row], picture: Path) -> None:
         offset = (taken[-1].left - x, taken[-1].bottom - y)
         line = {"arrowstyle": "-", "color": "#999999", "linewidth": 0.5} if abs(offset[1]) > _LINE else None
         ax.annotate(row.system, spot, xytext=offset, textcoords="offset points", fontsize=8, arrowprops=line)
-    save_picture(figure, picture)
+    save_plot(figure, plot)
 
 
 class Box(NamedTuple):

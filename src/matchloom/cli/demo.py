@@ -94,7 +94,7 @@ def _compare(reports: list[Report]) -> None:
     rows: dict[str, list[dict[str, float]]] = {"MV-LSTM with exact matches": [report.values for report in reports]}
     notes: dict[str, str] = {}
     for report in reports:
-        beside = [(one.name, one.note, one.measured.values) for one in report.floors]
+        beside = [(one.name, one.note, one.measured.values) for one in report.baselines]
         beside += [(one.name, one.note, one.measured.values) for one in report.probes]
         for name, about, values in beside:
             rows.setdefault(name, []).append(values)

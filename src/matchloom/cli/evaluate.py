@@ -35,7 +35,7 @@ def command(
         str,
         typer.Option(help="Which questions count: those with both labels, with a positive, or all."),
     ] = "both",
-    no_floors: Annotated[bool, typer.Option("--no-floors", help="Leave out floors and blind probes.")] = False,
+    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave out baselines and blind probes.")] = False,
     against: Annotated[
         str | None,
         typer.Option(metavar="SCORER", help="Also test whether this other one is better or worse.", show_default=False),
@@ -55,11 +55,11 @@ def command(
 ) -> None:
     """Measure a scorer on labelled pairs.
 
-    Beside it stand the floors it should clear and the probes that must stay at chance. Floors: random, the order of
-    the file, IDF overlap, BM25 plain and stemmed, soft coverage where there are vectors. Blind probes: the scorer
-    with the questions shuffled, and text length alone; where one is above chance, the lists give the answer away.
-    Ties, questions left out and anything else that moves a figure is said below the table. --against prints the
-    paired randomisation test, question by question.
+    Beside it stand the baselines it should clear and the probes that must stay at chance. Baselines: random, the order
+    of the file, IDF overlap, BM25 plain and stemmed, soft coverage where there are vectors. Blind probes: the scorer
+    with the questions shuffled, and text length alone; where one is above chance, the lists give the answer away. Ties,
+    questions left out and anything else that moves a figure is said below the table. --against prints the paired
+    randomisation test, question by question.
 
     \b
     Examples:
@@ -74,17 +74,17 @@ def command(
 
     cut = tokenizer_of(tokenizer)
     found = read_all(pairs, require_label=True)
-    texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and floors
+    texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and baselines
     word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
 
-    def measure(name: str, floors: bool) -> Report:
+    def measure(name: str, baselines: bool) -> Report:
         chosen = load_scorer(name, lambda: texts, tokenizer=cut, vectors=word_vectors, seed=seed)
         made = evaluate(
             chosen,
             found,
             measures=measures.replace(",", " ").split(),
             subset=subset,
-            floors=floors,
+            baselines=baselines,
             vectors=word_vectors,
             tokenizer=None if tokenizer is None else cut,
             collection=texts,
@@ -95,7 +95,7 @@ def command(
             write_run(run, made.subset.pairs, chosen.score(made.subset.pairs, progress=True), _one_word(chosen.name))
         return made
 
-    report = measure(scorer, not no_floors)
+    report = measure(scorer, not no_baselines)
     other = None if against is None else measure(against, False)
     compared = None if other is None else compare(report.measured, other.measured, seed=seed)
     if qrels is not None:

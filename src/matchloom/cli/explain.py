@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Show why a text got its score.
 
-    Which words met, how strongly, and what each added. The shares of all signals and the rest add up to the score
-    exactly. The map shows how every word of the query meets every word of the text. random and run files cannot
+    Which words met, how strongly, and what each added. The contributions of all signals and the residual add up to the
+    score exactly. The map shows how every word of the query meets every word of the text. random and run files cannot
     explain themselves.
 
     \b

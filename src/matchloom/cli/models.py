@@ -13,7 +13,7 @@ import typer
 from matchloom.cli.printing import console, note, table
 
 LEXICAL_ABOUT = {
-    "random": "A number drawn from the seed and the pair: the lowest floor.",
+    "random": "A number drawn from the seed and the pair: the lowest baseline.",
     "overlap": "The share of the query's words that the text holds, rare words weighing more.",
     "bm25": "BM25 on the words as they are.",
     "bm25_stemmed": "BM25 on stems, without function words.",
@@ -111,7 +111,7 @@ def _measured(name: str) -> tuple[int, float]:
     from matchloom.data.batching import features_of, make_batch
     from matchloom.matcher import Matcher
     from matchloom.models import build_model
-    from matchloom.parallel import in_turn
+    from matchloom.parallel import inline_pool
     from matchloom.text.tokenize import Tokenizer
     from matchloom.text.vocab import Vocab
 
@@ -127,8 +127,8 @@ def _measured(name: str) -> tuple[int, float]:
     left = np.arange(PAIRS)
     batch = make_batch(table, table, left, left + PAIRS, features_of(table, table, left, left + PAIRS))
     best, end = 0.0, time.perf_counter() + SECONDS
-    with in_turn(1):
-        model.fit_texts(table, table, np.stack([left, left + PAIRS, np.ones_like(left)], axis=1), 0, False)
+    with inline_pool(1):
+        model.pretrain(table, table, np.stack([left, left + PAIRS, np.ones_like(left)], axis=1), 0, False)
         with torch.inference_mode():
             model(batch)  # the first call sets things up
             while best == 0.0 or time.perf_counter() < end:

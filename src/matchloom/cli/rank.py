@@ -121,7 +121,7 @@ def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explana
     from matchloom.explanation import as_dict
 
     ranking: list[dict[str, Any]] = [
-        {"rank": rank, "score": one.score, "place": one.place, "text": one.text}
+        {"rank": rank, "score": one.score, "index": one.index, "text": one.text}
         for rank, one in enumerate(found, start=1)
     ]
     for row, explanation in zip(ranking, reasons or [], strict=False):
@@ -152,9 +152,9 @@ def in_words(explanation: Explanation) -> str:
     """The pairs of words that moved the score most, over all channels and places."""
     from matchloom.explanation import cells
 
-    shares: dict[str, float] = defaultdict(float)
+    contributions: dict[str, float] = defaultdict(float)
     for cell in cells(explanation):
         same = cell.query_word == cell.text_word
-        shares[cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"] += cell.share
-    strongest = sorted(shares, key=lambda words: (-abs(shares[words]), words))[:_REASONS]
-    return ", ".join(f"{words} {shares[words]:+.2f}" for words in strongest) or "nothing in common"
+        contributions[cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"] += cell.contribution
+    strongest = sorted(contributions, key=lambda words: (-abs(contributions[words]), words))[:_REASONS]
+    return ", ".join(f"{words} {contributions[words]:+.2f}" for words in strongest) or "nothing in common"

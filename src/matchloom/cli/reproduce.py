@@ -25,7 +25,7 @@ def command(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="lcs", show_default=False)],
     first: Annotated[str, typer.Option(metavar="LETTERS", help="The strings to draw: the first.")] = "ABCDE",
     second: Annotated[str, typer.Option(metavar="LETTERS", help="And the second.")] = "FACGD",
-    picture: Annotated[
+    plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the figure to a PNG, SVG or PDF too.", show_default=False)
     ] = None,
     matcher: Annotated[
@@ -49,10 +49,10 @@ def command(
     \b
     Examples:
       matchloom reproduce lcs
-      matchloom reproduce lcs --first GATTACA --second CATGATCA --picture lcs.png
+      matchloom reproduce lcs --first GATTACA --second CATGATCA --plot lcs.png
     """
     from matchloom.matcher import Matcher
-    from matchloom.pictures import check_picture
+    from matchloom.plots import check_plot
     from matchloom.simulation import scans, train_lcs
     from matchloom.types import MatchloomError, Pair
 
@@ -61,8 +61,8 @@ def command(
     for name, letters in (("--first", first), ("--second", second)):
         if not letters or len(letters) > 60 or any(letter.isspace() for letter in letters):
             raise MatchloomError(f"{name} needs 1 to 60 letters without spaces, found {letters!r}")
-    if picture is not None:
-        check_picture(picture)
+    if plot is not None:
+        check_plot(plot)
     if matcher is not None:
         network = Matcher.load(matcher)
         expected = {"interaction": "indicator", "dimensions": 1, "reset": False}
@@ -78,9 +78,9 @@ def command(
     pair = Pair(" ".join(first), " ".join(second))
     scan = scans(network, [pair])[0]
     print_figure(pair, scan)
-    if picture is not None:
-        draw_figure(pair, scan, picture)
-        note(f"{picture} is written.")
+    if plot is not None:
+        draw_figure(pair, scan, plot)
+        note(f"{plot} is written.")
 
 
 def compare(network: Matcher, seed: int) -> None:
@@ -143,11 +143,11 @@ def _grid(a: Sequence[str], b: Sequence[str], values: list[list[str]], path: lis
     return made
 
 
-def draw_figure(pair: Pair, scan: Scan, picture: Path) -> None:
+def draw_figure(pair: Pair, scan: Scan, plot: Path) -> None:
     """Figure 4 as a picture."""
     from matplotlib.patches import Rectangle
 
-    from matchloom.pictures import new_figure, save_picture
+    from matchloom.plots import new_figure, save_plot
 
     a, b = pair.query.split(), pair.text.split()
     size = 0.62
@@ -166,4 +166,4 @@ def draw_figure(pair: Pair, scan: Scan, picture: Path) -> None:
                 ax.text(j, i, values[i][j], ha="center", va="center", fontsize=8 if ax is axes[2] else 10)
         for spine in ax.spines.values():
             spine.set_visible(False)
-    save_picture(figure, picture)
+    save_plot(figure, plot)

@@ -26,7 +26,7 @@ def command(
     pairs: Annotated[
         Path, typer.Argument(metavar="PAIRS", help="Judged pairs, which no test uses.", show_default=False)
     ],
-    picture: Annotated[
+    plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curve as .png, .svg or .pdf.", show_default=False),
     ] = None,
@@ -47,22 +47,22 @@ def command(
 
     \b
     Examples:
-      matchloom tune faq.archive dev.tsv --picture alpha.png
+      matchloom tune faq.archive dev.tsv --plot alpha.png
       matchloom tune faq.archive dev.tsv --rerank runs/mv_lstm
     """
     from matchloom import QuestionIndex, read_pairs
-    from matchloom.pictures import check_picture
+    from matchloom.plots import check_plot
     from matchloom.retrieval import draw_curve
 
-    if picture is not None:
-        check_picture(picture)
+    if plot is not None:
+        check_plot(plot)
     index = QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_pairs(pairs, require_label=True, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)
-    if picture is not None:
-        draw_curve(tuned, picture)
-        note(f"{picture} is drawn")
+    if plot is not None:
+        draw_curve(tuned, plot)
+        note(f"{plot} is drawn")
     if json:
         print_json({**tuned._asdict(), "kept": rerank is None})
         return

@@ -17,7 +17,7 @@ from matchloom.types import Lexical, PairBatch, Texts
 Rows = NDArray[np.int64]
 
 
-class TextTable:
+class TokenizedTexts:
     """Distinct texts as flat arrays of word ids, from which batches are cut.
 
     A text without a word is held as one unknown word that matches nothing exactly. With the name of a feature set
@@ -76,8 +76,8 @@ def _flat(lists: list[list[int]], dtype: type[np.int64]) -> NDArray[np.int64]:
 
 
 def make_batch(
-    left: TextTable,
-    right: TextTable,
+    left: TokenizedTexts,
+    right: TokenizedTexts,
     left_rows: Rows,
     right_rows: Rows,
     features: NDArray[np.float32] | None = None,
@@ -99,7 +99,9 @@ def make_batch(
     )
 
 
-def features_of(left: TextTable, right: TextTable, left_rows: Rows, right_rows: Rows) -> NDArray[np.float32] | None:
+def features_of(
+    left: TokenizedTexts, right: TokenizedTexts, left_rows: Rows, right_rows: Rows
+) -> NDArray[np.float32] | None:
     """The features of many pairs at once (B, F); None where the tables were made without."""
     if left.features is None or right.features is None:
         return None
@@ -115,7 +117,7 @@ def _first_places(rows: Rows) -> tuple[Rows, Rows]:
     return found[order], ranks[places]
 
 
-def distinct(texts: Sequence[str]) -> tuple[list[str], Rows]:
+def deduplicate(texts: Sequence[str]) -> tuple[list[str], Rows]:
     """The distinct texts in order of first appearance, and for each given text its row among them."""
     rows: dict[str, int] = {}
     index = np.array([rows.setdefault(text, len(rows)) for text in texts], dtype=np.int64)

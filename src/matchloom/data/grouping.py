@@ -48,7 +48,7 @@ def grouped_lists(
                 f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
             )
         known.add((fold(pair.query), fold(pair.text)))
-    waiting = _once_each(pairs, seed)
+    waiting = _deduplicate(pairs, seed)
     if len(waiting) < size:
         raise MatchloomError(f"found {len(waiting)} different pairs, expected {size} or more for lists of {size}")
     pool = Pool((pair.text for pair in waiting), tokenizer, progress=progress)
@@ -72,7 +72,7 @@ def grouped_lists(
     return lists
 
 
-def _once_each(pairs: Sequence[Pair], seed: int) -> list[Pair]:
+def _deduplicate(pairs: Sequence[Pair], seed: int) -> list[Pair]:
     """The pairs in an order of the seed's own, without those whose query, id or text came before."""
     keyed = [
         (digest(str(seed), fold(pair.query), fold(pair.text)), pair.query, pair.text, pair.query_id) for pair in pairs

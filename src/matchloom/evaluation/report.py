@@ -1,4 +1,4 @@
-"""One result with all that is needed to believe it: tie bounds, floors, blind probes, the subset, and warnings."""
+"""One result with all that is needed to believe it: tie bounds, baselines, blind probes, the subset, and warnings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from matchloom.data.ids import with_ids
-from matchloom.evaluation.floors import Floor, Probe, surroundings
+from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.evaluation.subset import Subset, select_questions
@@ -32,7 +32,7 @@ class Report:
     subset: Subset
     measured: Measured
     bounds: TieBounds
-    floors: list[Floor]
+    baselines: list[Baseline]
     probes: list[Probe]
     warnings: list[str]
     seed: int
@@ -68,10 +68,10 @@ class Report:
         if any(self.bounds.matter(name) for name in self.values):
             table.add_row("  lowest", *_cells(self.low), "by the order of tied scores")
             table.add_row("  highest", *_cells(self.high), "by the order of tied scores")
-        if self.floors:
+        if self.baselines:
             table.add_section()
-            for floor in self.floors:
-                table.add_row(floor.name, *_cells(floor.measured.values), floor.note)
+            for baseline in self.baselines:
+                table.add_row(baseline.name, *_cells(baseline.measured.values), baseline.note)
         if self.probes:
             table.add_section()
             for probe in self.probes:
@@ -99,7 +99,9 @@ class Report:
             "lowest": _plain(self.low),
             "highest": _plain(self.high),
             "tied_questions": self.bounds.tied_queries,
-            "floors": [{"name": f.name, "note": f.note, "values": _plain(f.measured.values)} for f in self.floors],
+            "baselines": [
+                {"name": f.name, "note": f.note, "values": _plain(f.measured.values)} for f in self.baselines
+            ],
             "probes": [
                 {"name": p.name, "note": p.note, "values": _plain(p.measured.values), "p": p.p, "leaks": p.leaks}
                 for p in self.probes
@@ -115,7 +117,7 @@ def evaluate(
     *,
     measures: Iterable[str] = DEFAULT_MEASURES,
     subset: str = "both",
-    floors: bool = True,
+    baselines: bool = True,
     vectors: Vectors | None = None,
     tokenizer: Words | None = None,
     collection: Iterable[str] | None = None,
@@ -124,10 +126,10 @@ def evaluate(
 ) -> Report:
     """Measure a scorer, or scores that were made elsewhere, on labelled pairs.
 
-    `subset` says which questions count (see select_questions). With `floors`, simple scorers and blind probes are
+    `subset` says which questions count (see select_questions). With `baselines`, simple scorers and blind probes are
     measured on the same lists; their words come from `tokenizer` (or else from the scorer's own, or English), their
     statistics from `collection` (or else from the texts of the pairs). The result does not depend on the order of
-    the pairs, except for the floor called "input order", which says what that order gives away.
+    the pairs, except for the baseline called "input order", which says what that order gives away.
     """
     rows = list(with_ids(pairs))
     chosen = select_questions(rows, subset)
@@ -141,7 +143,7 @@ def evaluate(
     measured, bounds = lists.measure(scores), bounds_of(lists, scores)
     warnings = _tie_warnings(measured, bounds, constant=len(scores) > 1 and bool(np.ptp(scores) == 0))
     beside = None
-    if floors:
+    if baselines:
         beside = surroundings(
             chosen.pairs,
             lists,
@@ -152,14 +154,14 @@ def evaluate(
             seed=seed,
             progress=progress,
         )
-        warnings += _floor_warnings(measured, beside.floors, seed)
-        warnings += _leak_warnings(beside.probes, beside.floors, beside.order_follows_labels)
+        warnings += _floor_warnings(measured, beside.baselines, seed)
+        warnings += _leak_warnings(beside.probes, beside.baselines, beside.order_follows_labels)
     return Report(
         name,
         chosen,
         measured,
         bounds,
-        beside.floors if beside else [],
+        beside.baselines if beside else [],
         beside.probes if beside else [],
         warnings,
         seed,
@@ -180,20 +182,20 @@ def _tie_warnings(measured: Measured, bounds: TieBounds, *, constant: bool) -> l
     return warnings
 
 
-def _floor_warnings(measured: Measured, floors: list[Floor], seed: int) -> list[str]:
+def _floor_warnings(measured: Measured, baselines: list[Baseline], seed: int) -> list[str]:
     first = next(iter(measured.values))
     own = measured.values[first]
     above = []
-    for floor in floors:
-        value = floor.measured.values[first]
-        if floor.name != "input order" and value > own:
-            p = paired_randomisation(floor.measured.per_query[first], measured.per_query[first], seed=seed)
-            above.append(f"{floor.name} {value:.4f} ({_p(p)})")
+    for baseline in baselines:
+        value = baseline.measured.values[first]
+        if baseline.name != "input order" and value > own:
+            p = paired_randomisation(baseline.measured.per_query[first], measured.per_query[first], seed=seed)
+            above.append(f"{baseline.name} {value:.4f} ({_p(p)})")
     return [f"this scorer's {first} {own:.4f} is below {', '.join(above)}"] if above else []
 
 
-def _leak_warnings(probes: list[Probe], floors: list[Floor], order_follows_labels: bool) -> list[str]:
-    chance, listed = floors[0].measured.values, floors[1].measured.values
+def _leak_warnings(probes: list[Probe], baselines: list[Baseline], order_follows_labels: bool) -> list[str]:
+    chance, listed = baselines[0].measured.values, baselines[1].measured.values
     first = next(iter(chance))
     warnings = [
         f"the candidate lists leak: without the question, {probe.name} ({probe.note}) gets {first} "

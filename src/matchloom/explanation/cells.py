@@ -1,4 +1,4 @@
-"""From a trace to what a person reads: signals with their words, the share of each word, what to show of long texts."""
+"""From a trace to what a person reads: signals with their words, what each word added, what to show of long texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals
-from matchloom.types import MatchloomError, Part, Signal
+from matchloom.types import Component, MatchloomError, Signal
 
 
 class Cell(NamedTuple):
@@ -24,31 +24,34 @@ class Cell(NamedTuple):
     text_position: int
     channel: str
     value: float
-    share: float
+    contribution: float
 
 
 def ordered_signals(explanation: Explanation) -> list[Signal]:
     """The signals, those that moved the score most first; equal ones by position and channel."""
-    return sorted(explanation.trace.signals, key=lambda s: (-abs(s.share), s.left, s.right, s.channel, s.value))
+    return sorted(explanation.trace.signals, key=lambda s: (-abs(s.contribution), s.left, s.right, s.channel, s.value))
 
 
 def cells(explanation: Explanation) -> list[Cell]:
     """The signals in words, those that moved the score most first."""
     query, text, channels = explanation.query, explanation.text, explanation.trace.channels
     return [
-        Cell(query[s.left], text[s.right], s.left, s.right, channels[s.channel], float(s.value), float(s.share))
+        Cell(query[s.left], text[s.right], s.left, s.right, channels[s.channel], float(s.value), float(s.contribution))
         for s in ordered_signals(explanation)
     ]
 
 
-def ordered_parts(explanation: Explanation) -> list[Part]:
-    """The shares that belong to no pair of words, those that moved the score most first."""
-    return sorted(explanation.trace.parts, key=lambda part: (-abs(part.share), part.name, part.value))
+def ordered_components(explanation: Explanation) -> list[Component]:
+    """The contributions that belong to no pair of words, those that moved the score most first."""
+    return sorted(
+        explanation.trace.components,
+        key=lambda component: (-abs(component.contribution), component.name, component.value),
+    )
 
 
-def largest_first(explanation: Explanation) -> list[Cell | Part]:
-    """Signals and parts together, those that moved the score most first."""
-    return sorted([*cells(explanation), *ordered_parts(explanation)], key=lambda one: -abs(one.share))
+def largest_first(explanation: Explanation) -> list[Cell | Component]:
+    """Signals and components together, those that moved the score most first."""
+    return sorted([*cells(explanation), *ordered_components(explanation)], key=lambda one: -abs(one.contribution))
 
 
 def paths(explanation: Explanation) -> dict[int, list[tuple[int, int]]]:
@@ -60,24 +63,24 @@ def paths(explanation: Explanation) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def word_shares(explanation: Explanation) -> tuple[list[float], list[float]]:
+def word_contributions(explanation: Explanation) -> tuple[list[float], list[float]]:
     """What each query word and each text word added to the score; either list adds up to what signals added."""
     query, text = [0.0] * len(explanation.query), [0.0] * len(explanation.text)
     for signal in explanation.trace.signals:
-        query[signal.left] += float(signal.share)
-        text[signal.right] += float(signal.share)
+        query[signal.left] += float(signal.contribution)
+        text[signal.right] += float(signal.contribution)
     return query, text
 
 
-def channel_shares(explanation: Explanation) -> list[float]:
-    """What each channel added to the score, by pairs of words and by parts of its own."""
-    shares = [0.0] * len(explanation.trace.channels)
+def channel_contributions(explanation: Explanation) -> list[float]:
+    """What each channel added to the score, by pairs of words and by components of its own."""
+    contributions = [0.0] * len(explanation.trace.channels)
     for signal in explanation.trace.signals:
-        shares[signal.channel] += float(signal.share)
-    for part in explanation.trace.parts:
-        if part.channel is not None:
-            shares[part.channel] += float(part.share)
-    return shares
+        contributions[signal.channel] += float(signal.contribution)
+    for component in explanation.trace.components:
+        if component.channel is not None:
+            contributions[component.channel] += float(component.contribution)
+    return contributions
 
 
 def choose_channel(explanation: Explanation, name: str | None = None) -> int:
@@ -88,8 +91,8 @@ def choose_channel(explanation: Explanation, name: str | None = None) -> int:
             known = ", ".join(channels)
             raise MatchloomError(f"channel {name!r} is unknown to {explanation.scorer}; choose one of {known}")
         return channels.index(name)
-    shares = channel_shares(explanation)
-    return max(range(len(shares)), key=lambda c: (abs(shares[c]), -c), default=0)
+    contributions = channel_contributions(explanation)
+    return max(range(len(contributions)), key=lambda c: (abs(contributions[c]), -c), default=0)
 
 
 def word_weights(explanation: Explanation) -> tuple[dict[int, float], dict[int, float]]:
@@ -97,8 +100,8 @@ def word_weights(explanation: Explanation) -> tuple[dict[int, float], dict[int, 
     query: dict[int, float] = {}
     text: dict[int, float] = {}
     for signal in explanation.trace.signals:
-        query[signal.left] = query.get(signal.left, 0.0) + abs(float(signal.share))
-        text[signal.right] = text.get(signal.right, 0.0) + abs(float(signal.share))
+        query[signal.left] = query.get(signal.left, 0.0) + abs(float(signal.contribution))
+        text[signal.right] = text.get(signal.right, 0.0) + abs(float(signal.contribution))
     return query, text
 
 
@@ -144,11 +147,14 @@ class Scale(NamedTuple):
         return (value - low) / (high - low) if low >= 0 else (value - high) / (high - low)
 
 
-def share_places(explanation: Explanation) -> int:
-    """Places behind the point for the score, its rest and its shares, so that they can be added up by eye."""
+def decimal_places(explanation: Explanation) -> int:
+    """Places behind the point of the score, its residual and contributions, so that they can be added up by eye."""
     trace = explanation.trace
-    shares = [*(signal.share for signal in trace.signals), *(part.share for part in trace.parts)]
-    return decimals([trace.score, trace.rest, *shares])
+    contributions = [
+        *(signal.contribution for signal in trace.signals),
+        *(component.contribution for component in trace.components),
+    ]
+    return decimals([trace.score, trace.residual, *contributions])
 
 
 # Control characters could drive a terminal, surrogates cannot be written, direction overrides reorder what follows.

@@ -32,13 +32,17 @@ class Explanation:
                     f"scorer {self.scorer!r}: a signal of its trace lies at (channel, query word, text word) {place}, "
                     f"outside its grid of {shape}; correct its trace()"
                 )
-        parts = [trace.rest, *(signal.share for signal in trace.signals), *(part.share for part in trace.parts)]
-        # Shares are float32 sums that may cancel: the slack follows their size.
-        slack = 1e-6 + 1e-4 * (abs(trace.score) + sum(map(abs, parts)))
-        if not (math.isfinite(slack) and abs(trace.score - sum(parts)) <= slack):
+        contributions = [
+            trace.residual,
+            *(signal.contribution for signal in trace.signals),
+            *(component.contribution for component in trace.components),
+        ]
+        # They are float32 sums that may cancel: the slack follows their size.
+        slack = 1e-6 + 1e-4 * (abs(trace.score) + sum(map(abs, contributions)))
+        if not (math.isfinite(slack) and abs(trace.score - sum(contributions)) <= slack):
             raise MatchloomError(
-                f"scorer {self.scorer!r}: the shares and the rest of its trace add up to {sum(parts):.6g}, "
-                f"but its score is {trace.score:.6g}; correct its trace()"
+                f"scorer {self.scorer!r}: the contributions and the residual of its trace add up to "
+                f"{sum(contributions):.6g}, but its score is {trace.score:.6g}; correct its trace()"
             )
 
 

@@ -118,7 +118,7 @@ function heatmap(host, map) {
       for (const [row, col] of path) draw("circle", { class: "path-dot", cx: col + 0.5, cy: row + 0.5, r: 0.13 }, marks);
     }
     const own = map.marks.filter((mark) => mark.channel === index);
-    // Where most cells took part outlines would only hide the map; the tooltip still tells each share.
+    // Where most cells took part outlines would only hide the map; the tooltip still tells each contribution.
     const crowded = !path && 2 * own.length > rows * cols;
     outlined.hidden = crowded;
     for (const mark of path || crowded ? [] : own) {

@@ -20,19 +20,19 @@ import numpy as np
 from matchloom.explanation.cells import (
     Cell,
     Scale,
-    channel_shares,
+    channel_contributions,
     choose_channel,
+    decimal_places,
     largest_first,
     paths,
     printable,
-    share_places,
-    word_shares,
+    word_contributions,
     word_weights,
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals, fixed, significant
-from matchloom.types import MatchloomError, Part
+from matchloom.types import Component, MatchloomError
 
 # What a browser draws at once and a person still reads; every cut is said on the page.
 _TEXT_WORDS = 600
@@ -49,7 +49,7 @@ def render_html(explanations: Sequence[Explanation]) -> str:
         raise MatchloomError("no explanations were given; a page needs at least one")
     script = _asset("heatmap.js") + _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    word_scale = _largest_word_shares(explanations)
+    word_scale = _largest_word_contributions(explanations)
     map_scales = _map_scales(explanations)
     single = len(explanations) == 1
     ones = [_one(e, i, single, word_scale[e.scorer], map_scales) for i, e in enumerate(explanations, start=1)]
@@ -75,7 +75,7 @@ def _figure(number: float, places: int, *, sign: bool = False) -> str:
 
 
 def _score(explanation: Explanation) -> str:
-    return _figure(explanation.trace.score, share_places(explanation))
+    return _figure(explanation.trace.score, decimal_places(explanation))
 
 
 def _begin(words: Sequence[str], limit: int) -> str:
@@ -100,11 +100,11 @@ def _lead(explanations: Sequence[Explanation]) -> str:
     )
 
 
-def _largest_word_shares(explanations: Iterable[Explanation]) -> dict[str, float]:
+def _largest_word_contributions(explanations: Iterable[Explanation]) -> dict[str, float]:
     largest: dict[str, float] = {}
     for explanation in explanations:
-        for shares in word_shares(explanation):
-            largest[explanation.scorer] = max(map(abs, [largest.get(explanation.scorer, 0.0), *shares]))
+        for contributions in word_contributions(explanation):
+            largest[explanation.scorer] = max(map(abs, [largest.get(explanation.scorer, 0.0), *contributions]))
     return largest
 
 
@@ -124,7 +124,7 @@ def _one(
     map_scales: Mapping[tuple[str, str], Scale],
 ) -> str:
     weights = word_weights(explanation)
-    data: dict[str, Any] = {"places": share_places(explanation), "pairs": _pairs(explanation)}
+    data: dict[str, Any] = {"places": decimal_places(explanation), "pairs": _pairs(explanation)}
     if explanation.trace.grid.size:
         data["map"] = _map(explanation, weights, map_scales)
     # In a script element only "<" can end the data; the others are escaped so that no parser is tempted.
@@ -150,15 +150,19 @@ def _one(
 
 
 def _head(explanation: Explanation, single: bool) -> str:
-    trace, places = explanation.trace, share_places(explanation)
+    trace, places = explanation.trace, decimal_places(explanation)
     count = len(trace.signals)
-    parts = f"{_signed(sum(part.share for part in trace.parts), places)} parts " if trace.parts else ""
+    components = (
+        f"{_signed(sum(component.contribution for component in trace.components), places)} components "
+        if trace.components
+        else ""
+    )
     by = f"Score by {_text(explanation.scorer)}"
     big = f'<h1 class="score"><small>{by}</small> <span class="figure">{_score(explanation)}</span></h1>\n'
     return (
         f'{big if single else ""}<p class="sum">{"" if single else f"{by}: {_score(explanation)} "}'
-        f"= {_signed(sum(s.share for s in trace.signals), places)} from {count} "
-        f"signal{'' if count == 1 else 's'} {parts}{_signed(trace.rest, places)} rest</p>"
+        f"= {_signed(sum(s.contribution for s in trace.signals), places)} from {count} "
+        f"signal{'' if count == 1 else 's'} {components}{_signed(trace.residual, places)} residual</p>"
     )
 
 
@@ -167,8 +171,8 @@ def _signed(number: float, places: int) -> str:
 
 
 def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, float]], scale: float) -> str:
-    shares = word_shares(explanation)
-    places = share_places(explanation)
+    contributions = word_contributions(explanation)
+    places = decimal_places(explanation)
     blocks = []
     for side, words in enumerate((explanation.query, explanation.text)):
         name = ("query", "text")[side]
@@ -177,7 +181,9 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
         last = -1
         for i in shown:
             parts.append("… " if i > last + 1 else "")
-            parts.append(_word(words[i], i, shares[side][i] if i in weights[side] else None, scale, places) + " ")
+            parts.append(
+                _word(words[i], i, contributions[side][i] if i in weights[side] else None, scale, places) + " "
+            )
             last = i
         if len(shown) < len(words):
             parts.append(f'<span class="note">… {len(words) - len(shown)} of {len(words)} words left out</span>')
@@ -193,26 +199,26 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
     )
 
 
-def _word(word: str, at: int, share: float | None, scale: float, places: int) -> str:
+def _word(word: str, at: int, contribution: float | None, scale: float, places: int) -> str:
     """A word; a button where it took part in the score, so that a keyboard can reach it."""
-    if share is None:
+    if contribution is None:
         return f'<span class="w" data-at="{at}">{_text(word)}</span>'
-    kind = "up" if share > 0 else "down" if share < 0 else "flat"
-    strength = abs(share) / scale if scale else 0.0
+    kind = "up" if contribution > 0 else "down" if contribution < 0 else "flat"
+    strength = abs(contribution) / scale if scale else 0.0
     return (
         f'<button type="button" class="w {kind}" data-at="{at}" style="--s:{strength:.3f}" '
-        f'title="share {_figure(share, places, sign=True)}">{_text(word)}</button>'
+        f'title="contribution {_figure(contribution, places, sign=True)}">{_text(word)}</button>'
     )
 
 
 def _pairs(explanation: Explanation) -> list[tuple[int, int, float | None]]:
     """What each pair of words added over all channels, the strongest first."""
-    shares: dict[tuple[int, int], float] = {}
+    contributions: dict[tuple[int, int], float] = {}
     for signal in explanation.trace.signals:
         key = (signal.left, signal.right)
-        shares[key] = shares.get(key, 0.0) + float(signal.share)
-    ranked = sorted(shares.items(), key=lambda item: (-abs(item[1]), item[0]))
-    return [(left, right, significant(share, 6)) for (left, right), share in ranked]
+        contributions[key] = contributions.get(key, 0.0) + float(signal.contribution)
+    ranked = sorted(contributions.items(), key=lambda item: (-abs(item[1]), item[0]))
+    return [(left, right, significant(contribution, 6)) for (left, right), contribution in ranked]
 
 
 def _map(
@@ -221,18 +227,18 @@ def _map(
     scales: Mapping[tuple[str, str], Scale],
 ) -> dict[str, Any]:
     """The map as heatmap.js takes it."""
-    trace, places = explanation.trace, share_places(explanation)
+    trace, places = explanation.trace, decimal_places(explanation)
     rows = worth_showing(len(explanation.query), weights[0], _MAP_ROWS)
     columns = worth_showing(len(explanation.text), weights[1], _MAP_COLUMNS)
     grids = trace.grid[:, rows][:, :, columns]
     row_of, column_of = {at: i for i, at in enumerate(rows)}, {at: i for i, at in enumerate(columns)}
     channels = []
-    for name, grid, share in zip(trace.channels, grids, channel_shares(explanation), strict=True):
+    for name, grid, contribution in zip(trace.channels, grids, channel_contributions(explanation), strict=True):
         scale = scales[explanation.scorer, name]
         channels.append(
             {
                 "name": printable(name),
-                "label": f"{printable(name)} (share {_figure(share, places, sign=True)})",
+                "label": f"{printable(name)} (contribution {_figure(contribution, places, sign=True)})",
                 "low": significant(scale.low, 4),
                 "high": significant(scale.high, 4),
                 "places": decimals(scale),
@@ -251,7 +257,7 @@ def _map(
                 "row": row_of[s.left],
                 "col": column_of[s.right],
                 "channel": s.channel,
-                "note": f"share of the score {_figure(s.share, places, sign=True)}",
+                "note": f"contribution to the score {_figure(s.contribution, places, sign=True)}",
             }
             for s in trace.signals
             if s.left in row_of and s.right in column_of
@@ -285,20 +291,20 @@ def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
 
 
 def _table(explanation: Explanation) -> str:
-    """The signals, the rest and the score, each a step of a waterfall from 0 to the score."""
-    trace, places = explanation.trace, share_places(explanation)
+    """The signals, the residual and the score, each a step of a waterfall from 0 to the score."""
+    trace, places = explanation.trace, decimal_places(explanation)
     found = largest_first(explanation)
     several = len(trace.channels) > 1
     steps: list[tuple[Cell | str, float]] = [
-        (f"{_text(one.name)} ({_figure(one.value, 3)})" if isinstance(one, Part) else one, one.share)
+        (f"{_text(one.name)} ({_figure(one.value, 3)})" if isinstance(one, Component) else one, one.contribution)
         for one in found[:_TABLE_ROWS]
     ]
     if more := found[_TABLE_ROWS:]:
-        steps.append((f"{len(more)} more", sum(one.share for one in more)))
-    steps.append(("rest (bias, and what belongs to no word pair)", trace.rest))
+        steps.append((f"{len(more)} more", sum(one.contribution for one in more)))
+    steps.append(("residual (bias, and what belongs to no word pair)", trace.residual))
     totals = [0.0]
-    for _, share in steps:
-        totals.append(totals[-1] + share)
+    for _, contribution in steps:
+        totals.append(totals[-1] + contribution)
     low, high = min(totals), max(totals)
 
     def percent(number: float) -> float:
@@ -314,7 +320,7 @@ def _table(explanation: Explanation) -> str:
     value_places = decimals(one.value for one in found if isinstance(one, Cell))
     span = 4 if several else 3
     rows = []
-    for (what, share), start, end in zip(steps, totals[:-1], totals[1:], strict=True):
+    for (what, contribution), start, end in zip(steps, totals[:-1], totals[1:], strict=True):
         if isinstance(what, Cell):
             channel = f'<td class="channel">{_text(what.channel)}</td>' if several else ""
             first = (
@@ -325,9 +331,9 @@ def _table(explanation: Explanation) -> str:
         else:
             first = f'<tr class="quiet"><th scope="row" colspan="{span}">{what}</th>'
         rows.append(
-            f'{first}<td class="number">{_signed(share, places)}</td>'
+            f'{first}<td class="number">{_signed(contribution, places)}</td>'
             f'<td class="number running">{_figure(end, places)}</td>'
-            f"{fall(start, end, 'down' if share < 0 else 'up')}</tr>"
+            f"{fall(start, end, 'down' if contribution < 0 else 'up')}</tr>"
         )
     score = _score(explanation)
     rows.append(
@@ -338,7 +344,7 @@ def _table(explanation: Explanation) -> str:
     return (
         '<section class="block"><h2>What made the score</h2>\n<div class="scroll-x"><table>\n<thead><tr>'
         + "".join(f'<th scope="col">{head}</th>' for head in heads)
-        + '<th scope="col" class="number">value</th><th scope="col" class="number">share</th>'
+        + '<th scope="col" class="number">value</th><th scope="col" class="number">contribution</th>'
         '<th scope="col" class="number running">so far</th><th scope="col" class="fall">from 0 to the score</th>'
         "</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody></table></div></section>"
     )

@@ -9,7 +9,7 @@ function wire(article) {
     for (const node of texts.querySelectorAll(`[data-side=${side}] .w`)) found.set(Number(node.dataset.at), node);
     return found;
   });
-  const figure = (share) => (share < 0 ? "−" : "+") + Math.abs(share).toFixed(data.places);
+  const figure = (contribution) => (contribution < 0 ? "−" : "+") + Math.abs(contribution).toFixed(data.places);
   const strongest = Math.max(...data.pairs.map((pair) => Math.abs(pair[2])));
   let view = null;
 
@@ -21,14 +21,14 @@ function wire(article) {
     if (view) view.light([], []);
   }
 
-  function thread(from, to, share) {
+  function thread(from, to, contribution) {
     const frame = texts.getBoundingClientRect(), a = from.getBoundingClientRect(), b = to.getBoundingClientRect();
     const x1 = a.left + a.width / 2 - frame.left, y1 = a.bottom - frame.top + 2;
     const x2 = b.left + b.width / 2 - frame.left, y2 = b.top - frame.top - 2, bend = (y2 - y1) / 2;
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
     path.setAttribute("d", `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`);
-    path.setAttribute("stroke-width", 1.5 + 4 * (strongest ? Math.abs(share) / strongest : 0));
-    if (share < 0) path.setAttribute("class", "down");
+    path.setAttribute("stroke-width", 1.5 + 4 * (strongest ? Math.abs(contribution) / strongest : 0));
+    if (contribution < 0) path.setAttribute("class", "down");
     threads.append(path);
   }
 

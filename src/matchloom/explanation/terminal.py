@@ -14,19 +14,19 @@ from rich.text import Text
 
 from matchloom.explanation.cells import (
     Scale,
-    channel_shares,
+    channel_contributions,
     choose_channel,
+    decimal_places,
     largest_first,
     paths,
     printable,
-    share_places,
-    word_shares,
+    word_contributions,
     word_weights,
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals, fixed
-from matchloom.types import Part
+from matchloom.types import Component
 
 _WIDTH = 100
 _TEXT_WORDS = 150
@@ -66,31 +66,31 @@ class TerminalView:
 
 
 def _sum_line(explanation: Explanation) -> Text:
-    trace, places = explanation.trace, share_places(explanation)
-    signals, parts = (sum(one.share for one in ones) for ones in (trace.signals, trace.parts))
+    trace, places = explanation.trace, decimal_places(explanation)
+    signals, components = (sum(one.contribution for one in ones) for ones in (trace.signals, trace.components))
     return Text.assemble(
         (f"{printable(explanation.scorer)}  score {fixed(trace.score, places)}", "bold"),
         f"  =  {fixed(signals, places, sign=True)} signals  ",
-        f"{fixed(parts, places, sign=True)} parts  " if trace.parts else "",
-        f"{fixed(trace.rest, places, sign=True)} rest",
+        f"{fixed(components, places, sign=True)} components  " if trace.components else "",
+        f"{fixed(trace.residual, places, sign=True)} residual",
     )
 
 
 def _texts(explanation: Explanation, width: int, colour: bool) -> RenderResult:
-    shares, weights = word_shares(explanation), word_weights(explanation)
-    largest = max(map(abs, [*shares[0], *shares[1]]), default=0.0)
+    contributions, weights = word_contributions(explanation), word_weights(explanation)
+    largest = max(map(abs, [*contributions[0], *contributions[1]]), default=0.0)
     table = Table.grid(padding=(0, 2))
     table.add_column(width=5)
     table.add_column(width=width - 7)
     for side, words in enumerate((explanation.query, explanation.text)):
         shown = worth_showing(len(words), weights[side], _TEXT_WORDS)
-        table.add_row(Text(("query", "text")[side], "bold"), _words(words, shares[side], shown, largest, colour))
+        table.add_row(Text(("query", "text")[side], "bold"), _words(words, contributions[side], shown, largest, colour))
     yield table
     if largest and not colour:
         yield Text("       strongest words: +++, against the match: ---", "italic")
 
 
-def _words(words: list[str], shares: list[float], shown: list[int], largest: float, colour: bool) -> Text:
+def _words(words: list[str], contributions: list[float], shown: list[int], largest: float, colour: bool) -> Text:
     if not words:
         return Text("(no words)", "italic")
     line = Text()
@@ -98,7 +98,7 @@ def _words(words: list[str], shares: list[float], shown: list[int], largest: flo
     for i in shown:
         line.append(" … " if i > last + 1 else " " if i else "")
         last = i
-        level = _level(shares[i], largest)
+        level = _level(contributions[i], largest)
         sign = 1 if level > 0 else -1
         line.append(printable(words[i]), _GROUNDS[sign][abs(level) - 1] if level and colour else "")
         if not colour:
@@ -109,21 +109,21 @@ def _words(words: list[str], shares: list[float], shown: list[int], largest: flo
     return line
 
 
-def _level(share: float, largest: float) -> int:
-    if not share:
+def _level(contribution: float, largest: float) -> int:
+    if not contribution:
         return 0
-    part = abs(share) / largest
-    return (3 if part > 2 / 3 else 2 if part > 1 / 3 else 1) * (1 if share > 0 else -1)
+    part = abs(contribution) / largest
+    return (3 if part > 2 / 3 else 2 if part > 1 / 3 else 1) * (1 if contribution > 0 else -1)
 
 
 def _signals(explanation: Explanation, width: int, top: int) -> Table:
-    trace, places = explanation.trace, share_places(explanation)
+    trace, places = explanation.trace, decimal_places(explanation)
     rows = largest_first(explanation)
     several = len(trace.channels) > 1
     value_places = decimals(row.value for row in rows)
     bar_width, room = (20, 20) if width >= 90 else (6, 9)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
-    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("contribution", justify="right", no_wrap=True)
     table.add_column("", width=bar_width, no_wrap=True)
     table.add_column("query word", ratio=2, no_wrap=True, overflow="ellipsis")
     table.add_column("text word", ratio=2, no_wrap=True, overflow="ellipsis")
@@ -131,28 +131,28 @@ def _signals(explanation: Explanation, width: int, top: int) -> Table:
         table.add_column("channel", no_wrap=True, overflow="ellipsis", max_width=room)
     table.add_column("value", justify="right", no_wrap=True)
 
-    def add(share: float, bar: Text, query: Text, text: Text, channel: str = "", value: str = "") -> None:
-        figure = Text(fixed(share, places, sign=True))
+    def add(contribution: float, bar: Text, query: Text, text: Text, channel: str = "", value: str = "") -> None:
+        figure = Text(fixed(contribution, places, sign=True))
         table.add_row(figure, bar, query, text, *([Text(channel)] if several else []), Text(value))
 
-    largest = max((abs(row.share) for row in rows), default=0.0)
+    largest = max((abs(row.contribution) for row in rows), default=0.0)
 
-    def bar(share: float) -> Text:
-        sign = 1 if share >= 0 else -1
+    def bar(contribution: float) -> Text:
+        sign = 1 if contribution >= 0 else -1
         return Text(
-            ("█" if sign > 0 else "▒") * (round(bar_width * abs(share) / largest) if largest else 0), _INK[sign]
+            ("█" if sign > 0 else "▒") * (round(bar_width * abs(contribution) / largest) if largest else 0), _INK[sign]
         )
 
     for row in rows[:top]:
         value = fixed(row.value, value_places)
-        if isinstance(row, Part):
-            add(row.share, bar(row.share), Text(printable(row.name)), Text(), value=value)
+        if isinstance(row, Component):
+            add(row.contribution, bar(row.contribution), Text(printable(row.name)), Text(), value=value)
             continue
         words = _placed(row.query_word, row.query_position, room), _placed(row.text_word, row.text_position, room)
-        add(row.share, bar(row.share), *words, printable(row.channel), value)
+        add(row.contribution, bar(row.contribution), *words, printable(row.channel), value)
     if rows[top:]:
-        add(sum(row.share for row in rows[top:]), Text(), Text(f"{len(rows[top:])} more", "italic"), Text())
-    add(trace.rest, Text(), Text("rest", "italic"), Text())
+        add(sum(row.contribution for row in rows[top:]), Text(), Text(f"{len(rows[top:])} more", "italic"), Text())
+    add(trace.residual, Text(), Text("residual", "italic"), Text())
     total = Text(fixed(trace.score, places), "bold")
     table.add_row(total, Text(), Text("score", "bold"), Text(), *([Text()] if several else []), Text())
     return table
@@ -176,9 +176,10 @@ def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
     path = paths(explanation).get(channel)
     took_part = {(s.left, s.right) for s in trace.signals if s.channel == channel}
     crowded = path is None and 2 * len(took_part) > grid.size  # marks everywhere would hide the map
+    added = fixed(channel_contributions(explanation)[channel], decimal_places(explanation), sign=True)
     yield Text.assemble(
         (f"map of {printable(trace.channels[channel])}", "bold"),
-        f", share {fixed(channel_shares(explanation)[channel], share_places(explanation), sign=True)}; ",
+        f", contribution {added}; ",
         f"{fixed(scale.low, places)} ",
         (_SHADES[-1][:0:-1], _INK[-1]) if scale.low < 0 else "",
         (_SHADES[1][1:], _INK[1]) if scale.high > 0 else "",

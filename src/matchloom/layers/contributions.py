@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from matchloom.layers.interactions import pick
+from matchloom.layers.interactions import gather_rows
 from matchloom.types import PairBatch, Signal, Trace
 
 
@@ -33,10 +33,10 @@ def linear_sigmoid(z: Tensor) -> Tensor:
     return h_0.detach() + (z - z_0) * factor(h - h_0, z - z_0).detach()
 
 
-def word_parts(v: Tensor, x: Tensor) -> Tensor:
+def word_contributions(v: Tensor, x: Tensor) -> Tensor:
     """The part of v (N, n) that each word vector of x (N, L, D) made; v must be linear in x but for a constant.
 
-    (N, L, n). What is left of v when the parts of its words are taken away comes from the biases.
+    (N, L, n). What is left of v when the components of its words are taken away comes from the biases.
     """
     N, n = v.shape
     each = torch.eye(n, dtype=v.dtype, device=v.device)[:, None].expand(n, N, n)
@@ -47,26 +47,26 @@ def word_parts(v: Tensor, x: Tensor) -> Tensor:
 def additive_traces(batch: PairBatch, scores: Tensor, slopes: Tensor, left: Tensor, right: Tensor) -> list[Trace]:
     """Why pairs got their scores (B,), for models in which words only add to what a head makes of [v_l ; v_r].
 
-    `left` and `right` are the parts of the texts' words, (N, L, n) and (M, R, n), and `slopes` (B, 2n) the gradient of
-    the scores, in whose pieces the head is linear. A word's share is its part times the slope.
+    `left` and `right` are the components of the texts' words, (N, L, n) and (M, R, n), and `slopes` (B, 2n) the
+    gradient of the scores, in whose pieces the head is linear. A word's contribution is its part times the slope.
     """
     s_l, s_r = slopes.chunk(2, dim=1)
-    of_left = torch.einsum("bln,bn->bl", pick(left, batch.left_rows), s_l)
-    of_right = torch.einsum("brn,bn->br", pick(right, batch.right_rows), s_r)
+    of_left = torch.einsum("bln,bn->bl", gather_rows(left, batch.left_rows), s_l)
+    of_right = torch.einsum("brn,bn->br", gather_rows(right, batch.right_rows), s_r)
     return word_traces(batch, scores, of_left, of_right)
 
 
 def word_traces(batch: PairBatch, scores: Tensor, left: Tensor, right: Tensor) -> list[Trace]:
     """Traces of scores (B,) to which single words add `left` (B, L) and `right` (B, R), and biases the rest.
 
-    No two words meet in such a model: a cell of the map holds what its two words add, the share of either spread evenly
-    over the words of the other text, so that all cells together make the shares of all words.
+    No two words meet in such a model: a cell of the map holds what its two words add, the contribution of either spread
+    evenly over the words of the other text, so that all cells together make the contributions of all words.
     """
     traces = []
     for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
         L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
         grid = (left[b, :L] / R)[:, None] + (right[b, :R] / L)[None]  # (L, R)
         signals = [Signal(i, j, 0, v, v) for i, row in enumerate(grid.tolist()) for j, v in enumerate(row)]
-        rest = float(scores[b]) - sum(signal.share for signal in signals)
-        traces.append(Trace(float(scores[b]), signals, rest, grid[None].cpu().numpy(), ["sum of words"]))
+        residual = float(scores[b]) - sum(signal.contribution for signal in signals)
+        traces.append(Trace(float(scores[b]), signals, residual, grid[None].cpu().numpy(), ["sum of words"]))
     return traces

@@ -1,4 +1,4 @@
-"""Features of the pair beside a network: brought to one scale, and their shares of a score."""
+"""Features of the pair beside a network: brought to one scale, and their contributions of a score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from matchloom.data.features import FEATURES
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import dot
-from matchloom.types import MatchloomError, PairBatch, Part
+from matchloom.types import Component, MatchloomError, PairBatch
 
 SOFT = ("soft coverage", "soft coverage by rarity")
 UNITS = 16
@@ -76,12 +76,12 @@ class PairFeatures(nn.Module):
         """The features on one scale. (B, F)"""
         return (self.raw(batch) - self.mean) / self.deviation
 
-    def parts(self, batch: PairBatch, scaled: Tensor, slopes: Tensor) -> list[list[Part]]:
-        """Each feature's value and its share: how far it is from the mean, times the slope of the score there."""
-        shares = (scaled * slopes).tolist()
+    def components(self, batch: PairBatch, scaled: Tensor, slopes: Tensor) -> list[list[Component]]:
+        """Each feature's value and contribution: how far it is from the mean, times the slope of the score there."""
+        contributions = (scaled * slopes).tolist()
         return [
-            [Part(*part) for part in zip(self.names, values, of_pair, strict=True)]
-            for values, of_pair in zip(self.raw(batch).tolist(), shares, strict=True)
+            [Component(*component) for component in zip(self.names, values, of_pair, strict=True)]
+            for values, of_pair in zip(self.raw(batch).tolist(), contributions, strict=True)
         ]
 
 
@@ -101,11 +101,11 @@ class FeatureScore(nn.Module):
         score: Tensor = self.head(self.features(batch))
         return score
 
-    def trace(self, batch: PairBatch) -> list[list[Part]]:
-        """The share of each feature; exact: the perceptron is linear around each pair's features."""
+    def trace(self, batch: PairBatch) -> list[list[Component]]:
+        """The contribution of each feature; exact: the perceptron is linear around each pair's features."""
         if self.head is None:
             return [[] for _ in range(len(batch))]
         scaled = self.features(batch).detach().requires_grad_()
         with torch.enable_grad():
             score = self.head(scaled).sum()
-        return self.features.parts(batch, scaled.detach(), torch.autograd.grad(score, scaled)[0])
+        return self.features.components(batch, scaled.detach(), torch.autograd.grad(score, scaled)[0])

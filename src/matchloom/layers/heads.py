@@ -27,20 +27,20 @@ def head_slopes(head: nn.Module, q: Tensor) -> tuple[Tensor, Tensor]:
     return scores.detach(), torch.autograd.grad(scores.sum(), q)[0]
 
 
-def glorot_(weights: Tensor, inputs: int, outputs: int) -> None:
+def xavier_uniform_(weights: Tensor, inputs: int, outputs: int) -> None:
     """Draw weights between so many inputs and outputs by the rule of Glorot and Bengio (2010)."""
     bound = (6 / (inputs + outputs)) ** 0.5
     nn.init.uniform_(weights, -bound, bound)
 
 
-def start_linear(*layers: nn.Linear) -> None:
+def init_linear_(*layers: nn.Linear) -> None:
     """Weights by Glorot's rule, no bias yet."""
     for layer in layers:
-        glorot_(layer.weight, layer.in_features, layer.out_features)
+        xavier_uniform_(layer.weight, layer.in_features, layer.out_features)
         nn.init.zeros_(layer.bias)
 
 
-def start_uniform(model: nn.Module, embedding: nn.Embedding, scale: float = 0.1) -> None:
+def init_uniform_(model: nn.Module, embedding: nn.Embedding, scale: float = 0.1) -> None:
     """Draw every parameter but the word vectors from a uniform distribution in (-scale, scale)."""
     for parameter in model.parameters():
         if parameter is not embedding.weight:

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from matchloom.types import PairBatch
 
 
-def pick(encoded: Tensor, rows: Tensor) -> Tensor:
+def gather_rows(encoded: Tensor, rows: Tensor) -> Tensor:
     """The encoding that belongs to each pair; a single text is seen by all pairs without a copy."""
     if len(encoded) == 1:
         return encoded.expand(len(rows), *encoded.shape[1:])
@@ -24,10 +24,10 @@ def pick(encoded: Tensor, rows: Tensor) -> Tensor:
 
 def dot(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
     """u'v for all positions of each pair. (N, L, E), (M, R, E) -> (B, L, R)"""
-    right = pick(right, batch.right_rows)
+    right = gather_rows(right, batch.right_rows)
     if len(left) == 1:  # one text meets all others: a single matrix product does
         return (right.flatten(0, 1) @ left[0].T).view(*right.shape[:2], -1).transpose(1, 2)
-    return pick(left, batch.left_rows) @ right.transpose(1, 2)
+    return gather_rows(left, batch.left_rows) @ right.transpose(1, 2)
 
 
 class Dot(nn.Module):
@@ -69,7 +69,7 @@ class Indicator(nn.Module):
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """(N, L), (M, R) -> (B, 1, L, R), bool"""
-        left, right = pick(left, batch.left_rows), pick(right, batch.right_rows)
+        left, right = gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)
         return left[:, None, :, None] == right[:, None, None, :]
 
 

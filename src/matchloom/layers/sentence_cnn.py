@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from matchloom.layers.contributions import linear_tanh, word_parts
-from matchloom.layers.heads import glorot_, start_linear
+from matchloom.layers.contributions import linear_tanh, word_contributions
+from matchloom.layers.heads import init_linear_, xavier_uniform_
 from matchloom.layers.pooling import ordered_k_max
 from matchloom.types import Texts
 
@@ -32,7 +32,7 @@ class WideConvolution(nn.Module):
         super().__init__()
         self.w = nn.Parameter(torch.empty(width, size, filters))  # w[j] meets x_{t - j}
         self.b = nn.Parameter(torch.zeros(filters))
-        glorot_(self.w, width * size, filters)
+        xavier_uniform_(self.w, width * size, filters)
 
     def forward(self, x: Tensor) -> Tensor:
         """Columns (N, n, size) to (N, n + m - 1, filters). What lies behind a text must be 0.
@@ -54,7 +54,7 @@ class SentenceCNN(nn.Module):
         sizes = [size] + [filters] * (depth - 1)
         self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
         self.W = nn.Linear(filters * k_top, n_s)
-        start_linear(self.W)
+        init_linear_(self.W)
 
     def forward(self, x: Tensor, texts: Texts) -> Tensor:
         """Word vectors (N, L, size) of these texts to sentence vectors of length one (N, n_s)."""
@@ -85,13 +85,13 @@ class SentenceCNN(nn.Module):
         self.W.weight /= deviation[:, None]
         self.W.bias.sub_(mean).div_(deviation)
 
-    def parts(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
+    def components(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """The same v (N, n_s), and the part of it that each word made by way of what survived pooling (N, L, n_s)."""
         with torch.enable_grad():
             x = x.detach().requires_grad_()
             z = self.z(x, texts, linear_tanh)
             v = z / z.detach().norm(dim=1, keepdim=True).clamp_min(1e-12)
-        return v.detach(), word_parts(v, x)
+        return v.detach(), word_contributions(v, x)
 
 
 def dynamic_k(words: Tensor, layer: int, depth: int, k_top: int) -> Tensor:

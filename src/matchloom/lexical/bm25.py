@@ -81,29 +81,31 @@ class BM25:
 
         scores = np.zeros(len(pairs), np.float32)
         for n, pair in enumerate(track(pairs, self.name, show=progress)):
-            scores[n] = sum(self._shares(query_terms(pair.query), text_counts(pair.text)))
+            scores[n] = sum(self._contributions(query_terms(pair.query), text_counts(pair.text)))
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words that met, their rarity and their part of the score."""
         left_words, right_words = self.tokenizer(query), self.tokenizer(text)
         left, right = self._terms(left_words), self._terms(right_words)
-        shares = self._shares(left, _counts(right))
+        contributions = self._contributions(left, _counts(right))
         strengths = [self.collection.idf(term) if term is not None else 0.0 for term in left]
         score = float(self.score([Pair(query, text)])[0])
-        return left_words, right_words, exact_match_trace(left, right, strengths, shares, score)
+        return left_words, right_words, exact_match_trace(left, right, strengths, contributions, score)
 
     def _terms(self, words: list[str]) -> list[str | None]:
         return _terms(words, self.stem, self.stop_words)
 
-    def _shares(self, query: list[str | None], text: Counter[str]) -> list[float]:
+    def _contributions(self, query: list[str | None], text: Counter[str]) -> list[float]:
         """What each query term adds to the score."""
         norm = self.k1 * (1 - self.b + self.b * text.total() / self.collection.mean_length)
-        shares = []
+        contributions = []
         for term in query:
             count = text[term] if term is not None else 0
-            shares.append(self.collection.idf(term) * count / (count + norm) if term is not None and count else 0.0)
-        return shares
+            contributions.append(
+                self.collection.idf(term) * count / (count + norm) if term is not None and count else 0.0
+            )
+        return contributions
 
 
 def _terms(words: list[str], stem: bool, stop_words: bool) -> list[str | None]:

@@ -25,13 +25,13 @@ def exact_match_trace(
     left: Sequence[str | None],
     right: Sequence[str | None],
     strengths: Sequence[float],
-    shares: Sequence[float],
+    contributions: Sequence[float],
     score: float,
 ) -> Trace:
     """Signals where a query term equals a text term; None marks words that take no part.
 
-    `strengths` and `shares` belong to the query terms. A term that the text holds several times has its share
-    parted equally among the places.
+    `strengths` and `contributions` belong to the query terms. A term that the text holds several times has its
+    contribution parted equally among the places.
     """
     places: dict[str, list[int]] = {}
     for j, term in enumerate(right):
@@ -43,5 +43,5 @@ def exact_match_trace(
         found = places.get(term, []) if term is not None else []
         for j in found:
             grid[0, i, j] = strengths[i]
-            signals.append(Signal(i, j, 0, strengths[i], shares[i] / len(found)))
-    return Trace(score, signals, score - sum(signal.share for signal in signals), grid, ["exact match"])
+            signals.append(Signal(i, j, 0, strengths[i], contributions[i] / len(found)))
+    return Trace(score, signals, score - sum(signal.contribution for signal in signals), grid, ["exact match"])

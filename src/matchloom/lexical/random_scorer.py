@@ -1,4 +1,4 @@
-"""Random scores, the lowest floor: what a list gives away when nobody looks at it."""
+"""Random scores, the lowest baseline: what a list gives away when nobody looks at it."""
 
 from __future__ import annotations
 

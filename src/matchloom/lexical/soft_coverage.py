@@ -96,7 +96,7 @@ class SoftCoverage:
                 value = float(grid[0, i, j])
                 if value > 0:
                     signals.append(Signal(i, j, 0, value, float(weight) * value))
-        return left, right, Trace(score, signals, score - sum(s.share for s in signals), grid, ["cosine"])
+        return left, right, Trace(score, signals, score - sum(s.contribution for s in signals), grid, ["cosine"])
 
     def _asked(self, words: list[str]) -> list[str]:
         return [word for word in words if not (self.stop_words and is_stop_word(word))]

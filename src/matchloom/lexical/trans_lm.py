@@ -180,7 +180,7 @@ class TransLM:
             gains = self._gain(w, P_mx)
             for i, j in np.argwhere(parts > 0).tolist():
                 signals.append(Signal(i, j, 0, float(parts[i, j]), float(gains[i] * parts[i, j] / P_mx[i])))
-        return left, right, Trace(score, signals, score - sum(s.share for s in signals), grid, ["translation"])
+        return left, right, Trace(score, signals, score - sum(s.contribution for s in signals), grid, ["translation"])
 
     def save(self, path: Path | str) -> None:
         """Write one safetensors file with the words, their counts and the translations."""

@@ -5,10 +5,10 @@ Sizes        the paper's: windows of three, two convolutions, two poolings, a tw
              500). It gives no size for the MLP: `units`. Sizes and gate are as later papers describe them; the original
              text was not at hand.
 Departures   none in the network. It is the paper's with zeros behind a text far enough for every window that begins in
-             the first `longest` words: the representation has ceil(longest / 2^layers) units, and those that a short
-             text does not fill are 0. The paper takes the longest text of a task for that length; words behind the
-             first `longest` are not read. One convolutional network reads both sides, as in the Siamese networks that
-             the paper names. No dropout.
+             the first `max_words` words: the representation has ceil(max_words / 2^layers) units, and those that a
+             short text does not fill are 0. The paper takes the longest text of a task for that length; words behind
+             the first `max_words` are not read. One convolutional network reads both sides, as in the Siamese networks
+             that the paper names. No dropout.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch.nn.functional import pad
 from matchloom.layers.contributions import word_traces
 from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
-from matchloom.layers.interactions import pick
+from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel, Settings
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -39,14 +39,14 @@ class ARCI(PairModel):
         maps: int = 200,
         window: int = 3,
         layers: int = 2,
-        longest: int = 50,
+        max_words: int = 50,
         units: int = 50,
     ) -> None:
         super().__init__()
-        self.embedding, self.longest = embedding, longest
+        self.embedding, self.max_words = embedding, max_words
         sizes = [embedding.embedding_dim] + [maps] * layers
         self.layers = nn.ModuleList(GatedConvolution(sizes[n], maps, window) for n in range(layers))
-        self.places = -(-longest // 2**layers)
+        self.places = -(-max_words // 2**layers)
         self.head = MLP(2 * self.places * maps, units)
 
     def encode(self, texts: Texts) -> Tensor:
@@ -55,22 +55,22 @@ class ARCI(PairModel):
 
     def represent(self, x: Tensor, texts: Texts) -> Tensor:
         """Word vectors (N, L, D) into the vector of each text, (N, places * maps)."""
-        z = (x * texts.mask[:, :, None])[:, : self.longest]  # (N, L, D)             z^(0)
+        z = (x * texts.mask[:, :, None])[:, : self.max_words]  # (N, L, D)             z^(0)
         for layer in self.layers:
             z = pairs_max(layer(z))  # (N, ceil(n / 2), maps)   z^(1), z^(2), ...
         return pad(z, (0, 0, 0, self.places - z.shape[1])).flatten(1)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        both = torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1)
+        both = torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
         score: Tensor = self.head(both)
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """What each word adds: its vector times the score's slope along it.
 
-        That is exact, for the network is linear around each pair's word vectors; the rest comes from biases. The texts
-        meet only in the MLP, so that a cell of the map holds what its two words add (see `word_traces`).
+        That is exact, for the network is linear around each pair's word vectors; the residual comes from biases. The
+        texts meet only in the MLP, so that a cell of the map holds what its two words add (see `word_traces`).
         """
         sides = [
             Texts(side.words[rows], side.lengths[rows])
@@ -82,5 +82,5 @@ class ARCI(PairModel):
             left, right = (self.represent(*side) for side in zip(x, sides, strict=True))
             scores = self.match(left, right, PairBatch(sides[0], sides[1], rows, rows))
         slopes = torch.autograd.grad(scores.sum(), x)
-        shares = [(a.detach() * slope).sum(2) for a, slope in zip(x, slopes, strict=True)]
-        return word_traces(batch, scores.detach(), *shares)
+        contributions = [(a.detach() * slope).sum(2) for a, slope in zip(x, slopes, strict=True)]
+        return word_traces(batch, scores.detach(), *contributions)

@@ -8,7 +8,7 @@ Sizes        the paper's: windows of three words and of 3 x 3 units, three convo
 Departures   the gate of z^(1) is closed where either window holds no word. The paper writes it for the two windows
              joined, so that a word would meet the other text's padding, and the score would depend on how far the
              texts were padded. Everything above is the paper's network with zeros behind the texts far enough for
-             every window that begins in their first `longest` words; words behind those are not read. No dropout.
+             every window that begins in their first `max_words` words; words behind those are not read. No dropout.
 
 Layer 1 is never computed cell by cell. W [x_i ; y_j] = W_x x_i + W_y y_j, and since the ReLU never falls, the largest
 of four neighbours is relu(max W_x x + max W_y y + b): either side is multiplied and pooled on its own, once a text.
@@ -22,7 +22,7 @@ from torch.nn.functional import max_pool2d, pad
 
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
 from matchloom.layers.heads import MLP
-from matchloom.layers.interactions import pick
+from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel
 from matchloom.types import PairBatch, Signal, Texts, Trace
 
@@ -39,15 +39,15 @@ class ARCII(PairModel):
         maps: int = 100,
         window: int = 3,
         layers: int = 3,
-        longest: int = 50,
+        max_words: int = 50,
         units: int = 50,
     ) -> None:
         super().__init__()
-        self.embedding, self.window, self.longest, self.maps = embedding, window, longest, maps
+        self.embedding, self.window, self.max_words, self.maps = embedding, window, max_words, maps
         self.W_x = nn.Linear(window * embedding.embedding_dim, maps)  # holds b^(1)
         self.W_y = nn.Linear(window * embedding.embedding_dim, maps, bias=False)
         self.layers = nn.ModuleList(GatedConvolution2d(maps, maps, window) for _ in range(layers - 1))
-        self.places = -(-longest // 2**layers)
+        self.places = -(-max_words // 2**layers)
         self.head = MLP(self.places**2 * maps, units)
 
     def encode(self, texts: Texts) -> Tensor:
@@ -59,14 +59,14 @@ class ARCII(PairModel):
 
         (N, L, 2 * maps)
         """
-        mask = texts.mask[:, : self.longest, None]
-        x = windows(self.embedding(texts.words[:, : self.longest]) * mask, self.window)
+        mask = texts.mask[:, : self.max_words, None]
+        x = windows(self.embedding(texts.words[:, : self.max_words]) * mask, self.window)
         return torch.cat([self.W_x(x), self.W_y(x)], 2).masked_fill(~mask, -torch.inf)
 
     def meet(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """relu(W [x_i ; y_j] + b) for all i, j, or of pooled windows. (B, maps, l, r), laid out as (B, l, r, maps)"""
-        x = pick(left, batch.left_rows)[:, :, None, : self.maps]
-        y = pick(right, batch.right_rows)[:, None, :, self.maps :]
+        x = gather_rows(left, batch.left_rows)[:, :, None, : self.maps]
+        y = gather_rows(right, batch.right_rows)[:, None, :, self.maps :]
         return (x + y).relu_().permute(0, 3, 1, 2)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
@@ -82,9 +82,10 @@ class ARCII(PairModel):
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """Every pair of windows with a share; a window stands at its first word, a cell for the sum of its maps.
+        """Every pair of windows with a contribution; a window stands at its first word, a cell for the sum of its maps.
 
-        The network is linear around each pair's z^(1): shares are value times slope, exactly; the rest is biases above.
+        The network is linear around each pair's z^(1): contributions are value times slope, exactly; the residual is
+        biases above.
         """
         with torch.no_grad():
             z = self.meet(self.products(batch.left), self.products(batch.right), batch)  # (B, maps, L, R)   z^(1)
@@ -92,16 +93,17 @@ class ARCII(PairModel):
         with torch.enable_grad():
             scores = self.compose(max_pool2d(z, 2, ceil_mode=True))
         slopes = torch.autograd.grad(scores.sum(), z)[0]
-        values, shares = z.detach().sum(1), (z.detach() * slopes).sum(1)  # (B, L, R)
+        values, contributions = z.detach().sum(1), (z.detach() * slopes).sum(1)  # (B, L, R)
         traces = []
         for b, score in enumerate(scores.tolist()):
             L = int(batch.left.lengths[batch.left_rows[b]])
             R = int(batch.right.lengths[batch.right_rows[b]])
             signals = [
-                Signal(i, j, 0, float(values[b, i, j]), float(shares[b, i, j])) for i, j in shares[b].nonzero().tolist()
+                Signal(i, j, 0, float(values[b, i, j]), float(contributions[b, i, j]))
+                for i, j in contributions[b].nonzero().tolist()
             ]
             grid = values.new_zeros(L, R)  # words that were not read have no value
-            grid[: self.longest, : self.longest] = values[b, :L, :R]
-            rest = score - sum(signal.share for signal in signals)
-            traces.append(Trace(score, signals, rest, grid[None].cpu().numpy(), ["windows"]))
+            grid[: self.max_words, : self.max_words] = values[b, :L, :R]
+            residual = score - sum(signal.contribution for signal in signals)
+            traces.append(Trace(score, signals, residual, grid[None].cpu().numpy(), ["windows"]))
         return traces

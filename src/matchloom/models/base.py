@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -25,20 +25,20 @@ class PairModel(nn.Module, ABC):
 
     needs_lexical   fill the batch's lexical fields
     needs_features  fill the batch's features with this feature set
-    needs_vectors   False: training leaves the word vectors alone; they take no part in the score, or the model wants
+    trains_embedding   False: training leaves the word vectors alone; they take no part in the score, or the model wants
                     them fixed
     whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
                     then does not part it, mixes lengths in it, and gives every step a random state of its own
-    longest         it reads so many words of a text and no more; None: all
+    max_words         it reads so many words of a text and no more; None: all
     trained_with    settings of `TrainConfig` that suit it better than the defaults: its authors', or others where these
                     are not known or let it learn little
     """
 
     needs_lexical = False
     needs_features = ""
-    needs_vectors = True
+    trains_embedding = True
     whole_batches = False
-    longest: int | None = None
+    max_words: int | None = None
     trained_with: ClassVar[Settings] = {}
     embedding: nn.Embedding
 
@@ -67,7 +67,9 @@ class PairModel(nn.Module, ABC):
             if isinstance(layer, PairFeatures):
                 layer.fit(features)
 
-    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+    def pretrain(
+        self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool
+    ) -> None:
         """See the training texts once before the first step, for models that learn something from them without a task.
 
         `pairs` holds for each training pair its row of `left`, its row of `right`, and 1 where it is a match, else 0.

@@ -4,11 +4,12 @@ Symbols      v_q, v_a -> sentence vectors;  s = W_s relu(W_r [v_q ; v_a] + b_r) 
 Departures   those of cntn.py's CNN. The paper gives neither the size nor the function of the MLP's hidden layer:
              `units` and relu. W_r starts by Glorot's rule times sqrt(n_s), because its inputs have a length of one.
              Before training, the sentence vectors are spread: mean 0 and variance 1 of each number over a sample of the
-             training texts (`fit_texts`). Without it they all start near one another, no unit of the MLP bends between
+             training texts (`pretrain`). Without it they all start near one another, no unit of the MLP bends between
              them, and a score is a sum of what question and answer say alone: with few lists training then ended in a
              constant (pydocs, three seeds of three).
 
-An explanation has one share for each word, by way of the values that survived pooling. Words of different texts meet
+An explanation has one contribution for each word, by way of the values that survived pooling. Words of different texts
+   meet
 only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
 """
 
@@ -19,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.layers.contributions import additive_traces
-from matchloom.layers.heads import MLP, head_slopes, start_linear
-from matchloom.layers.interactions import pick
+from matchloom.layers.heads import MLP, head_slopes, init_linear_
+from matchloom.layers.interactions import gather_rows
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import ADAM, PairModel
 from matchloom.types import PairBatch, Texts, Trace
@@ -53,13 +54,15 @@ class CNNMLP(PairModel):
             for _ in range(2)
         )
         self.head = MLP(2 * sentence, units)
-        start_linear(self.head.W_r, self.head.W_s)
+        init_linear_(self.head.W_r, self.head.W_s)
         with torch.no_grad():
             # The rule is for inputs of variance 1. In vectors of length one they have 1 / n_s; then scores are so near
             # to each other that training leads to a constant more often.
             self.head.W_r.weight *= sentence**0.5
 
-    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+    def pretrain(
+        self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool
+    ) -> None:
         """Spread the sentence vectors of either side."""
         rng = np.random.default_rng(seed)
         for side, (cnn, table) in enumerate(((self.query_cnn, left), (self.text_cnn, right))):
@@ -76,12 +79,14 @@ class CNNMLP(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        score: Tensor = self.head(torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1))
+        score: Tensor = self.head(
+            torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
+        )
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """What each word adds."""
-        left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
-        right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
-        v = torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1)
+        left, c_q = self.query_cnn.components(self.embedding(batch.left.words), batch.left)
+        right, c_a = self.text_cnn.components(self.embedding(batch.right.words), batch.right)
+        v = torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
         return additive_traces(batch, *head_slopes(self.head, v), c_q, c_a)

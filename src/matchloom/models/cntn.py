@@ -27,11 +27,11 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.contributions import factor
-from matchloom.layers.heads import glorot_
-from matchloom.layers.interactions import pick
+from matchloom.layers.heads import xavier_uniform_
+from matchloom.layers.interactions import gather_rows
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
+from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
 
 VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 
@@ -71,10 +71,10 @@ class CNTN(PairModel):
         self._tensor("V_q", torch.zeros(r, n_s), "III IV V")
         self._tensor("V_a", torch.zeros(r, n_s), "III IV V")
         self._tensor("b", torch.zeros(r), "III IV V")
-        glorot_(self.u, r, 1)
+        xavier_uniform_(self.u, r, 1)
         for weights, outputs in ((self.M, n_s), (self.V_q, 1), (self.V_a, 1)):
             if isinstance(weights, nn.Parameter):
-                glorot_(weights, n_s, outputs)
+                xavier_uniform_(weights, n_s, outputs)
         if isinstance(self.b, nn.Parameter):
             nn.init.ones_(self.b)
 
@@ -105,10 +105,15 @@ class CNTN(PairModel):
         """v_q' M[1:r] v_a + V [v_q ; v_a] + b. (B, r)"""
         q = torch.einsum("nx,kxy->nky", left, self.M)  # (N, r, n_s), once for each question
         if len(q) == 1:  # one question against many stored answers, as an archive asks
-            h = pick(right @ q[0].T, batch.right_rows)  # (B, r)
+            h = gather_rows(right @ q[0].T, batch.right_rows)  # (B, r)
         else:
-            h = (pick(q, batch.left_rows) @ pick(right, batch.right_rows)[:, :, None])[:, :, 0]
-        return h + pick(left @ self.V_q.T, batch.left_rows) + pick(right @ self.V_a.T, batch.right_rows) + self.b
+            h = (gather_rows(q, batch.left_rows) @ gather_rows(right, batch.right_rows)[:, :, None])[:, :, 0]
+        return (
+            h
+            + gather_rows(left @ self.V_q.T, batch.left_rows)
+            + gather_rows(right @ self.V_a.T, batch.right_rows)
+            + self.b
+        )
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """How words meet in each slice of the tensor: grid[k, i, j] = c_i' M_k c_j, where v_q and v_a are sums of c.
@@ -116,11 +121,11 @@ class CNTN(PairModel):
         c_i is the part of a sentence vector that word i made by way of the values that survived pooling (see
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
         other says (V, and its words against the other side's biases) is a part of its own, and so is what biases alone
-        add. A slice's share of the score is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The shares
-        of the slices are the score.
+        add. A slice's contribution of the score is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The
+        contributions of the slices are the score.
         """
-        left, c_q = self.query_cnn.parts(self.embedding(batch.left.words), batch.left)
-        right, c_a = self.text_cnn.parts(self.embedding(batch.right.words), batch.right)
+        left, c_q = self.query_cnn.components(self.embedding(batch.left.words), batch.left)
+        right, c_a = self.text_cnn.components(self.embedding(batch.right.words), batch.right)
         e_q, e_a = left - c_q.sum(1), right - c_a.sum(1)  # what the biases of either CNN add
         traces = []
         with torch.no_grad():
@@ -133,8 +138,8 @@ class CNTN(PairModel):
                 alone_q = (self.V_q + self.M @ e_a[j]) @ words_q.sum(0)  # (r,)
                 alone_a = (self.V_a + e_q[i] @ self.M) @ words_a.sum(0)  # (r,)
                 biases = x[n] - grid.sum((1, 2)) - alone_q - alone_a  # (r,)
-                parts = {"query alone": alone_q, "text alone": alone_a, "biases": biases}
-                traces.append(_trace_one(float(scores[n]), weights[n].tolist(), grid, parts))
+                components = {"query alone": alone_q, "text alone": alone_a, "biases": biases}
+                traces.append(_trace_one(float(scores[n]), weights[n].tolist(), grid, components))
         return traces
 
 
@@ -144,10 +149,12 @@ def _trace_one(score: float, weights: list[float], grid: Tensor, alone: dict[str
         for (k, i, j), value in zip(grid.nonzero().tolist(), grid[grid != 0].tolist(), strict=True)
     ]
     channels = [f"slice {k + 1}" for k in range(len(weights))]
-    parts = [
-        Part(f"{channels[k]}, {name}", value, value * weights[k], k)
+    components = [
+        Component(f"{channels[k]}, {name}", value, value * weights[k], k)
         for name, values in alone.items()
         for k, value in enumerate(values.tolist())
     ]
-    rest = score - sum(signal.share for signal in signals) - sum(part.share for part in parts)
-    return Trace(score, signals, rest, grid.cpu().numpy(), channels, parts)
+    residual = (
+        score - sum(signal.contribution for signal in signals) - sum(component.contribution for component in components)
+    )
+    return Trace(score, signals, residual, grid.cpu().numpy(), channels, components)

@@ -17,12 +17,12 @@ Departures   All sizes are ours, for thousands of pairs. A patch has the `words`
              less likely than a term drawn at random; in a coarser resolution as many times more as there are fewer
              topics, so that all resolutions cover as much text. In LDA a term weighs by its rarity: without that,
              words such as "the" are among the likeliest of many topics.
-             Two topics share the word pairs of which both hold both words; among equals the first topic is linked.
-             Links go from each finer topic, so that no local decision is lost. Words that no patch holds, unknown ones
-             among them, take no part. In place of plain gradient descent there is this package's AdaGrad; nothing but
-             early stopping keeps weights small. A margin, where the loss has one, is on the log odds.
+             Two topics contribution the word pairs of which both hold both words; among equals the first topic is
+             linked. Links go from each finer topic, so that no local decision is lost. Words that no patch holds,
+             unknown ones among them, take no part. In place of plain gradient descent there is this package's AdaGrad;
+             nothing but early stopping keeps weights small. A margin, where the loss has one, is on the log odds.
 
-Word vectors take no part. Until it has seen texts (`fit_texts`) a model has patches of words drawn at random.
+Word vectors take no part. Until it has seen texts (`pretrain`) a model has patches of words drawn at random.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.layers.contributions import linear_sigmoid
-from matchloom.layers.heads import start_uniform
-from matchloom.layers.interactions import pick
+from matchloom.layers.heads import init_uniform_
+from matchloom.layers.interactions import gather_rows
 from matchloom.layers.patches import Patches
 from matchloom.models.base import PairModel
 from matchloom.text.topics import Topic, paired_topics
@@ -49,7 +49,7 @@ from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 class DeepMatch(PairModel):
     """Decisions on the word pairs of single topics are combined along a hierarchy of topics."""
 
-    needs_vectors = False
+    trains_embedding = False
     b: Tensor
 
     def __init__(
@@ -72,7 +72,7 @@ class DeepMatch(PairModel):
         self.b = nn.Parameter(torch.empty(topics, units))
         self.layers = nn.ModuleList(Links(p, q, units, links) for p, q in pairwise(self.counts))
         self.output = nn.Linear(self.counts[-1] * units, 1)
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
         for side in (self.x_patches, self.y_patches):
             known = UNKNOWN + 1 + torch.randperm(embedding.num_embeddings - UNKNOWN - 1)
             side.fill([known.roll(-n * words)[:words].tolist() for n in range(topics)])
@@ -87,7 +87,7 @@ class DeepMatch(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        return self.decide(self.local(pick(left, batch.left_rows), pick(right, batch.right_rows)))
+        return self.decide(self.local(gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)))
 
     def local(self, left: Tensor, right: Tensor) -> Tensor:
         """x_p' A_po y_p. (B, topics, units)"""
@@ -101,7 +101,9 @@ class DeepMatch(PairModel):
         score: Tensor = self.output(h.flatten(1))[:, 0]
         return score
 
-    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+    def pretrain(
+        self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool
+    ) -> None:
         """Learn the topics from the matching pairs: patches of the finest ones, and links between resolutions."""
         documents = [(known_words(left, x), known_words(right, y)) for x, y, match in pairs.tolist() if match]
         if not any(len(x) or len(y) for x, y in documents):
@@ -122,14 +124,15 @@ class DeepMatch(PairModel):
     def trace(self, batch: PairBatch) -> list[Trace]:
         """What each pair of words adds to the units of each topic that holds both: grid[c, i, j] = L_x,i' L_y,j.
 
-        Its share is that value times the slopes of all units above, each taken from where the unit is without any word
-        pair to where it is now: so shares are exact, and the rest is the score of two texts that share no topic. A
-        channel is a unit of a topic; those in which no two words meet are left out.
+        Its contribution is that value times the slopes of all units above, each taken from where the unit is without
+        any word pair to where it is now: so contributions are exact, and the residual is the score of two texts that
+        share no topic. A channel is a unit of a topic; those in which no two words meet are left out.
         """
         traces = []
         with torch.no_grad():
             local = self.local(
-                pick(self.encode(batch.left), batch.left_rows), pick(self.encode_right(batch.right), batch.right_rows)
+                gather_rows(self.encode(batch.left), batch.left_rows),
+                gather_rows(self.encode_right(batch.right), batch.right_rows),
             )
         local = torch.cat([local, torch.zeros_like(local[:1])]).requires_grad_()  # the last: no word pairs
         with torch.enable_grad():
@@ -147,9 +150,9 @@ class DeepMatch(PairModel):
                 for (c, i, j), value in zip(grid.nonzero().tolist(), grid[grid != 0].tolist(), strict=True)
             ]
             score = float(scores[b].detach())
-            rest = score - sum(signal.share for signal in signals)
+            residual = score - sum(signal.contribution for signal in signals)
             channels = [self.channel(n) for n in active.nonzero()[:, 0].tolist()]
-            traces.append(Trace(score, signals, rest, grid.cpu().numpy(), channels))
+            traces.append(Trace(score, signals, residual, grid.cpu().numpy(), channels))
         return traces
 
     def channel(self, n: int) -> str:
@@ -182,11 +185,11 @@ class Links(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         """(B, finer, units) -> (B, coarser, units)"""
-        parts = torch.einsum("bpo,plou->bplu", h, self.W).flatten(1, 2)  # (B, finer * links, units)
-        return self.b.expand(len(h), -1, -1).index_add(1, self.targets.flatten(), parts)
+        components = torch.einsum("bpo,plou->bplu", h, self.W).flatten(1, 2)  # (B, finer * links, units)
+        return self.b.expand(len(h), -1, -1).index_add(1, self.targets.flatten(), components)
 
 
-def known_words(table: TextTable, row: int) -> NDArray[np.int64]:
+def known_words(table: TokenizedTexts, row: int) -> NDArray[np.int64]:
     """The words of a text that the vocabulary knows."""
     words = table.ids[table.starts[row] : table.starts[row] + table.lengths[row]]
     return words[words > UNKNOWN]

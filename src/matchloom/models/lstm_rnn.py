@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from matchloom.layers.encoders import LSTM
 from matchloom.layers.features import FeatureScore
-from matchloom.layers.heads import start_uniform
-from matchloom.layers.interactions import pick
+from matchloom.layers.heads import init_uniform_
+from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import PairModel
 from matchloom.types import PairBatch, Signal, Texts, Trace
 
@@ -35,7 +35,7 @@ class LSTMRNN(PairModel):
         self.readers = nn.ModuleList(
             LSTM(embedding.embedding_dim, hidden, reverse=name == "backward") for name in self.channels
         )
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
 
     def states(self, texts: Texts) -> tuple[Tensor, Tensor]:
         """States of each direction (N, directions, L, H), over the length of the text's vector, and where each ends."""
@@ -57,12 +57,12 @@ class LSTMRNN(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Cosines (B,)."""
-        cosines = (pick(left, batch.left_rows) * pick(right, batch.right_rows)).sum(1)
+        cosines = (gather_rows(left, batch.left_rows) * gather_rows(right, batch.right_rows)).sum(1)
         return cosines + self.features(batch)  # type: ignore[no-any-return]
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """The products of all positions; only the last position of each direction took part, and its share is exact."""
-        parts = self.features.trace(batch)
+        """The products of all positions; only the last of each direction took part, and its contribution is exact."""
+        components = self.features.trace(batch)
         with torch.no_grad():
             added = (torch.zeros(len(batch), device=self.embedding.weight.device) + self.features(batch)).tolist()
             left, left_ends = self.states(batch.left)
@@ -74,9 +74,11 @@ class LSTMRNN(PairModel):
                 signals = []
                 for c, (i, j) in enumerate(zip(left_ends[x].tolist(), right_ends[y].tolist(), strict=True)):
                     signals.append(Signal(i, j, c, float(grid[c, i, j]), float(grid[c, i, j])))
-                score = sum(signal.share for signal in signals) + added[b]
-                rest = added[b] - sum(part.share for part in parts[b])
-                traces.append(Trace(score, signals, rest, grid.cpu().numpy().copy(), list(self.channels), parts[b]))
+                score = sum(signal.contribution for signal in signals) + added[b]
+                residual = added[b] - sum(component.contribution for component in components[b])
+                traces.append(
+                    Trace(score, signals, residual, grid.cpu().numpy().copy(), list(self.channels), components[b])
+                )
         return traces
 
 

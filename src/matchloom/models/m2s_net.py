@@ -9,7 +9,7 @@ Score        the two logits of the softmax, match less no match: log p / (1 - p)
 Settings     those of the authors' published run: a frame of 40 x 40 words, filters of 5 x 5, one block 32 filters
              and pooling 4 x 4, a second one 64 filters and pooling of what is left; 32 hidden units; U and B start
              at 0; dropout .5 on the hidden layer and .1 on the similarities (`dropout=0.0` switches both off).
-             Three blocks have 32 filters each and pooling 2, 2 and the rest: the paper does not say.
+             Three blocks have 32 filters each and pooling 2, 2 and the residual: the paper does not say.
 Departures   Texts stand in the middle of the frame and longer ones are cut after its last word, as with the authors,
              but padding has no vector of its own: outside the texts M is 0, position bias included. Batch
              normalisation takes its statistics over the whole frame, zeros too, as theirs did. The paper puts tanh
@@ -30,8 +30,8 @@ from torch.nn import functional
 
 from matchloom.layers.convolution import ConvolutionBlock
 from matchloom.layers.features import PairFeatures
-from matchloom.layers.heads import start_uniform
-from matchloom.layers.interactions import dot, pick
+from matchloom.layers.heads import init_uniform_
+from matchloom.layers.interactions import dot, gather_rows
 from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
@@ -96,7 +96,7 @@ class M2SNet(PairModel):
         flat = len(last.beta) * last.pooled**2
         self.hidden = nn.Linear(flat + len(self.features.names), HIDDEN)
         self.classes = nn.Linear(HIDDEN, 2)  # no match, match
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
         for block in self.blocks:
             nn.init.ones_(block.gamma)  # type: ignore[arg-type]
             nn.init.zeros_(block.beta)  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ class M2SNet(PairModel):
         return [self.similarity.U] if self.similarity.kind == "metric" else []
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """Every similarity of two words; its share is its value times the slope of the score there.
+        """Every similarity of two words; its contribution is its value times the slope of the score there.
 
         Features likewise; what the network does not do linearly around the pair is the rest.
         """
@@ -169,8 +169,8 @@ class M2SNet(PairModel):
         with torch.enable_grad():
             scores = self.score(grid, features, batch)
             of_grid, of_features = torch.autograd.grad(scores.sum(), (grid, features), materialize_grads=True)
-        shares = (grid * of_grid).detach()
-        parts = self.features.parts(batch, features.detach(), of_features) if self.needs_features else None
+        contributions = (grid * of_grid).detach()
+        components = self.features.components(batch, features.detach(), of_features) if self.needs_features else None
         traces = []
         above, beside = self.framed(batch.left), self.framed(batch.right)
         for b, score in enumerate(scores.tolist()):
@@ -180,18 +180,22 @@ class M2SNet(PairModel):
             whole = values.new_zeros(len(self.channels), int(batch.left.lengths[x]), int(batch.right.lengths[y]))
             whole[:, : len(rows), : len(columns)] = values
             signals = [
-                Signal(i, j, c, value, share)
-                for (c, i, j), value, share in zip(
+                Signal(i, j, c, value, contribution)
+                for (c, i, j), value, contribution in zip(
                     torch.ones_like(values).nonzero().tolist(),
                     values.flatten().tolist(),
-                    shares[b][:, rows][:, :, columns].flatten().tolist(),
+                    contributions[b][:, rows][:, :, columns].flatten().tolist(),
                     strict=True,
                 )
                 if value
             ]
-            of_pair = parts[b] if parts is not None else []
-            rest = score - sum(signal.share for signal in signals) - sum(part.share for part in of_pair)
-            traces.append(Trace(score, signals, rest, whole.numpy(), list(self.channels), of_pair))
+            of_pair = components[b] if components is not None else []
+            residual = (
+                score
+                - sum(signal.contribution for signal in signals)
+                - sum(component.contribution for component in of_pair)
+            )
+            traces.append(Trace(score, signals, residual, whole.numpy(), list(self.channels), of_pair))
         return traces
 
 
@@ -217,7 +221,7 @@ class Similarity(nn.Module):
         if self.kind == "cosine":
             return dot(left, right, batch)[:, None]
         if self.kind == "euclidean":
-            u, v = pick(left, batch.left_rows), pick(right, batch.right_rows)
+            u, v = gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)
             # By differences, not by products: two equal words must be at distance 0 exactly.
             distances = torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist")
             return 1 / (1 + distances)[:, None]

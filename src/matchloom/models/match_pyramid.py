@@ -50,7 +50,7 @@ class MatchPyramid(PairModel):
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
         self.embedding, self.grid = embedding, grid
         self.needs_lexical = interaction == "indicator"
-        self.needs_vectors = not self.needs_lexical
+        self.trains_embedding = not self.needs_lexical
         self.interaction: Indicator | Dot | Cosine | TensorLayer
         if interaction == "indicator":
             self.interaction = Indicator()
@@ -96,9 +96,10 @@ class MatchPyramid(PairModel):
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """The image, and every cell of it with a share.
+        """The image, and every cell of it with a contribution.
 
-        The network is linear around each pair's image: shares are value times slope, exactly; the rest is biases.
+        The network is linear around each pair's image: contributions are value times slope, exactly; the residual is
+        biases.
         """
         with torch.no_grad():
             image = self.image(self.encode(batch.left), self.encode(batch.right), batch)
@@ -106,16 +107,16 @@ class MatchPyramid(PairModel):
         with torch.enable_grad():
             scores = self.recognise(image, batch)
         slopes, image = torch.autograd.grad(scores.sum(), image)[0], image.detach()
-        shares = image * slopes  # (B, C, L, R)
+        contributions = image * slopes  # (B, C, L, R)
         traces = []
         for b, score in enumerate(scores.tolist()):
             L = int(batch.left.lengths[batch.left_rows[b]])
             R = int(batch.right.lengths[batch.right_rows[b]])
             signals = [
-                Signal(i, j, c, float(image[b, c, i, j]), float(shares[b, c, i, j]))
-                for c, i, j in shares[b].nonzero().tolist()
+                Signal(i, j, c, float(image[b, c, i, j]), float(contributions[b, c, i, j]))
+                for c, i, j in contributions[b].nonzero().tolist()
             ]
-            rest = score - sum(signal.share for signal in signals)
+            residual = score - sum(signal.contribution for signal in signals)
             grid = image[b, :, :L, :R].cpu().numpy().copy()
-            traces.append(Trace(score, signals, rest, grid, list(self.channels)))
+            traces.append(Trace(score, signals, residual, grid, list(self.channels)))
         return traces

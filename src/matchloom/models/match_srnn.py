@@ -1,13 +1,13 @@
 """Match-SRNN: modeling the recursive matching structure with spatial RNN (Wan et al., IJCAI 2016).
 
 Symbols      S_1, S_2 -> left, right;  s_ij -> grid;  h_ij, z -> scans;  W^(s), b^(s) -> head
-Departures   none by default. `tied` shares the four gates z among dimensions and leaves the reset gates free, which
-             take no part in the path; the paper only says that "the gates" are made identical. Where gates are free,
-             the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own, and
-             one linear function scores both ends: the paper does not say.
-             `reset=False`, `dimensions=1` and the indicator are the paper's simulation of the longest common
-             subsequence. The indicator looks at the words themselves: word vectors take no part then.
-             `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
+Departures   none by default. `tied` shares the four gates z among dimensions and leaves the reset gates free,
+             which take no part in the path; the paper only says that "the gates" are made identical. Where gates are
+             free, the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own,
+             and one linear function scores both ends: the paper does not say. `reset=False`, `dimensions=1` and the
+             indicator are the paper's simulation of the longest common subsequence. The indicator looks at the words
+             themselves: word vectors take no part then. `features` adds a score of features of the pair ("overlap" or
+             "pair"), which the paper does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.features import FeatureScore
-from matchloom.layers.heads import start_uniform
+from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import Cosine, Indicator, TensorLayer
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
 from matchloom.models.base import PairModel
@@ -45,8 +45,8 @@ class MatchSRNN(PairModel):
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
         self.embedding, self.needs_features = embedding, features
         self.features = FeatureScore(features, embedding)
-        self.needs_vectors = interaction != "indicator"
-        self.needs_lexical = not self.needs_vectors or self.features.needs_lexical
+        self.trains_embedding = interaction != "indicator"
+        self.needs_lexical = not self.trains_embedding or self.features.needs_lexical
         self.interaction: Cosine | Indicator | TensorLayer
         if interaction == "cosine":
             self.interaction = Cosine()
@@ -60,11 +60,11 @@ class MatchSRNN(PairModel):
             for name in self.channels
         )
         self.head = nn.Linear(len(self.channels) * dimensions, 1)
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
 
     def encode(self, texts: Texts) -> Tensor:
         """u(w) for every word, (N, L, D); for the indicator a number for every word, (N, L)."""
-        if not self.needs_vectors:
+        if not self.trains_embedding:
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
         return self.interaction.prepare(self.embedding(texts.words))
@@ -83,8 +83,9 @@ class MatchSRNN(PairModel):
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The matching path of each scan, on the map of the h dimension with the largest weight in the score.
 
-        A cell's share is what the running score W^(s) h gains when the path enters the cell, so that the shares of a
-        path add up to W^(s) h at its end; the rest is b^(s), and what features do not share out.
+        A cell's contribution is what the running score W^(s) h gains when the path enters the cell, so that the
+        contributions of a path add up to W^(s) h at its end; the residual is b^(s), and what features do not
+        contribution out.
         """
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
@@ -92,7 +93,7 @@ class MatchSRNN(PairModel):
             scanned = [scan.scan(grid, m, n) for scan in self.scans]  # type: ignore[operator]
             added = (torch.zeros(len(batch), device=m.device) + self.features(batch)).tolist()
         weights = self.head.weight.detach()[0].chunk(len(self.channels))
-        parts = self.features.trace(batch)
+        components = self.features.trace(batch)
         traces = []
         for b, (L, R) in enumerate(zip(m.tolist(), n.tolist(), strict=True)):
             signals: list[Signal] = []
@@ -109,10 +110,18 @@ class MatchSRNN(PairModel):
                 for i, j in path:
                     signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
                     before = scores[i][j]
-            rest = float(self.head.bias.detach()[0]) + added[b] - sum(part.share for part in parts[b])
-            score = rest + sum(signal.share for signal in signals) + sum(part.share for part in parts[b])
+            residual = (
+                float(self.head.bias.detach()[0])
+                + added[b]
+                - sum(component.contribution for component in components[b])
+            )
+            score = (
+                residual
+                + sum(signal.contribution for signal in signals)
+                + sum(component.contribution for component in components[b])
+            )
             grids = torch.stack(maps).cpu().numpy()
-            traces.append(Trace(score, signals, rest, grids, list(self.channels), parts[b], paths=True))
+            traces.append(Trace(score, signals, residual, grids, list(self.channels), components[b], paths=True))
         return traces
 
 

@@ -3,15 +3,15 @@
 Symbols      g-phrases -> units: words, short phrases, long phrases and the sentence, all of the word vectors' size
              gpCNN -> units();  k_l -> counts();  F^ -> features();  mfCNN -> recognise()
 gpCNN        block l of L = 3: tanh(C x + b) over a wide convolution, then the k_l largest of each dimension in their
-             order, k_l = max(alpha, ceil((L - l) / L * |S|)), k_L = 1. Both texts share it.
+             order, k_l = max(alpha, ceil((L - l) / L * |S|)), k_L = 1. Both texts contribution it.
 match        "direct"    exp(-|u - v|^2 / (2 beta)), beta = 2
              "indirect"  sigmoid(u' M v + b)
              "concat"    sigmoid(w' [u ; v] + b)
 Source       later descriptions of the paper; its text was not at hand. The three formulas and beta are our reading.
 Departures   the paper first trains gpCNN as a language model on raw text; here it learns with the task, from word
              vectors that were trained so. A text too short for k_l units has as many as its convolution gives. The
-             paper's mfCNN is two blocks of convolution and pooling here, with ReLU, which makes shares exact, on F^
-             pooled to `grid` x `grid` before the first convolution, whose windows may span two levels; its sizes and
+             paper's mfCNN is two blocks of convolution and pooling here, with ReLU, which makes contributions exact, on
+             F^ pooled to `grid` x `grid` before the first convolution, whose windows may span two levels; its sizes and
              that of the MLP follow the task there: they are arguments. beta is that of the authors' Bi-CNN-MI.
 """
 
@@ -24,10 +24,10 @@ from torch.nn.functional import max_pool2d
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.encoders import take_positions
 from matchloom.layers.heads import MLP
-from matchloom.layers.interactions import Bilinear, dot, pick
+from matchloom.layers.interactions import Bilinear, dot, gather_rows
 from matchloom.layers.pooling import ordered_k_max
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
+from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
 
 MATCHES = ("direct", "indirect", "concat")
 LEVELS = ("words", "short phrases", "long phrases", "sentence")
@@ -101,9 +101,11 @@ class MultiGranCNN(PairModel):
         if self.kind == "indirect":
             return torch.sigmoid(self.M(left, right, batch))
         if self.kind == "concat":
-            u, v = pick(self.w_u(left), batch.left_rows), pick(self.w_v(right), batch.right_rows)
+            u, v = gather_rows(self.w_u(left), batch.left_rows), gather_rows(self.w_v(right), batch.right_rows)
             return torch.sigmoid(u + v.transpose(1, 2))[:, None]
-        squares = [pick(x.square().sum(2), rows) for x, rows in ((left, batch.left_rows), (right, batch.right_rows))]
+        squares = [
+            gather_rows(x.square().sum(2), rows) for x, rows in ((left, batch.left_rows), (right, batch.right_rows))
+        ]
         distances = squares[0][:, :, None] + squares[1][:, None] - 2 * dot(left, right, batch)
         return torch.exp(-distances.clamp_min(0) / (2 * BETA))[:, None]
 
@@ -123,11 +125,11 @@ class MultiGranCNN(PairModel):
         return left[batch.left_rows], right[batch.right_rows]
 
     def trace(self, batch: PairBatch) -> list[Trace]:
-        """Words that met words as signals; what phrases and sentences brought, level by level, as parts.
+        """Words that met words as signals; what phrases and sentences brought, level by level, as components.
 
-        The network is linear around each pair's F^: shares are value times slope, exactly, and the rest is biases. A
-        phrase takes each of its dimensions from other words, so that it stands for no span of the text. Equal features
-        of one pooling cell, as where a word stands twice, split its share evenly.
+        The network is linear around each pair's F^: contributions are value times slope, exactly, and the residual is
+        biases. A phrase takes each of its dimensions from other words, so that it stands for no span of the text. Equal
+        features of one pooling cell, as where a word stands twice, split its contribution evenly.
         """
         with torch.no_grad():
             F = self.features(self.encode(batch.left), self.encode(batch.right), batch)
@@ -136,26 +138,31 @@ class MultiGranCNN(PairModel):
             scores = self.recognise(F, batch)
         slopes = torch.autograd.grad(scores.sum(), F)[0][:, 0]
         values = F.detach()[:, 0]
-        shares = values * slopes  # (B, S_l, S_r)
+        contributions = values * slopes  # (B, S_l, S_r)
         traces = []
         left, right = self.sizes(batch)
         for b, score in enumerate(scores.tolist()):
             rows, columns = left[b].tolist(), right[b].tolist()
             signals: list[Signal] = []
-            parts = []
+            components = []
             for level, i, height in zip(LEVELS, starts(rows), rows, strict=True):
                 for other, j, width in zip(LEVELS, starts(columns), columns, strict=True):
                     value = values[b, i : i + height, j : j + width]
-                    share = shares[b, i : i + height, j : j + width]
+                    contribution = contributions[b, i : i + height, j : j + width]
                     if level == other == "words":
                         grid = value
                         signals = [
-                            Signal(y, x, 0, float(value[y, x]), float(share[y, x])) for y, x in share.nonzero().tolist()
+                            Signal(y, x, 0, float(value[y, x]), float(contribution[y, x]))
+                            for y, x in contribution.nonzero().tolist()
                         ]
                     else:
-                        parts.append(Part(f"{level} x {other}", float(value.sum()), float(share.sum())))
-            rest = score - sum(s.share for s in signals) - sum(part.share for part in parts)
-            traces.append(Trace(score, signals, rest, grid[None].cpu().numpy().copy(), ["words"], parts))
+                        components.append(
+                            Component(f"{level} x {other}", float(value.sum()), float(contribution.sum()))
+                        )
+            residual = (
+                score - sum(s.contribution for s in signals) - sum(component.contribution for component in components)
+            )
+            traces.append(Trace(score, signals, residual, grid[None].cpu().numpy().copy(), ["words"], components))
         return traces
 
 

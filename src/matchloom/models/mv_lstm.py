@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from matchloom.layers.encoders import BiLSTM
 from matchloom.layers.features import FeatureScore
-from matchloom.layers.heads import MLP, head_slopes, start_uniform
+from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer
 from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
 from matchloom.models.base import PairModel
-from matchloom.types import MatchloomError, PairBatch, Part, Signal, Texts, Trace
+from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
 
 INTERACTIONS = ("cosine", "bilinear", "tensor")
 
@@ -60,7 +60,7 @@ class MVLSTM(PairModel):
         if lexical:
             self.channels += SLICES
         self.head = MLP(len(self.channels) * k + (len(SLICES) * SUMS if lexical else 0), units)
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
 
     def encode(self, texts: Texts) -> Tensor:
         """p_t for every position, (N, L, 2H).   step 1"""
@@ -91,9 +91,9 @@ class MVLSTM(PairModel):
         scores, slopes = head_slopes(self.head, self.signals(values, grid, batch))
         with torch.no_grad():
             scores = scores + self.features(batch)
-        parts = self.features.trace(batch)
+        components = self.features.trace(batch)
         return [
-            self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b], parts[b])
+            self._trace_one(batch, b, grid[b], values[b], places[b], scores[b], slopes[b], components[b])
             for b in range(len(batch))
         ]
 
@@ -106,24 +106,30 @@ class MVLSTM(PairModel):
         places: Tensor,
         score: Tensor,
         slopes: Tensor,
-        parts: list[Part],
+        components: list[Component],
     ) -> Trace:
         L = int(batch.left.lengths[batch.left_rows[b]])
         R = int(batch.right.lengths[batch.right_rows[b]])
         width = grid.shape[2]
-        shares: dict[tuple[int, int, int], tuple[float, float]] = {}
+        contributions: dict[tuple[int, int, int], tuple[float, float]] = {}
         pooled = slopes[: values.numel()].view_as(values)
         for c, i in ((places >= 0) & (values != 0)).nonzero().tolist():  # a value of 0 is no interaction
             place, value = int(places[c, i]), float(values[c, i])
-            shares[c, place // width, place % width] = (value, value * float(pooled[c, i]))
+            contributions[c, place // width, place % width] = (value, value * float(pooled[c, i]))
         if self.lexical:  # each match also counts in the sums of its slice
             discount = float(length_discount(batch)[b])
             sums = slopes[values.numel() :].view(len(SLICES), SUMS).tolist()
             for c, (plain, discounted, squared) in enumerate(sums, start=self.learned):
                 for i, j in grid[c, :L, :R].nonzero().tolist():
                     value = float(grid[c, i, j])
-                    share = value * (plain + discount * (discounted + value * squared))
-                    shares[c, i, j] = (value, shares.get((c, i, j), (value, 0.0))[1] + share)
-        signals = [Signal(i, j, c, value, share) for (c, i, j), (value, share) in shares.items()]
-        rest = float(score) - sum(signal.share for signal in signals) - sum(part.share for part in parts)
-        return Trace(float(score), signals, rest, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels), parts)
+                    contribution = value * (plain + discount * (discounted + value * squared))
+                    contributions[c, i, j] = (value, contributions.get((c, i, j), (value, 0.0))[1] + contribution)
+        signals = [Signal(i, j, c, value, contribution) for (c, i, j), (value, contribution) in contributions.items()]
+        residual = (
+            float(score)
+            - sum(signal.contribution for signal in signals)
+            - sum(component.contribution for component in components)
+        )
+        return Trace(
+            float(score), signals, residual, grid[:, :L, :R].cpu().numpy().copy(), list(self.channels), components
+        )

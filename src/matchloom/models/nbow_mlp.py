@@ -3,7 +3,8 @@
 Symbols      v_q = sum of x_i, v_a = sum of y_j;  s = W_s relu(W_r [v_q ; v_a] + b_r) + b_s
 Departures   the paper gives neither the size nor the function of the hidden layer: `units` and relu.
 
-An explanation has one share for each word: the head is linear around each pair, and a word adds its vector to it. No
+An explanation has one contribution for each word: the head is linear around each pair, and a word adds its vector to
+   it. No
 two words meet in this model, so that a cell of the map holds what its two words add (see `word_traces`).
 """
 
@@ -13,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.layers.contributions import additive_traces
-from matchloom.layers.heads import MLP, head_slopes, start_uniform
-from matchloom.layers.interactions import pick
+from matchloom.layers.heads import MLP, head_slopes, init_uniform_
+from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import PairModel
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -26,7 +27,7 @@ class NBOWMLP(PairModel):
         super().__init__()
         self.embedding = embedding
         self.head = MLP(2 * embedding.embedding_dim, units)
-        start_uniform(self, embedding)
+        init_uniform_(self, embedding)
 
     def words(self, texts: Texts) -> Tensor:
         """The vectors of the words, 0 behind each text. (N, L, D)"""
@@ -39,11 +40,13 @@ class NBOWMLP(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        score: Tensor = self.head(torch.cat([pick(left, batch.left_rows), pick(right, batch.right_rows)], 1))
+        score: Tensor = self.head(
+            torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
+        )
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """What each word adds."""
         left, right = self.words(batch.left).detach(), self.words(batch.right).detach()
-        v = torch.cat([pick(left.sum(1), batch.left_rows), pick(right.sum(1), batch.right_rows)], 1)
+        v = torch.cat([gather_rows(left.sum(1), batch.left_rows), gather_rows(right.sum(1), batch.right_rows)], 1)
         return additive_traces(batch, *head_slopes(self.head, v), left, right)

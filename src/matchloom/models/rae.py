@@ -37,14 +37,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import Rows, TextTable, make_batch
+from matchloom.data.batching import Rows, TokenizedTexts, make_batch
 from matchloom.layers.dynamic_pooling import dynamic_min
 from matchloom.layers.encoders import take_positions
 from matchloom.layers.features import PairFeatures
-from matchloom.layers.interactions import pick
+from matchloom.layers.interactions import gather_rows
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
 from matchloom.models.base import PairModel, Settings
-from matchloom.parallel import side_by_side
+from matchloom.parallel import thread_pool
 from matchloom.progress import track
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
@@ -55,7 +55,7 @@ SCALED_BY = 10_000  # pairs
 class RAE(PairModel):
     """Phrases by a recursive autoencoder; distances among all words and phrases, pooled, and a linear classifier."""
 
-    needs_vectors = False
+    trains_embedding = False
     trained_with: ClassVar[Settings] = {"weight_decay": 0.05}
     mean: Tensor
     deviation: Tensor
@@ -100,7 +100,7 @@ class RAE(PairModel):
 
     def distances(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """S of each pair, whose own part are its first 2n - 1 rows and 2m - 1 columns. (B, 2L - 1, 2R - 1)"""
-        u, v = pick(left, batch.left_rows), pick(right, batch.right_rows)
+        u, v = gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)
         # By differences, not by products: two equal nodes must be at distance 0, not at the root of a rounding error.
         return torch.cdist(u, v, compute_mode="donot_use_mm_for_euclid_dist")
 
@@ -119,7 +119,9 @@ class RAE(PairModel):
         features: Tensor = self.features(batch) if self.needs_features else self.mean.new_zeros(len(batch), 0)
         return features
 
-    def fit_texts(self, left: TextTable, right: TextTable, pairs: NDArray[np.int64], seed: int, progress: bool) -> None:
+    def pretrain(
+        self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool
+    ) -> None:
         """Stages 1 and 3: train the autoencoder on all texts, then take the scale of S_pooled from the pairs."""
         rng = np.random.default_rng(seed)
         self.fit_autoencoder((left, right), rng, progress)
@@ -132,24 +134,24 @@ class RAE(PairModel):
             with torch.no_grad():
                 return self.pooled(self.distances(self.encode(batch.left), self.encode(batch.right), batch), batch)
 
-        with side_by_side() as pool:
+        with thread_pool() as pool:
             found = list(track(pool.map(work, cuts), "distances", total=len(cuts), show=progress))
         deviation, mean = torch.std_mean(torch.cat(found).double(), correction=0)
         self.mean.copy_(mean)
         self.deviation.copy_(torch.where(deviation > 1e-6, deviation, 1.0))
 
-    def fit_autoencoder(self, tables: tuple[TextTable, ...], rng: np.random.Generator, progress: bool) -> None:
+    def fit_autoencoder(self, tables: tuple[TokenizedTexts, ...], rng: np.random.Generator, progress: bool) -> None:
         """Lower the mean E_rec of the texts, in batches of nearly equal length; torch's threads share each batch."""
         parameters = list(self.autoencoder.requires_grad_().parameters())
         optimizer = torch.optim.Adam(parameters, lr=self.rate, weight_decay=self.decay)
         threads = torch.get_num_threads()
 
-        def work(table: TextTable, rows: Rows) -> tuple[Tensor, ...]:
+        def work(table: TokenizedTexts, rows: Rows) -> tuple[Tensor, ...]:
             texts = table.pad(rows).to(self.mean.device)
             error = self.autoencoder.unfolding_error(self.embedding(texts.words).detach(), texts.lengths)
             return torch.autograd.grad(error, parameters)
 
-        with side_by_side(threads) as pool:
+        with thread_pool(threads) as pool:
             for number in range(self.passes):
                 batches = [(table, rows) for table in tables for rows in _batches(table, rng)]
                 order = rng.permutation(len(batches)).tolist()
@@ -165,10 +167,10 @@ class RAE(PairModel):
     def trace(self, batch: PairBatch) -> list[Trace]:
         """Words and phrases whose distance was the smallest of a cell, and the features.
 
-        The score is linear in the distances: a share is how far a distance is from the mean, in deviations, times its
-        weight, exactly; equal distances of one cell split it. In the map of words stands that distance. What a phrase
-        has part in is spread evenly over the words of both nodes, the distances of all cells and their shares alike.
-        The rest is the classifier's bias.
+        The score is linear in the distances: a contribution is how far a distance is from the mean, in deviations,
+        times its weight, exactly; equal distances of one cell split it. In the map of words stands that distance. What
+        a phrase has part in is spread evenly over the words of both nodes, the distances of all cells and their
+        contributions alike. The rest is the classifier's bias.
         """
         (left, left_spans), (right, right_spans) = self.trees(batch.left), self.trees(batch.right)
         features = self.scaled_features(batch)
@@ -178,31 +180,36 @@ class RAE(PairModel):
             slopes = torch.autograd.grad(scores.sum(), S)[0]
             cells = torch.autograd.grad(self.pooled(S, batch).sum(), S)[0]  # how many of them a distance fills
         z = (S.detach() - self.mean) / self.deviation
-        shares = z * slopes * self.deviation
+        contributions = z * slopes * self.deviation
         weights = self.classifier.weight[:, self.grid**2 :].detach().expand(len(batch), -1)
-        parts = self.features.parts(batch, features, weights) if self.needs_features else None
+        components = self.features.components(batch, features, weights) if self.needs_features else None
         traces = []
         for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
             n, m = int(batch.left.lengths[x]), int(batch.right.lengths[y])
             A, B = _evenly(left_spans[x, : 2 * n - 1]).to(z), _evenly(right_spans[y, : 2 * m - 1]).to(z)
             meet = torch.ones_like(z[b, : 2 * n - 1, : 2 * m - 1])
             meet[:n, :m] = 0  # 1 where a phrase meets a word or a phrase
-            of_phrases, their_shares = (
-                A.T @ (values[b, : 2 * n - 1, : 2 * m - 1] * meet) @ B for values in (cells * z, shares)
+            of_phrases, their_contributions = (
+                A.T @ (values[b, : 2 * n - 1, : 2 * m - 1] * meet) @ B for values in (cells * z, contributions)
             )
             grid = torch.stack([z[b, :n, :m], of_phrases])
-            share = torch.stack([shares[b, :n, :m], their_shares])
+            contribution = torch.stack([contributions[b, :n, :m], their_contributions])
             signals = [
-                Signal(i, j, c, float(grid[c, i, j]), float(share[c, i, j])) for c, i, j in share.nonzero().tolist()
+                Signal(i, j, c, float(grid[c, i, j]), float(contribution[c, i, j]))
+                for c, i, j in contribution.nonzero().tolist()
             ]
-            of_pair = [] if parts is None else parts[b]
+            of_pair = [] if components is None else components[b]
             score = float(scores[b].detach())
-            rest = score - sum(signal.share for signal in signals) - sum(part.share for part in of_pair)
-            traces.append(Trace(score, signals, rest, grid.cpu().numpy(), ["words", "phrases"], of_pair))
+            residual = (
+                score
+                - sum(signal.contribution for signal in signals)
+                - sum(component.contribution for component in of_pair)
+            )
+            traces.append(Trace(score, signals, residual, grid.cpu().numpy(), ["words", "phrases"], of_pair))
         return traces
 
 
-def _batches(table: TextTable, rng: np.random.Generator) -> Iterator[Rows]:
+def _batches(table: TokenizedTexts, rng: np.random.Generator) -> Iterator[Rows]:
     """The texts ordered by length, those of one length at random, and cut. A single word makes no tree."""
     order = rng.permutation(np.flatnonzero(table.lengths > 1))
     order = order[np.argsort(table.lengths[order], kind="stable")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchloom.retrieval.index import QuestionIndex
+from matchloom.retrieval.snapshot import Added, Answer
 from matchloom.retrieval.tuning import Tuned, draw_curve
-from matchloom.retrieval.view import Added, Answer
 
 __all__ = ["Added", "Answer", "QuestionIndex", "Tuned", "draw_curve"]

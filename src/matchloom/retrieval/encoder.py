@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from matchloom.matcher import Matcher
-from matchloom.retrieval.about import About
+from matchloom.retrieval.manifest import ArchiveManifest
 from matchloom.retrieval.store import Vectors, rows_of, unit
 from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError
@@ -18,27 +18,29 @@ def load(matcher: Matcher | Path | str | None) -> Matcher | None:
     return matcher if matcher is None or isinstance(matcher, Matcher) else Matcher.load(matcher)
 
 
-def about_of(table: str, matcher: Matcher | None, given: Matcher | Path | str | None, tokenizer: Tokenizer) -> About:
+def manifest_of(
+    table: str, matcher: Matcher | None, given: Matcher | Path | str | None, tokenizer: Tokenizer
+) -> ArchiveManifest:
     """The settings of a table that this matcher encodes."""
     if matcher is None:
         tokenizer("")  # an unknown kind is refused
-        return About(table, tokenizer)
+        return ArchiveManifest(table, tokenizer)
     where = str(Path(given).resolve()) if isinstance(given, Path | str) else None
     try:
         size = int(matcher.vectors([""]).shape[1])
     except MatchloomError:  # a model that reads both texts together
         size = None
     words = matcher.tokenizer._replace(max_words=None)
-    return About(
+    return ArchiveManifest(
         table, words, matcher=matcher.digest, matcher_name=matcher.name, matcher_folder=where, vector_size=size
     )
 
 
-def fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> Matcher | None:
+def fitting(folder: Path, manifest: ArchiveManifest, given: Matcher | Path | str | None) -> Matcher | None:
     """The matcher of an archive, refused if it is not the one that made the vectors."""
-    where = about.matcher_folder if given is None else given
+    where = manifest.matcher_folder if given is None else given
     name = where if isinstance(where, str | Path) else "MATCHER"
-    if about.matcher is None:
+    if manifest.matcher is None:
         if given is not None:
             raise MatchloomError(
                 f"{folder} was indexed without a matcher; to use one: matchloom index {folder} --reencode {name}"
@@ -52,7 +54,7 @@ def fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> M
             f"or another one: matchloom index {folder} --reencode MATCHER"
         )
     matcher = load(where)
-    if about.vector_size is not None and matcher is not None and matcher.digest != about.matcher:
+    if manifest.vector_size is not None and matcher is not None and matcher.digest != manifest.matcher:
         raise MatchloomError(
             f"{folder} holds vectors of another matcher than {name} is now; "
             f"to encode its pairs again: matchloom index {folder} --reencode {name}"
@@ -60,13 +62,15 @@ def fitting(folder: Path, about: About, given: Matcher | Path | str | None) -> M
     return matcher
 
 
-def rows(about: About, matcher: Matcher | None, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
+def rows(
+    manifest: ArchiveManifest, matcher: Matcher | None, ids: list[str], questions: list[str], answers: list[str]
+) -> pa.Table:
     """Pairs as the table holds them: texts, the stems of their words, and vectors where there are any."""
-    cut = about.tokenizer
+    cut = manifest.tokenizer
     words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
     columns = {"id": ids, "question": questions, "answer": answers, "words": words}
     vectors: tuple[Vectors, Vectors] | None = None
-    if about.vector_size is not None:
+    if manifest.vector_size is not None:
         assert matcher is not None  # whatever has vectors has what made them
         vectors = (unit(matcher.vectors(questions)), matcher.vectors(answers, side="right"))
     try:

@@ -5,7 +5,7 @@ A new question t is compared with every candidate (q, a) of the archive by the m
     score = alpha * v_t . v_q + (1 - alpha) * s(t, a)
 
 Candidates come from two sides, the full-text index over the words of question and answer, and the vectors (see
-sketch.py); they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
+candidate_direction.py); they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
 
     the archive's matcher           v_t . v_q                       s(t, a)
     has sentence vectors (CNTN)     from the stored vectors         from the stored vectors
@@ -13,9 +13,9 @@ sketch.py); they are taken in turns, best first, up to `candidates` in all. Each
     there is none                   BM25 share of t with q          BM25 share of t with a
     `rerank` is given               as above                        by that scorer, at every search
 
-v_t and v_q have a length of one: CNTN's do anyway, and those of other models must not bring long questions up. Parts
+v_t and v_q have a length of one: CNTN's do anyway, and those of other models must not bring long questions up. Both
 are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25 share is
-BM25 of stems over what the question scores with itself (see shares.py).
+BM25 of stems over what the question scores with itself (see normalized_bm25.py).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from matchloom.explanation import explain as explain_pair
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval import encoder
-from matchloom.retrieval.about import About, prepare, read_about, size_of, writing
 from matchloom.retrieval.archive import BATCH, Archive
-from matchloom.retrieval.shares import BM25Share, asked
-from matchloom.retrieval.sketch import Sketch
+from matchloom.retrieval.candidate_direction import CandidateDirection
+from matchloom.retrieval.manifest import ArchiveManifest, prepare, read_manifest, size_of, writing
+from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
+from matchloom.retrieval.snapshot import Added, Answer, Gathered, MixtureScores, Snapshot, check_search
 from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, unit, vectors_of
 from matchloom.retrieval.tuning import Tuned, tune_alpha
-from matchloom.retrieval.view import Added, Answer, Gathered, Parts, View, check_search
-from matchloom.text.tokenize import Tokenizer, mended
+from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 _log = logging.getLogger(__name__)
@@ -58,11 +58,11 @@ class QuestionIndex(Archive):
     >>> index.search("how do I get my money back?", top=3)  # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path, about: About, matcher: Matcher | None, database: Any) -> None:
+    def __init__(self, folder: Path, manifest: ArchiveManifest, matcher: Matcher | None, database: Any) -> None:
         """Not for callers: use `create` or `open`."""
-        super().__init__(folder, about, matcher, database)
-        self._counted: Gathered[tuple[BM25Share, BM25Share]] | None = None
-        self._sketched: Gathered[Sketch] | None = None
+        super().__init__(folder, manifest, matcher, database)
+        self._counted: Gathered[tuple[NormalizedBM25, NormalizedBM25]] | None = None
+        self._sampled: Gathered[CandidateDirection] | None = None
 
     @classmethod
     def create(
@@ -79,11 +79,11 @@ class QuestionIndex(Archive):
         prepare(folder)
         with writing(folder):
             prepare(folder)  # another may have made it meanwhile
-            about = encoder.about_of("pairs-1", loaded, matcher, tokenizer or Tokenizer())
+            manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer or Tokenizer())
             database = connect(folder)
-            Store.create(database, folder, about.table, about.vector_size)
-            about.write(folder)
-        return cls(folder, about, loaded, database)
+            Store.create(database, folder, manifest.table, manifest.vector_size)
+            manifest.write(folder)
+        return cls(folder, manifest, loaded, database)
 
     @classmethod
     def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> QuestionIndex:
@@ -92,11 +92,11 @@ class QuestionIndex(Archive):
         A matcher that is not the one which made the vectors is refused.
         """
         folder = Path(folder)
-        about = read_about(folder)
-        given = None if matcher is None else encoder.fitting(folder, about, matcher)
-        opened = cls(folder, about, given, connect(folder))
-        if isinstance(matcher, Path | str) and about.matcher is not None:
-            opened._moved = (about.matcher, str(Path(matcher).resolve()))  # kept with the next write
+        manifest = read_manifest(folder)
+        given = None if matcher is None else encoder.fitting(folder, manifest, matcher)
+        opened = cls(folder, manifest, given, connect(folder))
+        if isinstance(matcher, Path | str) and manifest.matcher is not None:
+            opened._moved = (manifest.matcher, str(Path(matcher).resolve()))  # kept with the next write
         opened._current()
         return opened
 
@@ -107,19 +107,19 @@ class QuestionIndex(Archive):
     def matcher(self) -> Matcher | None:
         """What encodes the archive, if anything does."""
         self._refresh()
-        return self._matcher_of(self._about)
+        return self._matcher_of(self._manifest)
 
     @property
     def tokenizer(self) -> Tokenizer:
         """How the archive's texts become words."""
         self._refresh()
-        return self._about.tokenizer
+        return self._manifest.tokenizer
 
     @property
     def alpha(self) -> float:
         """The weight of the similarity of questions, unless a search is given another."""
         self._refresh()
-        return self._about.alpha
+        return self._manifest.alpha
 
     # ---- writing
 
@@ -141,7 +141,7 @@ class QuestionIndex(Archive):
                     questions, answers = [pair.query for pair in rows.values()], [pair.text for pair in rows.values()]
                     with self._writing() as store:
                         there = store.upsert(self._encoded(list(rows), questions, answers)) if rows else 0
-                        self._keep(written=self._about.written + len(rows))
+                        self._keep(written=self._manifest.written + len(rows))
                     new += len(rows) - there
                     replaced += len(right) - len(rows) + there
                     wrong += len(batch) - len(right)
@@ -159,11 +159,11 @@ class QuestionIndex(Archive):
             raise MatchloomError(f"ids is the text {ids!r}; expected a list of ids, such as [{ids!r}]")
         ids = list(ids)
         for one in ids:
-            if not isinstance(one, str) or mended(one) != one:
+            if not isinstance(one, str) or replace_surrogates(one) != one:
                 raise MatchloomError(f"the id {one!r} is no text; expected ids as `search` gives them")
         with self._writing() as store:
             count = store.delete(ids)
-            self._keep(written=self._about.written + count)
+            self._keep(written=self._manifest.written + count)
         self._maintain()
         return count
 
@@ -176,23 +176,23 @@ class QuestionIndex(Archive):
         """
         loaded = encoder.load(matcher)
         with writing(self.folder):
-            old = read_about(self.folder)
-            about = encoder.about_of(old.next_table, loaded, matcher, old.tokenizer)
+            old = read_manifest(self.folder)
+            manifest = encoder.manifest_of(old.next_table, loaded, matcher, old.tokenizer)
 
             def encoded(batch: pa.RecordBatch) -> pa.Table:
-                return encoder.rows(about, loaded, *(batch.column(name).to_pylist() for name in TEXTS))
+                return encoder.rows(manifest, loaded, *(batch.column(name).to_pylist() for name in TEXTS))
 
-            self._copy(old, about, TEXTS, encoded, progress)
-            self._loaded = None if loaded is None or about.matcher is None else (about.matcher, loaded)
+            self._copy(old, manifest, TEXTS, encoded, progress)
+            self._loaded = None if loaded is None or manifest.matcher is None else (manifest.matcher, loaded)
         with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
             pass
 
     def compact(self, *, progress: bool = False) -> None:
         """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search."""
         with writing(self.folder):
-            old = read_about(self.folder)
-            about = replace(old, table=old.next_table)
-            self._copy(old, about, None, lambda batch: pa.Table.from_batches([batch]), progress)
+            old = read_manifest(self.folder)
+            manifest = replace(old, table=old.next_table)
+            self._copy(old, manifest, None, lambda batch: pa.Table.from_batches([batch]), progress)
         with writing(self.folder):
             pass
 
@@ -209,11 +209,11 @@ class QuestionIndex(Archive):
         if rerank is None:
             with writing(self.folder):  # where nothing can be kept, nothing need be measured
                 pass
-        view = self.snapshot()
-        tuned = tune_alpha(self, view, list(pairs), rerank, candidates, progress)
+        snapshot = self.snapshot()
+        tuned = tune_alpha(self, snapshot, list(pairs), rerank, candidates, progress)
         if rerank is None:
             with self._writing():
-                if self._about.matcher != view.about.matcher:
+                if self._manifest.matcher != snapshot.manifest.matcher:
                     raise MatchloomError(f"{self.folder} was encoded anew meanwhile; tune it again")
                 self._keep(alpha=tuned.alpha)
         return tuned
@@ -237,16 +237,16 @@ class QuestionIndex(Archive):
         """
         check_search(question, top, candidates, alpha, rerank)
         while True:
-            view = self.snapshot()
+            snapshot = self.snapshot()
             try:
-                return self._search(view, question, top, candidates, alpha, rerank, explain)
+                return self._search(snapshot, question, top, candidates, alpha, rerank, explain)
             except MatchloomError:
-                if self._in_use(view.about):
+                if self._in_use(snapshot.manifest):
                     raise  # else the table was replaced in between
 
     def _search(
         self,
-        view: View,
+        snapshot: Snapshot,
         question: str,
         top: int,
         candidates: int,
@@ -254,18 +254,18 @@ class QuestionIndex(Archive):
         rerank: Scorer | None,
         explain: bool,
     ) -> list[Answer]:
-        weight = view.about.alpha if alpha is None else alpha
-        vector = view.vector(question)
-        rows = self.candidates(view, question, vector, candidates, weight)
+        weight = snapshot.manifest.alpha if alpha is None else alpha
+        vector = snapshot.vector(question)
+        rows = self.candidates(snapshot, question, vector, candidates, weight)
         if not rows:
             return []
-        found = self.parts(view, question, vector, rows, rerank)
+        found = self.mixture(snapshot, question, vector, rows, rerank)
         scores = weight * found.similarity + (1 - weight) * found.match
         if not np.isfinite(scores).all():
             raise MatchloomError(f"{found.scorer.name} gave a score that is no number; rerank by another scorer")
         last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
         first = np.flatnonzero(scores >= last)  # only what is shown is read and sorted
-        shown = view.store.take([rows[n] for n in first], TEXTS).to_pylist()
+        shown = snapshot.store.take([rows[n] for n in first], TEXTS).to_pylist()
         answers = []
         for n, row in zip(first.tolist(), shown, strict=True):
             parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
@@ -275,34 +275,34 @@ class QuestionIndex(Archive):
             answers = [one._replace(explanation=explain_pair(found.scorer, question, one.answer)) for one in answers]
         return answers
 
-    def snapshot(self) -> View:
+    def snapshot(self) -> Snapshot:
         """The archive as it is now; it stays so while others write."""
-        about, store = self._current()
-        return View(about, store, self._matcher_of(about))
+        manifest, store = self._current()
+        return Snapshot(manifest, store, self._matcher_of(manifest))
 
-    def candidates(self, view: View, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
+    def candidates(self, snapshot: Snapshot, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
         """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
         towards = None
-        if view.matcher is not None and vector is not None:
-            towards = self._sketch(view).towards(view.matcher, vector, alpha)
-        by_words, by_vector = view.store.nearest(asked(view.about.tokenizer(question)), towards, count)
+        if snapshot.matcher is not None and vector is not None:
+            towards = self._direction(snapshot).towards(snapshot.matcher, vector, alpha)
+        by_words, by_vector = snapshot.store.nearest(asked(snapshot.manifest.tokenizer(question)), towards, count)
         turns = chain.from_iterable(zip_longest(by_vector, by_words))
         return list(dict.fromkeys(row for row in turns if row is not None))[:count]
 
-    def parts(
-        self, view: View, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
-    ) -> Parts:
+    def mixture(
+        self, snapshot: Snapshot, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
+    ) -> MixtureScores:
         """The two parts of the score of these rows, not mixed yet, and what made the second."""
-        if view.matcher is None or vector is None:
-            of_question, of_answer = self._counts(view)
-            scorer = rerank or view.matcher or of_answer
-            taken = view.store.take(rows, ["question", "answer"])
+        if snapshot.matcher is None or vector is None:
+            of_question, of_answer = self._counts(snapshot)
+            scorer = rerank or snapshot.matcher or of_answer
+            taken = snapshot.store.take(rows, ["question", "answer"])
             similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return Parts(similarity, _scores(scorer, question, taken), scorer)
-        taken = view.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
+            return MixtureScores(similarity, _scores(scorer, question, taken), scorer)
+        taken = snapshot.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
         v_q, v_a = vectors_of(taken)
-        match = view.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return Parts(v_q @ unit(vector), match, rerank or view.matcher)
+        match = snapshot.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
+        return MixtureScores(v_q @ unit(vector), match, rerank or snapshot.matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
@@ -313,46 +313,46 @@ class QuestionIndex(Archive):
 
     def status(self) -> dict[str, Any]:
         """What there is: pairs, how many of them the indices hold, the matcher, alpha, and the bytes on the disk."""
-        about, store = self._current()
+        manifest, store = self._current()
         return {
             "pairs": len(store),
             **store.status(),
-            "matcher": about.matcher_name,
-            "matcher_folder": about.matcher_folder,
-            "vector_size": about.vector_size,
-            "tokenizer": about.tokenizer.kind,
-            "alpha": about.alpha,
+            "matcher": manifest.matcher_name,
+            "matcher_folder": manifest.matcher_folder,
+            "vector_size": manifest.vector_size,
+            "tokenizer": manifest.tokenizer.kind,
+            "alpha": manifest.alpha,
             "bytes": size_of(self.folder),
         }
 
     # ---- inside
 
     def _encoded(self, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
-        return encoder.rows(self._about, self._matcher_of(self._about), ids, questions, answers)
+        return encoder.rows(self._manifest, self._matcher_of(self._manifest), ids, questions, answers)
 
     def _maintain(self) -> None:
         with self._writing() as store:
-            trained_on = store.maintain(self._about.trained_on)
-            if trained_on != self._about.trained_on:
+            trained_on = store.maintain(self._manifest.trained_on)
+            if trained_on != self._manifest.trained_on:
                 self._keep(trained_on=trained_on)
 
-    def _counts(self, view: View) -> tuple[BM25Share, BM25Share]:
+    def _counts(self, snapshot: Snapshot) -> tuple[NormalizedBM25, NormalizedBM25]:
         """BM25 over the archive's questions and over its answers."""
         counted = self._counted  # other threads may replace it
-        if counted is None or counted.stale(view.about):
-            found = view.store.sample(("question", "answer"), _SAMPLE)
+        if counted is None or counted.stale(snapshot.manifest):
+            found = snapshot.store.sample(("question", "answer"), _SAMPLE)
             sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
-            questions, answers = (BM25Share.fit(texts, view.about.tokenizer) for texts in sides)
-            self._counted = counted = Gathered((questions, answers), view)
+            questions, answers = (NormalizedBM25.fit(texts, snapshot.manifest.tokenizer) for texts in sides)
+            self._counted = counted = Gathered((questions, answers), snapshot)
         return counted.value
 
-    def _sketch(self, view: View) -> Sketch:
+    def _direction(self, snapshot: Snapshot) -> CandidateDirection:
         """What the answer vectors of this table look like."""
-        sketched = self._sketched
-        if sketched is None or sketched.stale(view.about):
-            _, answers = vectors_of(view.store.sample([VECTORS], Sketch.SAMPLE))
-            self._sketched = sketched = Gathered(Sketch(answers), view)
-        return sketched.value
+        sampled = self._sampled
+        if sampled is None or sampled.stale(snapshot.manifest):
+            _, answers = vectors_of(snapshot.store.sample([VECTORS], CandidateDirection.SAMPLE))
+            self._sampled = sampled = Gathered(CandidateDirection(answers), snapshot)
+        return sampled.value
 
 
 def pair_id(pair: Pair) -> str:

@@ -3,7 +3,7 @@
 What LanceDB gives, and how it is used here (as of 0.40):
 
 - A write is one commit: a new version that is there whole or not at all, also after `kill -9`. Writers wait for each
-  other (see about.py), because simultaneous upserts of one id may leave it twice.
+  other (see manifest.py), because simultaneous upserts of one id may leave it twice.
 - A handle is one version: the searches and the `take` behind one answer see the same rows.
 - Rows that an index does not hold yet are searched one by one, and their full-text scores follow statistics of their
   own. So full-text scores only choose candidates here; the scores that are shown are computed from the pairs.

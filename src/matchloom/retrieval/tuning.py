@@ -11,15 +11,15 @@ import numpy as np
 
 from matchloom.data.ids import digest
 from matchloom.evaluation.measures import CandidateLists, whole_label
-from matchloom.pictures import check_picture, new_figure, save_picture
+from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.progress import track
-from matchloom.retrieval.about import ALPHA
+from matchloom.retrieval.manifest import ALPHA
 from matchloom.retrieval.store import Store
 from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
     from matchloom.retrieval.index import QuestionIndex
-    from matchloom.retrieval.view import View
+    from matchloom.retrieval.snapshot import Snapshot
 
 GRID = tuple(n / 20 for n in range(21))
 
@@ -34,10 +34,10 @@ class Tuned(NamedTuple):
 
 
 def tune_alpha(
-    index: QuestionIndex, view: View, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
+    index: QuestionIndex, snapshot: Snapshot, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
 ) -> Tuned:
     """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
-    judged = _judged(view.store, pairs)
+    judged = _judged(snapshot.store, pairs)
     both = all({False, True} == {label > 0 for label in labels.values()} for labels in judged.values())
     query_ids: list[str] = []
     text_ids: list[str] = []
@@ -45,14 +45,14 @@ def tune_alpha(
     unretrieved: list[tuple[str, int]] = []
     parts = []
     for question, rows in track(judged.items(), "Searching", total=len(judged), show=progress):
-        vector = view.vector(question)
+        vector = snapshot.vector(question)
         if both:
             ranked = list(rows)
         else:  # what any alpha could bring up
-            found = (index.candidates(view, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
+            found = (index.candidates(snapshot, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
             ranked = list(dict.fromkeys(chain.from_iterable(found)))
         if ranked:
-            part = index.parts(view, question, vector, ranked, rerank)
+            part = index.mixture(snapshot, question, vector, ranked, rerank)
             parts.append((part.similarity, part.match))
         query_ids += [question] * len(ranked)
         text_ids += [digest(str(row)) for row in ranked]  # ties follow no order of writing
@@ -98,7 +98,7 @@ def _judged(store: Store, pairs: list[Pair]) -> dict[str, dict[int, int]]:
 
 def draw_curve(tuned: Tuned, path: Path | str) -> None:
     """Write the curve as a picture, by the ending of its name: .png, .svg or .pdf."""
-    check_picture(path)
+    check_plot(path)
     figure = new_figure(6, 4)
     axes = figure.subplots()
     axes.plot(*zip(*tuned.curve, strict=True), marker="o", markersize=4)
@@ -106,4 +106,4 @@ def draw_curve(tuned: Tuned, path: Path | str) -> None:
     axes.set(xlabel="alpha", ylabel="MAP", xlim=(-0.02, 1.02))
     axes.set_title(f"alpha = {tuned.alpha:.2f} over {tuned.questions} questions", fontsize=10)
     axes.grid(alpha=0.3)
-    save_picture(figure, path)
+    save_plot(figure, path)

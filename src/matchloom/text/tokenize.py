@@ -23,14 +23,14 @@ def _english(text: str) -> list[str]:
 
 
 def _chinese(text: str) -> list[str]:
-    return [word for word in rjieba.cut(mended(text)) if _HAS_WORD.search(word)]
+    return [word for word in rjieba.cut(replace_surrogates(text)) if _HAS_WORD.search(word)]
 
 
 def _whitespace(text: str) -> list[str]:
-    return mended(text).split()
+    return replace_surrogates(text).split()
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """A text without half characters (an argument that is no UTF-8 has them), which nothing could write or hash."""
     try:
         text.encode()

@@ -16,12 +16,12 @@ class TrainConfig:
 
     A model that others suit better says so in `trained_with`; `train` without a config takes that.
 
-    loss           hinge over (query, better text, worse text); cross_entropy or squared_error on single pairs
-    margin         by how much a better text should win (hinge)
+    loss           hinge over (query, positive text, negative text); cross_entropy or squared_error on single pairs
+    margin         by how much a positive text should win (hinge)
     optimizer      adagrad, adadelta or adam
     learning_rate  0.03 for MV-LSTM on question answering
     batch          triples (hinge) or pairs in one step
-    negatives      worse texts drawn for each better one in an epoch; all of them where a list has no more (hinge)
+    negatives      negative texts drawn for each positive one in an epoch; all of them where a list has no more (hinge)
     epochs         at most this many
     patience       stop after so many epochs without a better development measure
     check_every    look at the development set after so many steps, and at an epoch's end; 0 for the end alone

@@ -1,4 +1,4 @@
-"""The three losses. Each takes the scores of a batch and gives the sum over its units, for the caller to average."""
+"""The three losses. Each takes the scores of a batch and gives the sum over its examples, for the caller to average."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def hinge(scores: Tensor, better: Tensor, worse: Tensor, margin: float = 1.0) -> Tensor:
-    """sum max(0, margin - s(x, y+) + s(x, y-)) over the triples; better and worse are places in scores (T,).
+def hinge(scores: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0) -> Tensor:
+    """sum max(0, margin - s(x, y+) + s(x, y-)) over the triples; positive and negative are places in scores (T,).
 
     >>> float(hinge(torch.tensor([2.0, 1.5, 0.0]), torch.tensor([0, 0]), torch.tensor([1, 2])))
     0.5
     """
-    return torch.relu(margin - scores[better] + scores[worse]).sum()
+    return torch.relu(margin - scores[positive] + scores[negative]).sum()
 
 
 def cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:

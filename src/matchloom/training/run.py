@@ -22,15 +22,15 @@ from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
 from matchloom.models import Argument, build_model, model_training
-from matchloom.parallel import in_turn, side_by_side
+from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, initial_matrix
 from matchloom.text.vocab import Vocab
 from matchloom.training.checkpoint import load_checkpoint, read_state, save_checkpoint
 from matchloom.training.config import TrainConfig
+from matchloom.training.examples import Step, TrainingExamples
 from matchloom.training.step import StepResult, make_optimizer, step
-from matchloom.training.units import Step, Units
 from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
@@ -100,8 +100,8 @@ class _Run:
         on_epoch: Callable[[dict[str, Any]], None] | None,
     ) -> None:
         self.config, self.folder, self.development, self.on_epoch = config, folder, development, on_epoch
-        self.units = Units(pairs, config)
-        words = [tokenizer(text) for text in (*self.units.left_texts, *self.units.right_texts)]
+        self.examples = TrainingExamples(pairs, config)
+        words = [tokenizer(text) for text in (*self.examples.left_texts, *self.examples.right_texts)]
         vocab = Vocab.build(words, min_count)
         if not vocab.words:
             raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
@@ -129,18 +129,18 @@ class _Run:
             "config": config.as_dict(),
             "pairs": len(pairs),
             "development_pairs": None if development is None else len(development),
-            "queries_left_out": self.units.left_out,
+            "queries_left_out": self.examples.left_out,
         }
         self.settings: dict[str, Any] = settings
         self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
         self.optimizer = make_optimizer(network, config)
-        self.units.fill(self.matcher.table(self.units.left_texts), self.matcher.table(self.units.right_texts))
+        self.examples.fill(self.matcher.table(self.examples.left_texts), self.matcher.table(self.examples.right_texts))
         self._warn_of_long_texts()
-        if self.units.features is not None:
-            network.fit_features(torch.from_numpy(self.units.features))
+        if self.examples.features is not None:
+            network.fit_features(torch.from_numpy(self.examples.features))
         if network.whole_batches:
             # Statistics of batches with texts of one length would not be those that scores are later taken with.
-            self.units.workers, self.units.by_length = 1, False
+            self.examples.workers, self.examples.by_length = 1, False
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
@@ -155,9 +155,9 @@ class _Run:
             raise MatchloomError("resume needs the folder of the run to go on with")
         try:
             if not resume:  # a checkpoint holds what was fitted
-                self._fit_texts(progress)
+                self._pretrain(progress)
             whole = self.matcher.model.whole_batches
-            with in_turn(self.config.workers) if whole else side_by_side(self.config.workers) as pool:
+            with inline_pool(self.config.workers) if whole else thread_pool(self.config.workers) as pool:
                 for epoch, first, steps in self._rounds():
                     self._round(epoch, first, steps, pool, progress)
         except KeyboardInterrupt:
@@ -178,33 +178,33 @@ class _Run:
         return self.matcher
 
     def _warn_of_long_texts(self) -> None:
-        longest = self.matcher.model.longest
-        assert self.units.left is not None
-        assert self.units.right is not None
-        share = np.mean(np.concatenate([self.units.left.lengths, self.units.right.lengths]) > (longest or np.inf))
+        max_words = self.matcher.model.max_words
+        assert self.examples.left is not None
+        assert self.examples.right is not None
+        share = np.mean(np.concatenate([self.examples.left.lengths, self.examples.right.lengths]) > (max_words or np.inf))
         if share > 0.05:
             _log.warning(
-                "%s reads the first %d words of a text, and %.0f%% of the training texts are longer; set longest to "
+                "%s reads the first %d words of a text, and %.0f%% of the training texts are longer; set max_words to "
                 "read more of them",
                 self.matcher.name,
-                longest,
+                max_words,
                 100 * share,
             )
 
-    def _fit_texts(self, progress: bool) -> None:
-        units = self.units
-        assert units.left is not None
-        assert units.right is not None
-        pairs = np.stack([units.left_rows, units.right_rows, units.labels > 0], axis=1).astype(np.int64)
-        with in_turn(self.config.workers):
-            self.matcher.model.fit_texts(units.left, units.right, pairs, self.config.seed, progress)
+    def _pretrain(self, progress: bool) -> None:
+        examples = self.examples
+        assert examples.left is not None
+        assert examples.right is not None
+        pairs = np.stack([examples.left_rows, examples.right_rows, examples.labels > 0], axis=1).astype(np.int64)
+        with inline_pool(self.config.workers):
+            self.matcher.model.pretrain(examples.left, examples.right, pairs, self.config.seed, progress)
 
     def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
         """What is left to do, in the parts of epochs between two looks at the development set."""
         last = self.history[-1] if self.history else {"epoch": 1, "step": 0}
         first = last["step"]
         for epoch in range(last["epoch"] - 1, self.config.epochs):
-            steps = list(self.units.steps(epoch))
+            steps = list(self.examples.steps(epoch))
             self.steps = len(steps)
             while first < self.steps:
                 if self._out_of_patience():
@@ -224,14 +224,14 @@ class _Run:
             task = live.add_task(name, total=sum(len(shard) for shards in steps for shard in shards), note="")
             for number, shards in enumerate(steps, first):
                 with _random_state(self.config.seed, epoch, number):
-                    result = step(model, self.optimizer, self.units, shards, self.config, pool)
+                    result = step(model, self.optimizer, self.examples, shards, self.config, pool)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
                         f"the loss became {result.loss} in epoch {epoch + 1}, step {number + 1}; "
                         f"lower learning_rate (now {self.config.learning_rate}) or set clip"
                     )
                 results.append(result)
-                loss = sum(r.loss for r in results) / sum(r.units for r in results)
+                loss = sum(r.loss for r in results) / sum(r.examples for r in results)
                 speed = sum(r.pairs for r in results) / (time.perf_counter() - start)
                 best = f", {self.config.measure} {self._best_value():.4f}" if self._has_measure() else ""
                 live.update(
@@ -268,11 +268,13 @@ class _Run:
 
     def _scores_are_equal(self) -> bool:
         """Whether the model gives the first training pairs one score, as it is now."""
-        units = self.units
-        assert units.left is not None
-        assert units.right is not None
-        left, right = units.left_rows[:LOOKED_AT], units.right_rows[:LOOKED_AT]
-        batch = make_batch(units.left, units.right, left, right, features_of(units.left, units.right, left, right))
+        examples = self.examples
+        assert examples.left is not None
+        assert examples.right is not None
+        left, right = examples.left_rows[:LOOKED_AT], examples.right_rows[:LOOKED_AT]
+        batch = make_batch(
+            examples.left, examples.right, left, right, features_of(examples.left, examples.right, left, right)
+        )
         model = self.matcher.model.eval()
         with torch.inference_mode():
             scores = model(batch.to(model.embedding.weight.device))

@@ -13,14 +13,14 @@ from matchloom.data.batching import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
-from matchloom.training.units import Units
+from matchloom.training.examples import TrainingExamples
 
 
 class StepResult(NamedTuple):
-    """What a step did: the summed loss, how many units and pairs it saw, the lowest and highest score."""
+    """What a step did: the summed loss, how many examples and pairs it saw, the lowest and highest score."""
 
     loss: float
-    units: int
+    examples: int
     pairs: int
     lowest: float
     highest: float
@@ -28,7 +28,7 @@ class StepResult(NamedTuple):
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and word vectors set up so that AdaGrad and AdaDelta touch only those a batch holds."""
-    learn_vectors = model.needs_vectors and not config.freeze_vectors
+    learn_vectors = model.trains_embedding and not config.freeze_vectors
     model.embedding.weight.requires_grad_(learn_vectors)
     model.embedding.sparse = config.optimizer in ("adagrad", "adadelta") and learn_vectors
     parameters = trained(model)
@@ -47,7 +47,7 @@ def trained(model: nn.Module) -> list[nn.Parameter]:
 def step(
     model: PairModel,
     optimizer: torch.optim.Optimizer,
-    units: Units,
+    examples: TrainingExamples,
     shards: Sequence[list[Rows]],
     config: TrainConfig,
     pool: Executor,
@@ -58,16 +58,16 @@ def step(
     device = model.embedding.weight.device
 
     def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
-        shard = units.shard(members)
+        shard = examples.shard(members)
         scores = model(shard.batch.to(device))
         loss = shard.loss(scores, config)
         # A word that stands many times in a shard has many rows of gradient: summed here, where cores work in parallel.
         gradients = tuple(g.coalesce() if g.is_sparse else g for g in torch.autograd.grad(loss, parameters))
         low, high = torch.aminmax(scores.detach())
-        return StepResult(float(loss.detach()), shard.units, len(shard.batch), float(low), float(high)), gradients
+        return StepResult(float(loss.detach()), shard.examples, len(shard.batch), float(low), float(high)), gradients
 
     results = list(pool.map(work, shards))
-    seen = sum(result.units for result, _ in results)
+    seen = sum(result.examples for result, _ in results)
     for n, parameter in enumerate(parameters):
         total = results[0][1][n]
         for _, gradients in results[1:]:

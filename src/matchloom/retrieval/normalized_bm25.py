@@ -1,9 +1,9 @@
 """BM25 where there is no network: how much of what a question asks for does a text hold?
 
-    share(t, x) = BM25(t, x) / BM25(t, t)
+    normalized(t, x) = BM25(t, x) / BM25(t, t)
 
 Plain BM25 has no scale: it grows with the length of the question. Over what the question scores with itself it is 0
-without a common word and 1 for the same text, as a cosine is, so that it can be mixed with other parts. Within one
+without a common word and 1 for the same text, as a cosine is, so that it can be mixed with other scores. Within one
 question it ranks as BM25 does.
 
 Words count by their stems, and English function words not at all: on SemEval-2016 3B, a whole archive searched, average
@@ -20,38 +20,42 @@ import numpy as np
 from matchloom.lexical import BM25
 from matchloom.lexical.collection import is_stop_word
 from matchloom.text.tokenize import Tokenizer, stems
-from matchloom.types import Pair, Part, Scores, Signal, Trace
+from matchloom.types import Component, Pair, Scores, Signal, Trace
 
 
-class BM25Share:
+class NormalizedBM25:
     """BM25 of a text over the question's own."""
 
-    name = "bm25_share"
+    name = "normalized_bm25"
 
     def __init__(self, bm25: BM25) -> None:
         self._bm25 = bm25
 
     @classmethod
-    def fit(cls, texts: Iterable[str], tokenizer: Tokenizer) -> BM25Share:
+    def fit(cls, texts: Iterable[str], tokenizer: Tokenizer) -> NormalizedBM25:
         """Take document frequencies and the mean length from these texts."""
         return cls(BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True))
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """One share for each pair; 0 for a question without words that count."""
+        """One score for each pair; 0 for a question without words that count."""
         asked = {query: self._whole(query) for query in {pair.query for pair in pairs}}
         wholes = np.array([asked[pair.query] for pair in pairs], np.float32)
         return np.asarray(self._bm25.score(pairs, progress=progress) / wholes, np.float32)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """BM25's own trace, with its shares on our scale."""
+        """BM25's own trace, with its contributions on our scale."""
         left, right, trace = self._bm25.trace(query, text)
         whole = self._whole(query)
-        signals = [Signal(*signal[:4], signal.share / whole) for signal in trace.signals]
-        parts = [Part(part.name, part.value, part.share / whole) for part in trace.parts]
+        signals = [Signal(*signal[:4], signal.contribution / whole) for signal in trace.signals]
+        components = [
+            Component(component.name, component.value, component.contribution / whole) for component in trace.components
+        ]
         return (
             left,
             right,
-            trace._replace(score=trace.score / whole, rest=trace.rest / whole, signals=signals, parts=parts),
+            trace._replace(
+                score=trace.score / whole, residual=trace.residual / whole, signals=signals, components=components
+            ),
         )
 
     def _whole(self, query: str) -> float:

@@ -28,7 +28,7 @@ _PATIENCE = 2.0  # seconds for which a writer waits without a word
 
 
 @dataclass(frozen=True)
-class About:
+class ArchiveManifest:
     """The settings of an archive. `matcher` is the digest of the matcher that made the vectors."""
 
     table: str
@@ -56,7 +56,7 @@ class About:
             raise MatchloomError(f"{folder / _FILE} cannot be written: {error.strerror or error}") from None
 
 
-def read_about(folder: Path) -> About:
+def read_manifest(folder: Path) -> ArchiveManifest:
     """The settings in a folder; what is no archive, damaged or newer is refused in one line."""
     path = folder / _FILE
     try:
@@ -70,10 +70,10 @@ def read_about(folder: Path) -> About:
             raise MatchloomError(
                 f"{folder} has format {version}, this matchloom reads {FORMAT}; index its pairs again into a new folder"
             )
-        about = About(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
-        if type(version) is not int or not _sound(about):
+        manifest = ArchiveManifest(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
+        if type(version) is not int or not _sound(manifest):
             raise ValueError
-        return about
+        return manifest
     except NotADirectoryError:
         raise MatchloomError(f"{folder} is a file; expected an archive's folder") from None
     except FileNotFoundError:
@@ -88,15 +88,19 @@ def read_about(folder: Path) -> About:
         raise MatchloomError(f"{path} is damaged; index the pairs into a new folder") from None
 
 
-def _sound(about: About) -> bool:
+def _sound(manifest: ArchiveManifest) -> bool:
     """Whether every setting is of its kind."""
-    cut = about.tokenizer
-    texts = (about.matcher, about.matcher_name, about.matcher_folder)
-    counts = (about.trained_on, about.written, *(n for n in (about.vector_size, cut.max_words) if n is not None))
+    cut = manifest.tokenizer
+    texts = (manifest.matcher, manifest.matcher_name, manifest.matcher_folder)
+    counts = (
+        manifest.trained_on,
+        manifest.written,
+        *(n for n in (manifest.vector_size, cut.max_words) if n is not None),
+    )
     return (
-        re.fullmatch(r"pairs-[0-9]+", about.table) is not None
-        and type(about.alpha) in (int, float)
-        and 0 <= about.alpha <= 1
+        re.fullmatch(r"pairs-[0-9]+", manifest.table) is not None
+        and type(manifest.alpha) in (int, float)
+        and 0 <= manifest.alpha <= 1
         and all(text is None or type(text) is str for text in texts)
         and all(type(count) is int and count >= 0 for count in counts)
         and type(cut.kind) is str
@@ -143,7 +147,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove tables that are not in use: a re-encoding that was cut off, or one that this one replaced."""
-    used = read_about(folder).table if (folder / _FILE).exists() else None
+    used = read_manifest(folder).table if (folder / _FILE).exists() else None
     for path in folder.glob("pairs-*.lance"):
         if path.name != f"{used}.lance" and (used is not None or not _holds_rows(path)):
             shutil.rmtree(path, ignore_errors=True)

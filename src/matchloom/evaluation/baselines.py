@@ -1,6 +1,6 @@
-"""What a result must be seen beside: floors that any scorer should clear, and blind probes that must stay at chance.
+"""What a result must be seen beside: baselines that any scorer should clear, and blind probes that must stay at chance.
 
-A floor is a simple scorer. A blind probe does not look at the query (or looks at the wrong one): where it is above
+A baseline is a simple scorer. A blind probe does not look at the query (or looks at the wrong one): where it is above
 chance, the candidate lists themselves give the answer away, and part of every figure on them is no matching at all.
 """
 
@@ -22,7 +22,7 @@ LEAK_P = 0.01
 
 
 @dataclass(frozen=True)
-class Floor:
+class Baseline:
     """A simple scorer's figures on the same lists."""
 
     name: str
@@ -49,7 +49,7 @@ class Probe:
 class Surroundings:
     """All that stands beside a result. `order_follows_labels`: the input lists positives early, p < .01."""
 
-    floors: list[Floor]
+    baselines: list[Baseline]
     probes: list[Probe]
     order_follows_labels: bool
 
@@ -65,7 +65,7 @@ def surroundings(
     seed: int = 0,
     progress: bool = False,
 ) -> Surroundings:
-    """Measure every floor and probe on the lists of these pairs.
+    """Measure every baseline and probe on the lists of these pairs.
 
     Word statistics come from `collection`, or else from the distinct texts of the pairs. Soft coverage is there when
     `vectors` are, the shuffled probe when a `scorer` is. Chance is the mean of twenty random orders of every list;
@@ -79,16 +79,16 @@ def surroundings(
 
     chance = chance_of(lists, np.zeros(len(lists)), seed=seed)
     listed = lists.measure(-np.arange(len(lists)))
-    floors = [
-        Floor("random", f"mean of {DRAWS} draws", chance.mean),
-        Floor("input order", "as listed", listed),
+    baselines = [
+        Baseline("random", f"mean of {DRAWS} draws", chance.mean),
+        Baseline("input order", "as listed", listed),
     ]
     texts = list(dict.fromkeys(collection)) if collection is not None else sorted({pair.text for pair in pairs})
     for name in LEXICAL:
         if name in ("random", "trans_lm") or (name == "soft_coverage" and vectors is None):  # trans_lm is learnt
             continue
-        floor = fit_scorer(name, texts, tokenizer=words, vectors=vectors, seed=seed)
-        floors.append(Floor(name, "", lists.measure(floor.score(pairs, progress=progress))))
+        baseline = fit_scorer(name, texts, tokenizer=words, vectors=vectors, seed=seed)
+        baselines.append(Baseline(name, "", lists.measure(baseline.score(pairs, progress=progress))))
     probes = [_length_probe(pairs, lists, words, chance, first)]
     if scorer is not None:
         shuffled = shuffle_queries(pairs, seed=seed)
@@ -96,7 +96,7 @@ def surroundings(
             measured = lists.measure(scorer.score(shuffled, progress=progress))
             p = chance.p_above(measured, first)
             probes.insert(0, Probe("queries shuffled", "another list's query", measured, p))
-    return Surroundings(floors, probes, chance.p_above(listed, first) < LEAK_P)
+    return Surroundings(baselines, probes, chance.p_above(listed, first) < LEAK_P)
 
 
 def shuffle_queries(pairs: Sequence[Pair], *, seed: int) -> list[Pair] | None:

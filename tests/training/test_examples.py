@@ -6,32 +6,34 @@ from collections import Counter
 
 import pytest
 
-from matchloom.data.batching import TextTable
+from matchloom.data.batching import TokenizedTexts
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
-from matchloom.training.units import Units
+from matchloom.training.examples import TrainingExamples
 from matchloom.types import MatchloomError, Pair
 from tests.training.making import colour_pairs
 
 
-def make_units(pairs: list[Pair], **config: int | str) -> Units:
-    units = Units(pairs, TrainConfig(**config))
-    vocab = Vocab.build([text.split() for text in units.left_texts + units.right_texts])
-    tables = (TextTable(side, vocab, Tokenizer("whitespace")) for side in (units.left_texts, units.right_texts))
-    units.fill(*tables)
-    return units
+def make_examples(pairs: list[Pair], **config: int | str) -> TrainingExamples:
+    examples = TrainingExamples(pairs, TrainConfig(**config))
+    vocab = Vocab.build([text.split() for text in examples.left_texts + examples.right_texts])
+    tables = (
+        TokenizedTexts(side, vocab, Tokenizer("whitespace")) for side in (examples.left_texts, examples.right_texts)
+    )
+    examples.fill(*tables)
+    return examples
 
 
-def epoch(units: Units, number: int) -> list[list[list[list[int]]]]:
-    return [[[members.tolist() for members in shard] for shard in step] for step in units.steps(number)]
+def epoch(examples: TrainingExamples, number: int) -> list[list[list[list[int]]]]:
+    return [[[members.tolist() for members in shard] for shard in step] for step in examples.steps(number)]
 
 
 def test_hinge_units_pair_each_positive_with_negatives_of_its_own_list() -> None:
     pairs = colour_pairs(30, 6)
-    units = make_units(pairs, batch=16, negatives=3, workers=2)
+    examples = make_examples(pairs, batch=16, negatives=3, workers=2)
     seen: Counter[str] = Counter()
-    for step in epoch(units, 0):
+    for step in epoch(examples, 0):
         assert len(step) <= 2
         for shard in step:
             for positive, *negatives in shard:
@@ -44,57 +46,57 @@ def test_hinge_units_pair_each_positive_with_negatives_of_its_own_list() -> None
 
 def test_triples_of_a_shard_point_at_the_right_pairs() -> None:
     pairs = colour_pairs(6, 4)
-    units = make_units(pairs, batch=6, negatives=2, workers=1)
-    for step in units.steps(3):
+    examples = make_examples(pairs, batch=6, negatives=2, workers=1)
+    for step in examples.steps(3):
         for members in step:
-            shard = units.shard(members)
-            flat = [n for unit in members for n in unit.tolist()]
-            assert shard.better is not None
-            assert shard.worse is not None
-            for better, worse in zip(shard.better.tolist(), shard.worse.tolist(), strict=True):
-                good, bad = pairs[flat[better]], pairs[flat[worse]]
+            shard = examples.shard(members)
+            flat = [n for example in members for n in example.tolist()]
+            assert shard.positive is not None
+            assert shard.negative is not None
+            for positive, negative in zip(shard.positive.tolist(), shard.negative.tolist(), strict=True):
+                good, bad = pairs[flat[positive]], pairs[flat[negative]]
                 assert (good.label, bad.label) == (1, 0)
                 assert good.query_id == bad.query_id
-                row = shard.batch.right.words[shard.batch.right_rows[worse]]
-                assert int(shard.batch.right.lengths[shard.batch.right_rows[worse]]) == len(bad.text.split())
+                row = shard.batch.right.words[shard.batch.right_rows[negative]]
+                assert int(shard.batch.right.lengths[shard.batch.right_rows[negative]]) == len(bad.text.split())
                 assert row[0] > 0
 
 
 def test_an_epoch_depends_on_seed_and_number_only() -> None:
     pairs = colour_pairs(20, 6)
-    assert epoch(make_units(pairs, negatives=2), 4) == epoch(make_units(pairs, negatives=2), 4)
-    assert epoch(make_units(pairs, negatives=2), 4) != epoch(make_units(pairs, negatives=2), 5)
-    assert epoch(make_units(pairs, negatives=2), 4) != epoch(make_units(pairs, negatives=2, seed=1), 4)
+    assert epoch(make_examples(pairs, negatives=2), 4) == epoch(make_examples(pairs, negatives=2), 4)
+    assert epoch(make_examples(pairs, negatives=2), 4) != epoch(make_examples(pairs, negatives=2), 5)
+    assert epoch(make_examples(pairs, negatives=2), 4) != epoch(make_examples(pairs, negatives=2, seed=1), 4)
 
 
 def test_pointwise_units_are_single_pairs() -> None:
     pairs = colour_pairs(10, 3)
-    units = make_units(pairs, loss="cross_entropy", batch=7, workers=2)
-    flat = [n for step in epoch(units, 0) for shard in step for unit in shard for n in unit]
+    examples = make_examples(pairs, loss="cross_entropy", batch=7, workers=2)
+    flat = [n for step in epoch(examples, 0) for shard in step for example in shard for n in example]
     assert sorted(flat) == list(range(30))
-    shard = units.shard(next(iter(units.steps(0)))[0])
-    assert shard.better is None
+    shard = examples.shard(next(iter(examples.steps(0)))[0])
+    assert shard.positive is None
     assert shard.labels is not None
 
 
 def test_batches_hold_like_lengths_unless_they_must_not() -> None:
     pairs = [Pair(f"query {n}", " ".join(["word"] * (1 + 7 * n % 30)), n % 2) for n in range(300)]
-    units = make_units(pairs, loss="cross_entropy", batch=10, workers=1)
+    examples = make_examples(pairs, loss="cross_entropy", batch=10, workers=1)
 
     def spread() -> float:
-        lengths = [[len(pairs[unit[0]].text.split()) for unit in step[0]] for step in epoch(units, 0)]
+        lengths = [[len(pairs[example[0]].text.split()) for example in step[0]] for step in epoch(examples, 0)]
         return sum(max(batch) - min(batch) for batch in lengths) / len(lengths)
 
     assert spread() <= 2  # 300 texts of 30 lengths, all in one pool
-    units.by_length = False
+    examples.by_length = False
     assert spread() > 15
 
 
 def test_lists_without_both_labels_are_left_out_and_counted() -> None:
     pairs = [*colour_pairs(5, 3), Pair("only", "positive", 1.0, "p", "1"), Pair("only", "negative", 0.0, "n", "1")]
-    units = make_units(pairs)
-    assert len(units) == 5
-    assert units.left_out == 2
+    examples = make_examples(pairs)
+    assert len(examples) == 5
+    assert examples.left_out == 2
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
 )
 def test_data_that_cannot_be_learnt_from(pairs: list[Pair], config: dict, match: str) -> None:
     with pytest.raises(MatchloomError, match=match):
-        Units(pairs, TrainConfig(**config))
+        TrainingExamples(pairs, TrainConfig(**config))
 
 
 def test_wrong_settings_are_named() -> None:

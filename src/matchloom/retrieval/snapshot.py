@@ -8,7 +8,7 @@ import numpy as np
 
 from matchloom.explanation import Explanation
 from matchloom.matcher import Matcher
-from matchloom.retrieval.about import About
+from matchloom.retrieval.manifest import ArchiveManifest
 from matchloom.retrieval.store import Store, Vectors
 from matchloom.types import MatchloomError, Scorer, Scores
 
@@ -37,21 +37,21 @@ class Answer(NamedTuple):
     explanation: Explanation | None = None  # of `match`
 
 
-class View(NamedTuple):
+class Snapshot(NamedTuple):
     """One version of the archive with what encodes it, whatever others write meanwhile."""
 
-    about: About
+    manifest: ArchiveManifest
     store: Store
     matcher: Matcher | None
 
     def vector(self, question: str) -> Vectors | None:
         """v_t, where the archive has vectors."""
-        if self.matcher is None or self.about.vector_size is None:
+        if self.matcher is None or self.manifest.vector_size is None:
             return None
         return np.asarray(self.matcher.vectors([question])[0], np.float32)
 
 
-class Parts(NamedTuple):
+class MixtureScores(NamedTuple):
     """The parts of the scores of some rows, and the scorer that made the second."""
 
     similarity: Scores
@@ -62,16 +62,20 @@ class Parts(NamedTuple):
 class Gathered(Generic[T]):
     """What was gathered from a sample of the archive, and when it should be gathered again."""
 
-    def __init__(self, value: T, view: View) -> None:
+    def __init__(self, value: T, snapshot: Snapshot) -> None:
         self.value = value
-        self._about, self._rows = view.about, len(view.store)
+        self._manifest, self._rows = snapshot.manifest, len(snapshot.store)
 
-    def stale(self, about: About) -> bool:
+    def stale(self, manifest: ArchiveManifest) -> bool:
         """Whether this is another table, or a tenth of its rows was written since; of a small one, any."""
-        if about is self._about:
+        if manifest is self._manifest:
             return False
-        written = abs(about.written - self._about.written)
-        return about.table != self._about.table or written * 10 > self._rows or (written > 0 and self._rows <= _SMALL)
+        written = abs(manifest.written - self._manifest.written)
+        return (
+            manifest.table != self._manifest.table
+            or written * 10 > self._rows
+            or (written > 0 and self._rows <= _SMALL)
+        )
 
 
 def check_search(question: str, top: int, candidates: int, alpha: float | None, rerank: Scorer | None) -> None:

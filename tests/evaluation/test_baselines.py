@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from matchloom.evaluation.floors import Surroundings, shuffle_queries, surroundings
+from matchloom.evaluation.baselines import Surroundings, shuffle_queries, surroundings
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.lexical import BM25, fit_scorer
 from matchloom.text.tokenize import Tokenizer
@@ -35,24 +35,24 @@ def surround(pairs: Sequence[Pair], **given: object) -> Surroundings:
     return surroundings(pairs, CandidateLists.of(pairs, ["P@1", "RR"]), tokenizer=SPACE, **given)  # type: ignore[arg-type]
 
 
-def test_floors_equal_their_scorers() -> None:
+def test_baselines_equal_their_scorers() -> None:
     pairs = five_candidates()
     words = sorted({word for pair in pairs for word in pair.text.split()})
     vectors = WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32))
-    floors = {floor.name: floor.measured.values for floor in surround(pairs, vectors=vectors).floors}
-    assert list(floors) == ["random", "input order", "overlap", "bm25", "bm25_stemmed", "soft_coverage"]
-    assert floors["random"]["P@1"] == pytest.approx(0.2, abs=0.03)
+    baselines = {baseline.name: baseline.measured.values for baseline in surround(pairs, vectors=vectors).baselines}
+    assert list(baselines) == ["random", "input order", "overlap", "bm25", "bm25_stemmed", "soft_coverage"]
+    assert baselines["random"]["P@1"] == pytest.approx(0.2, abs=0.03)
     lists = CandidateLists.of(pairs, ["P@1", "RR"])
     texts = {pair.text for pair in pairs}
     for name in ("overlap", "bm25", "bm25_stemmed", "soft_coverage"):
         scorer = fit_scorer(name, texts, tokenizer=SPACE, vectors=vectors)
-        assert floors[name] == lists.measure(scorer.score(pairs)).values
-        assert floors[name]["P@1"] > 0.6
+        assert baselines[name] == lists.measure(scorer.score(pairs)).values
+        assert baselines[name]["P@1"] > 0.6
 
 
 def test_without_vectors_no_soft_coverage_and_without_a_scorer_no_shuffle() -> None:
     beside = surround(five_candidates(lists=3))
-    assert "soft_coverage" not in [floor.name for floor in beside.floors]
+    assert "soft_coverage" not in [baseline.name for baseline in beside.baselines]
     assert [probe.name for probe in beside.probes] == ["text length"]
 
 
@@ -60,7 +60,7 @@ def test_statistics_come_from_the_collection_when_there_is_one() -> None:
     pairs = five_candidates()
     beside = surround(pairs, collection=["w1 w2", "w1 w3", "w1 w3"])
     expected = BM25.fit(["w1 w2", "w1 w3"], tokenizer=SPACE).score(pairs)
-    bm25 = next(floor for floor in beside.floors if floor.name == "bm25")
+    bm25 = next(baseline for baseline in beside.baselines if baseline.name == "bm25")
     assert bm25.measured.values == CandidateLists.of(pairs, ["P@1", "RR"]).measure(expected).values
 
 
@@ -94,7 +94,7 @@ def test_a_scorer_that_never_looks_at_the_query_is_caught() -> None:
 def test_input_order_that_follows_labels_is_seen() -> None:
     pairs = sorted(five_candidates(), key=lambda pair: -(pair.label or 0))
     beside = surround(pairs)
-    assert beside.floors[1].measured.values == {"P@1": 1.0, "RR": 1.0}
+    assert beside.baselines[1].measured.values == {"P@1": 1.0, "RR": 1.0}
     assert beside.order_follows_labels
 
 

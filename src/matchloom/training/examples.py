@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from matchloom.data.batching import Rows, TextTable, distinct, features_of, make_batch
+from matchloom.data.batching import Rows, TokenizedTexts, deduplicate, features_of, make_batch
 from matchloom.training.config import TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
 
-Step = list[list[Rows]]  # the members of the units in each shard
-_POOL = 32  # batches among which units are ordered by length, so that padding is small and order still random
+Step = list[list[Rows]]  # the members of the examples in each shard
+_POOL = 32  # batches among which examples are ordered by length, so that padding is small and order still random
 
 
 @dataclass(frozen=True)
@@ -27,38 +27,38 @@ class Shard:
     """A part of one step: its pairs, and what its loss needs to know of them."""
 
     batch: PairBatch
-    units: int
-    better: Tensor | None = None  # (T,) places in the batch
-    worse: Tensor | None = None  # (T,)
+    examples: int
+    positive: Tensor | None = None  # (T,) places in the batch
+    negative: Tensor | None = None  # (T,)
     labels: Tensor | None = None  # (B,)
 
     def loss(self, scores: Tensor, config: TrainConfig) -> Tensor:
-        """The sum of the losses of this shard's units."""
-        if self.better is not None and self.worse is not None:
-            return hinge(scores, self.better.to(scores.device), self.worse.to(scores.device), config.margin)
+        """The sum of the losses of this shard's examples."""
+        if self.positive is not None and self.negative is not None:
+            return hinge(scores, self.positive.to(scores.device), self.negative.to(scores.device), config.margin)
         assert self.labels is not None
         return {"cross_entropy": cross_entropy, "squared_error": squared_error}[config.loss](
             scores, self.labels.to(scores.device)
         )
 
 
-class Units:
-    """The training pairs as rows of text tables, grouped into units.
+class TrainingExamples:
+    """The training pairs as rows of text tables, grouped into examples.
 
-    With the hinge loss a unit is a positive text with the negatives drawn for it, which share one encoding of their
-    query; otherwise a unit is a pair.
+    With the hinge loss an example is a positive text with the negatives drawn for it, which share one encoding of their
+    query; otherwise an example is a pair.
     """
 
     def __init__(self, pairs: Sequence[Pair], config: TrainConfig) -> None:
         self.config = config
-        self.left_texts, self.left_rows = distinct([pair.query for pair in pairs])
-        self.right_texts, self.right_rows = distinct([pair.text for pair in pairs])
+        self.left_texts, self.left_rows = deduplicate([pair.query for pair in pairs])
+        self.right_texts, self.right_rows = deduplicate([pair.text for pair in pairs])
         missing = sum(pair.label is None for pair in pairs)
         if missing:
             raise MatchloomError(f"{missing} of {len(pairs)} training pairs have no label; every one needs it")
         self.labels = np.array([pair.label for pair in pairs], dtype=np.float32)
-        self.left: TextTable | None = None
-        self.right: TextTable | None = None
+        self.left: TokenizedTexts | None = None
+        self.right: TokenizedTexts | None = None
         self.features: NDArray[np.float32] | None = None
         self.workers = config.workers
         self.by_length = True  # batches hold texts of like lengths
@@ -91,13 +91,13 @@ class Units:
     def __len__(self) -> int:
         return len(self.positives)
 
-    def fill(self, left: TextTable, right: TextTable) -> None:
+    def fill(self, left: TokenizedTexts, right: TokenizedTexts) -> None:
         """Take the tables of `left_texts` and `right_texts`, and make the features of every pair, if there are any."""
         self.left, self.right = left, right
         self.features = features_of(left, right, self.left_rows, self.right_rows)
 
     def steps(self, epoch: int) -> Iterator[Step]:
-        """The batches of one epoch, each parted into what its shards hold: the pairs of their units."""
+        """The batches of one epoch, each parted into what its shards hold: the pairs of their examples."""
         assert self.right is not None, "the text tables are set before training"
         rng = np.random.default_rng([self.config.seed, epoch])
         if self.config.loss == "hinge":
@@ -115,7 +115,7 @@ class Units:
                 pool = pool[np.argsort(lengths[pool], kind="stable")]
             batches += [pool[i : i + size] for i in range(0, len(pool), size)]
         for b in rng.permutation(len(batches)):
-            # Alternate units go to different shards, which then have texts of the same lengths.
+            # Alternate examples go to different shards, which then have texts of the same lengths.
             shards = [batches[b][w :: self.workers] for w in range(self.workers)]
             yield [[members[n] for n in shard] for shard in shards if len(shard)]
 
@@ -126,7 +126,7 @@ class Units:
         return np.concatenate([self.positives[n : n + 1], bad])
 
     def shard(self, members: list[Rows]) -> Shard:
-        """The padded pairs of some units."""
+        """The padded pairs of some examples."""
         assert self.left is not None
         assert self.right is not None
         pairs = np.concatenate(members)
@@ -135,6 +135,6 @@ class Units:
         if self.config.loss != "hinge":
             return Shard(batch, len(pairs), labels=torch.from_numpy(self.labels[pairs]))
         starts = np.cumsum([0] + [len(m) for m in members[:-1]])
-        better = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
-        worse = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])
-        return Shard(batch, len(better), torch.from_numpy(better), torch.from_numpy(worse))
+        positive = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
+        negative = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])
+        return Shard(batch, len(positive), torch.from_numpy(positive), torch.from_numpy(negative))

@@ -21,7 +21,7 @@ from matchloom.matcher import Matcher
 from matchloom.retrieval.store import unit
 
 
-class Sketch:
+class CandidateDirection:
     """A sample of an archive's answer vectors, ready to fit a line through any scores of them."""
 
     SAMPLE = 500

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 KINDS = ("png", "svg", "pdf")
 
 
-def check_picture(path: Path | str) -> None:
+def check_plot(path: Path | str) -> None:
     """Refuse a picture that could not be written, before the work that it would show."""
     if _kind(path) not in KINDS:
         raise MatchloomError(f"the picture {path} must end in .png, .svg or .pdf")
@@ -33,7 +33,7 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save_picture(figure: Any, path: Path | str) -> None:
+def save_plot(figure: Any, path: Path | str) -> None:
     """Write a figure in the format that its name ends with."""
     with atomic_write(Path(path), "wb") as file:
         figure.savefig(file, format=_kind(path), dpi=150)
