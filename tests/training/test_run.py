@@ -54,7 +54,7 @@ def test_a_model_without_vectors_learns_and_leaves_them_alone(loss: str) -> None
     matcher = train(pairs, model="match_srnn", arguments=arguments, config=config, dimensions=12)
     assert measure(unseen, matcher.score(unseen), ("P@1",)).values["P@1"] > 0.9
     untrained = train(pairs, model="match_srnn", arguments=arguments, config=quick(epochs=1), dimensions=12)
-    assert torch.equal(state(matcher)["embedding.weight"], state(untrained)["embedding.weight"])
+    assert torch.equal(state(matcher)["encoder.embedding.weight"], state(untrained)["encoder.embedding.weight"])
 
 
 def test_same_seed_same_run_and_other_seed_another() -> None:
@@ -212,9 +212,9 @@ def test_vectors_start_the_words_and_teach_words_that_training_never_saw() -> No
     vectors = WordVectors(words, np.eye(2, 6, dtype=np.float32))
     matcher = train(colour_pairs(), arguments=SMALL, config=quick(freeze_vectors=True, epochs=1), vectors=vectors)
     for n, word in enumerate(words):
-        row = matcher.model.embedding.weight[matcher.vocab.ids([word])[0]]
+        row = matcher.model.encoder.embedding.weight[matcher.vocab.ids([word])[0]]
         assert row.tolist() == np.eye(2, 6)[n].tolist()
-    assert (matcher.model.embedding.weight[0] == 0).all()
+    assert (matcher.model.encoder.embedding.weight[0] == 0).all()
 
 
 def test_nothing_to_read() -> None:
