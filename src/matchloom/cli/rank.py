@@ -118,14 +118,12 @@ def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranke
 
 
 def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explanation] | None) -> dict[str, Any]:
-    from matchloom.explanation import as_dict
-
     ranking: list[dict[str, Any]] = [
         {"rank": rank, "score": one.score, "index": one.index, "text": one.text}
         for rank, one in enumerate(found, start=1)
     ]
     for row, explanation in zip(ranking, reasons or [], strict=False):
-        row["explanation"] = as_dict(explanation)
+        row["explanation"] = explanation.to_dict()
     return {"scorer": name, "query": query, "ranking": ranking}
 
 

@@ -99,11 +99,9 @@ def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 
 
 
 def _plain(one: Answer) -> dict[str, Any]:
-    from matchloom.explanation import as_dict
-
     plain = one._asdict()
     reason = plain.pop("explanation")
-    return plain if reason is None else {**plain, "explanation": as_dict(reason)}
+    return plain if reason is None else {**plain, "explanation": reason.to_dict()}
 
 
 def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:

@@ -44,7 +44,7 @@ _SHADES = {1: " ░▒▓█", -1: " .-=#"}
 
 @dataclass(frozen=True)
 class TerminalView:
-    """Print it with rich: `Console().print(TerminalView(explanation))`. It fits the console, 100 columns at most.
+    """What rich prints of an explanation. It fits the console, 100 columns at most.
 
     The map shows the `channel` that moved the score most unless another is named; the table shows the `top` signals.
     """
