@@ -5,5 +5,16 @@ from __future__ import annotations
 from matchloom.explanation.cells import Cell, cells, word_contributions
 from matchloom.explanation.explained import Explanation, explain
 from matchloom.explanation.html import render_html
+from matchloom.explanation.mixed import Term, mixed_trace, term_of
 
-__all__ = ["Cell", "Explanation", "cells", "explain", "render_html", "word_contributions"]
+__all__ = [
+    "Cell",
+    "Explanation",
+    "Term",
+    "cells",
+    "explain",
+    "mixed_trace",
+    "render_html",
+    "term_of",
+    "word_contributions",
+]

@@ -40,6 +40,8 @@ def as_dict(explanation: Explanation, grid: bool) -> dict[str, Any]:
             for channel, path in paths(explanation).items()
         ],
     }
+    if explanation.sections:
+        plain["text"]["sections"] = [{"name": name, "start": start} for name, start in explanation.sections]
     if grid:
         plain["grid"] = [[[significant(v, 4) for v in row] for row in channel] for channel in trace.grid.tolist()]
     return plain

@@ -25,6 +25,7 @@ class Explanation:
     query: list[str]
     text: list[str]
     trace: Trace
+    sections: tuple[tuple[str, int], ...] = ()  # where the text is several: the name and the first word of each
 
     def __post_init__(self) -> None:
         trace = self.trace
@@ -66,6 +67,7 @@ class Explanation:
 
         - `scorer`: its name; `score`; `residual`: the part of the score that belongs to no pair of words
         - `query`, `text`: each `words` and `contributions`, what each word added to the score
+        - `text` also has `sections` where it is several texts: each `name` and `start`, the position of its first word
         - `channels`: each `name` and `contribution`, what it added to the score
         - `signals`: each `query_word`, `text_word`, `query_position`, `text_position`, `channel`, `value`,
           `contribution`; those that moved the score most first

@@ -181,7 +181,7 @@ class QuestionIndex:
         """The archived pairs that answer a question best, by falling score; equal scores are ordered by id.
 
         `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
-        `explain` adds why each answer matched.
+        `explain` adds why each answer got its score: what the archived question's words added, and what the answer's.
         """
         _check_search(question, top, candidates, alpha, rerank)
         while True:

@@ -26,12 +26,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from matchloom.explanation import Explanation
-from matchloom.explanation import explain as explain_pair
+from matchloom.explanation import Explanation, mixed_trace, term_of
 from matchloom.retrieval.candidate_direction import CandidateDirection
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
+from matchloom.retrieval.similarity import SentenceSimilarity
 from matchloom.retrieval.snapshot import Gathered, Snapshot
 from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Vectors, unit, vectors_of
+from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 SAMPLE = 20_000  # pairs in which words are counted
@@ -46,15 +47,16 @@ class Answer(NamedTuple):
     score: float
     similarity: float  # of the new question and this one
     match: float  # of the new question and this answer
-    explanation: Explanation | None = None  # of `match`
+    explanation: Explanation | None = None  # of `score`
 
 
 class MixtureScores(NamedTuple):
-    """The parts of the scores of some rows, and the scorer that made the second."""
+    """Similarity and match of some rows, not mixed yet, and what made either and may say why."""
 
     similarity: Scores
     match: Scores
-    scorer: Scorer
+    of_question: NormalizedBM25 | SentenceSimilarity
+    of_answer: Scorer
 
 
 class Searcher:
@@ -84,7 +86,7 @@ class Searcher:
         found = self.mixture(snapshot, question, vector, rows, rerank)
         scores = alpha * found.similarity + (1 - alpha) * found.match
         if not np.isfinite(scores).all():
-            raise MatchloomError(f"{found.scorer.name} gave a score that is no number; rerank by another scorer")
+            raise MatchloomError(f"{found.of_answer.name} gave a score that is no number; rerank by another scorer")
         last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
         first = np.flatnonzero(scores >= last)  # only what is shown is read and sorted
         shown = snapshot.store.take([rows[n] for n in first], TEXTS).to_pylist()
@@ -94,7 +96,8 @@ class Searcher:
             answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
         answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
         if explain:
-            answers = [one._replace(explanation=explain_pair(found.scorer, question, one.answer)) for one in answers]
+            words = snapshot.manifest.tokenizer
+            answers = [one._replace(explanation=_explanation(found, question, one, alpha, words)) for one in answers]
         return answers
 
     def candidates(self, snapshot: Snapshot, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
@@ -109,17 +112,18 @@ class Searcher:
     def mixture(
         self, snapshot: Snapshot, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
     ) -> MixtureScores:
-        """The two parts of the score of these rows, not mixed yet, and what made the second."""
+        """Similarity and match of these rows."""
         if snapshot.matcher is None or vector is None:
             of_question, of_answer = self._counts(snapshot)
             scorer = rerank or snapshot.matcher or of_answer
             taken = snapshot.store.take(rows, ["question", "answer"])
             similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return MixtureScores(similarity, _scores(scorer, question, taken), scorer)
+            return MixtureScores(similarity, _scores(scorer, question, taken), of_question, scorer)
         taken = snapshot.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
         v_q, v_a = vectors_of(taken)
         match = snapshot.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return MixtureScores(v_q @ unit(vector), match, rerank or snapshot.matcher)
+        similarity = v_q @ unit(vector)
+        return MixtureScores(similarity, match, SentenceSimilarity(snapshot.matcher), rerank or snapshot.matcher)
 
     def _counts(self, snapshot: Snapshot) -> tuple[NormalizedBM25, NormalizedBM25]:
         """BM25 over the archive's questions and over its answers."""
@@ -138,6 +142,19 @@ class Searcher:
             _, answers = vectors_of(snapshot.store.sample([VECTORS], CandidateDirection.SAMPLE))
             self._sampled = sampled = Gathered(CandidateDirection(answers), snapshot)
         return sampled.value
+
+
+def _explanation(found: MixtureScores, question: str, one: Answer, alpha: float, words: Tokenizer) -> Explanation:
+    """Why an answer got its mixed score: both terms, by the words of the archived question and of its answer."""
+    terms = [
+        term_of("question", alpha, found.of_question, question, one.question, one.similarity, words),
+        term_of("answer", 1 - alpha, found.of_answer, question, one.answer, one.match, words),
+    ]
+    query, text, trace = mixed_trace(terms)
+    name = f"{alpha:.4g} * {found.of_question.name} + {1 - alpha:.4g} * {found.of_answer.name}"
+    sections = (("question", 0), ("answer", len(terms[0].text)))
+    # The score that is shown may differ from the terms' in its last digits; an explanation checks that they agree.
+    return Explanation(name, query, text, trace._replace(score=one.score), sections)
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:
