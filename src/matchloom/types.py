@@ -166,7 +166,8 @@ class Component(NamedTuple):
 class Trace(NamedTuple):
     """Why one pair got its score. `grid` is the whole interaction map, (channels, left words, right words).
 
-    With `paths` the signals of each channel are a way through its map, in the order in which it was taken.
+    With `paths` the signals of each channel, or of these channels, are a way through its map, in the order in which it
+    was taken.
     """
 
     score: float
@@ -175,7 +176,11 @@ class Trace(NamedTuple):
     grid: NDArray[np.float32]
     channels: list[str]
     components: Sequence[Component] = ()
-    paths: bool = False
+    paths: bool | Sequence[int] = False
+
+    def is_path(self, channel: int) -> bool:
+        """Whether the signals of this channel are a way through its map."""
+        return self.paths if isinstance(self.paths, bool) else channel in self.paths
 
 
 @runtime_checkable

@@ -63,6 +63,7 @@ def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
     lines = shown.out.splitlines()
     assert lines[0].split() == ["score", "similarity", "match", "question", "and", "answer", "why"]
     assert "making soap" in lines[1]
+    assert "soap (question) +" in " ".join(lines[1].split())
     assert any("id soap" in line for line in lines)
     assert max(map(len, lines)) <= 100
     plain = json.loads(run("search", archive, "water and flour", "--json", "--alpha", 0.25, "--explain").out)
@@ -70,7 +71,12 @@ def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
     best = plain["answers"][0]
     assert best["id"] == "bread"
     assert best["score"] == pytest.approx(0.25 * best["similarity"] + 0.75 * best["match"], abs=1e-6)
-    assert best["explanation"]["score"] == pytest.approx(best["match"], abs=1e-5)
+    why = best["explanation"]
+    assert why["score"] == pytest.approx(best["score"], abs=1e-6)
+    assert [section["name"] for section in why["text"]["sections"]] == ["question", "answer"]
+    question = sum(why["text"]["contributions"][: why["text"]["sections"][1]["start"]])
+    assert question == pytest.approx(0.25 * best["similarity"], abs=1e-5)
+    assert sum(why["text"]["contributions"]) + why["residual"] == pytest.approx(best["score"], abs=1e-5)
     assert "nothing was found" in run("search", archive, "xyzzy").out
 
 
@@ -124,7 +130,9 @@ def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trai
 def test_a_page_explains_the_answers(run: Run, archive: Path, tmp_path: Path) -> None:
     result = run("search", archive, "wax around a wick", "--top", 2, "--html", tmp_path / "why.html")
     assert result.code == 0, result.err
-    assert "wick" in (tmp_path / "why.html").read_text(encoding="utf-8")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "wick" in page
+    assert page.count('<h2>question</h2><p class="words" data-side="text"') == 1
 
 
 def test_a_matcher_that_was_trained_again(run: Run, faq: Path, encoder: Path, corpus: Path, tmp_path: Path) -> None:

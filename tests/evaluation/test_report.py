@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from html import escape, unescape
 from io import StringIO
 
 import numpy as np
@@ -19,7 +22,7 @@ SPACE = Tokenizer("whitespace")
 
 def printed(report: Report, width: int = 100) -> str:
     console = Console(file=StringIO(), width=width)
-    console.print(report.table())
+    console.print(report)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -46,7 +49,7 @@ def test_a_sound_result() -> None:
 
 def test_it_does_not_depend_on_the_order_of_pairs() -> None:
     pairs = five_candidates(lists=20)
-    first, second = evaluate(bm25(pairs), pairs).to_json(), evaluate(bm25(pairs), pairs[::-1]).to_json()
+    first, second = evaluate(bm25(pairs), pairs).to_dict(), evaluate(bm25(pairs), pairs[::-1]).to_dict()
     for result in (first, second):
         result["baselines"] = [baseline for baseline in result["baselines"] if baseline["name"] != "input order"]
         result["warnings"] = []
@@ -117,13 +120,13 @@ def test_printed_in_a_hundred_columns() -> None:
 def test_json_is_plain_and_whole() -> None:
     pairs = [*five_candidates(lists=5), Pair("none", "w1", 0, query_id="n")]
     report = evaluate(bm25(pairs), pairs, measures=["AP", "Accuracy"], subset="all", seed=4)
-    data = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert data["values"] == report.values
     assert data["per_query"]["n"] == {"AP": 0.0, "Accuracy": None}
     assert data["subset"]["without_positive"] == 1
     assert [probe["name"] for probe in data["probes"]] == ["queries shuffled", "text length"]
     assert data["seed"] == 4
-    assert evaluate(bm25(pairs), pairs, measures=["AP", "Accuracy"], subset="all", seed=4).to_json() == report.to_json()
+    assert evaluate(bm25(pairs), pairs, measures=["AP", "Accuracy"], subset="all", seed=4).to_dict() == report.to_dict()
 
 
 def test_bad_scores_are_refused() -> None:
@@ -132,3 +135,26 @@ def test_bad_scores_are_refused() -> None:
         evaluate(np.full(10, np.nan), pairs)
     with pytest.raises(MatchloomError, match="one for each of 10 pairs"):
         evaluate(np.zeros(3), pairs)
+
+
+def test_it_says_in_one_line_what_it_is() -> None:
+    pairs = five_candidates(lists=5)
+    report = evaluate(bm25(pairs), pairs, measures=["P@1"])
+    assert repr(report) == f"Report(bm25: P@1 {report.values['P@1']:.4f}; 5 questions)"
+    assert repr(replace(report, warnings=["ties", "leaks"])).endswith("5 questions, 2 warnings)")
+
+
+def test_a_notebook_shows_the_rows_of_the_terminal() -> None:
+    pairs = five_candidates(positive_words=5)
+    report = replace(evaluate(RandomScorer(1), pairs, tokenizer=SPACE), name="<mine> & [red]")
+    source, terminal = report._repr_html_(), printed(report, width=200)
+    assert '<td style="text-align: left">&lt;mine&gt; &amp; [red]</td>' in source
+    assert "<mine> & [red]" in terminal
+    assert source.count("<tbody>") == 3
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", source)[1:]]
+    lines = terminal.splitlines()
+    for row in cells:
+        words = unescape(re.sub("<.*?>", "", " ".join(row))).split()
+        assert any(line.split() == words for line in lines), words
+    for line in [report.subset.line(), *report.warnings]:
+        assert escape(line) in source

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import io
+from html.parser import HTMLParser
+from typing import ClassVar
+
 import numpy as np
 import pytest
+from rich.console import Console
 
-from matchloom.explanation import Explanation, explain
+from matchloom.explanation import Explanation, explain, render_html
 from matchloom.types import MatchloomError, Pair, Scores, Signal, Trace
 from tests.explanation.samples import tensor_like
 
@@ -68,3 +73,36 @@ def test_a_signal_outside_the_grid_is_refused(place: dict[str, int]) -> None:
     stray = good.trace.signals[0]._replace(**place)
     with pytest.raises(MatchloomError, match="outside its grid"):
         Explanation("x", good.query, good.text, good.trace._replace(signals=[stray, *good.trace.signals[1:]]))
+
+
+def test_it_says_in_one_line_what_it_is() -> None:
+    assert repr(tensor_like()) == "Explanation(mv_lstm: score 0.5 of 3 x 4 words, 4 signals)"
+    assert repr(explain(Shared(), "a", "b a")) == "Explanation(shared: score 1 of 1 x 2 words, 1 signal)"
+
+
+def test_rich_prints_what_the_terminal_shows() -> None:
+    def printed(what: object) -> str:
+        console = Console(file=io.StringIO(), width=100, color_system=None)
+        console.print(what)
+        return console.file.getvalue()  # type: ignore[attr-defined]
+
+    assert printed(tensor_like()) == printed(tensor_like().to_terminal())
+    assert "map of tensor 1" in printed(tensor_like())
+    assert "map of tensor 2" in printed(tensor_like().to_terminal(channel="tensor 2"))
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
+    class Frame(HTMLParser):
+        found: ClassVar[list[tuple[str, dict[str, str | None]]]] = []
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.found.append((tag, dict(attrs)))
+
+    one = tensor_like()
+    evil = Explanation("<b>\"'", ['"><script>', "my", "passport"], one.text, one.trace)
+    frame = Frame()
+    frame.feed(evil._repr_html_())
+    ((tag, attributes),) = frame.found
+    assert tag == "iframe"
+    assert attributes["srcdoc"] == evil.to_html() == render_html([evil])
+    assert attributes["sandbox"] == "allow-scripts"

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from matchloom.explanation import Explanation, TerminalView
+from matchloom.explanation import Explanation
 from matchloom.types import MatchloomError, Signal, Trace
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
 def plain(explanation: Explanation, width: int = 100, channel: str | None = None, top: int = 8) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(TerminalView(explanation, channel, top))
+    Console(file=out, width=width, color_system=None).print(explanation.to_terminal(channel=channel, top=top))
     return out.getvalue()
 
 
@@ -127,7 +127,7 @@ def test_long_texts_are_cut_and_it_says_so() -> None:
 def test_colour_replaces_the_marks_unless_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     def shown() -> str:
         out = io.StringIO()
-        Console(file=out, width=100, force_terminal=True, color_system="truecolor").print(TerminalView(tensor_like()))
+        Console(file=out, width=100, force_terminal=True, color_system="truecolor").print(tensor_like())
         return out.getvalue()
 
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import matchloom.retrieval.index as index_module
+import matchloom.retrieval.archive as archive_module
 import matchloom.retrieval.store as store
 from matchloom import Pair, QuestionIndex
 
@@ -30,7 +30,7 @@ def add_forever(report: Path, archive: Path, first: int) -> None:
 
 def reencode(report: Path, archive: Path, matcher: Path) -> None:
     """Encode an archive again in many small batches."""
-    index_module._BATCH = 10
+    archive_module.BATCH = 10
     index = QuestionIndex.open(archive)
     report.write_text("ready\n", encoding="utf-8")
     index.reencode(matcher)

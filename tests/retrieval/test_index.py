@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from matchloom import Pair, QuestionIndex
-from matchloom.lexical import BM25
+from matchloom.explanation import Explanation
+from matchloom.lexical import BM25, RandomScorer
 from matchloom.matcher import Matcher
 from matchloom.retrieval.index import pair_id
 from matchloom.text.tokenize import Tokenizer
@@ -17,6 +20,12 @@ from tests.retrieval.making import made_matcher, made_pairs
 
 PAIRS = made_pairs(60)
 QUESTIONS = [pair.query for pair in made_pairs(8, seed=9)]
+
+
+def printed(explanation: Explanation) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    console.print(explanation)
+    return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def one_by_one(matcher: Matcher, question: str, alpha: float) -> list[tuple[str, float, float, float]]:
@@ -113,15 +122,41 @@ def test_any_scorer_can_rerank(encoded: bool, tmp_path: Path) -> None:
             assert one.score == pytest.approx((one.similarity + one.match) / 2, abs=1e-5)
 
 
-@pytest.mark.parametrize("encoded", [False, True])
-def test_explanations_add_up_to_the_match(encoded: bool, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher() if encoded else None)
+@pytest.mark.parametrize("name", [None, "lstm_rnn", "cntn", "match_srnn"])
+@pytest.mark.parametrize("alpha", [0.0, 0.35, 1.0])
+def test_explanations_add_up_to_the_mixture(name: str | None, alpha: float, tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", made_matcher(name) if name else None)
     index.add(PAIRS)
-    for one in index.search(QUESTIONS[2], top=5, explain=True):
-        assert one.explanation is not None
-        assert one.explanation.trace.score == pytest.approx(one.match, abs=1e-5)
-        assert one.explanation.text == one.answer.split()
+    for one in index.search(QUESTIONS[2], top=5, alpha=alpha, explain=True):
+        why = one.explanation
+        assert why is not None
+        assert why.trace.score == one.score
+        assert why.query == QUESTIONS[2].split()
+        assert why.text == one.question.split() + one.answer.split()
+        assert why.sections == (("question", 0), ("answer", len(one.question.split())))
+        added = {"question": 0.0, "answer": 0.0}
+        for signal in why.trace.signals:
+            side = "question" if signal.right < len(one.question.split()) else "answer"
+            assert why.trace.channels[signal.channel].startswith(f"{side}: ")
+            added[side] += signal.contribution
+        for component in why.trace.components:
+            added[component.name.split(":")[0]] += component.contribution
+        assert added["question"] == pytest.approx(alpha * one.similarity, abs=1e-5)
+        assert added["answer"] + why.trace.residual == pytest.approx((1 - alpha) * one.match, abs=1e-4)
     assert all(one.explanation is None for one in index.search(QUESTIONS[2]))
+
+
+def test_a_scorer_that_cannot_say_why_is_a_component(tmp_path: Path) -> None:
+    index = QuestionIndex.create(tmp_path / "a", made_matcher())
+    index.add(PAIRS)
+    one = index.search(QUESTIONS[2], top=1, alpha=0.5, rerank=RandomScorer(1), explain=True)[0]
+    assert one.explanation is not None
+    assert {component.name: component.contribution for component in one.explanation.trace.components} == {
+        "question: similarity of sentence vectors": pytest.approx(one.similarity / 2, abs=1e-6),
+        "answer: score by random": one.match / 2,
+    }
+    assert "no score was taken apart by words" in printed(one.explanation)
+    assert "No score was taken apart by words" in one.explanation.to_html()
 
 
 def test_chinese_is_found_by_its_words(tmp_path: Path) -> None:

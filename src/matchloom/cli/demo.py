@@ -118,7 +118,7 @@ def _compare(reports: list[Report]) -> None:
 
 def _explain(matcher: Matcher, test: list[Pair], out: Path) -> None:
     from matchloom import explain
-    from matchloom.explanation import TerminalView, render_html
+    from matchloom.explanation import render_html
     from matchloom.files import atomic_write
 
     texts = sorted({pair.text for pair in test})
@@ -135,7 +135,7 @@ def _explain(matcher: Matcher, test: list[Pair], out: Path) -> None:
     print(f"\nRanked first of all {len(texts)} test descriptions, and why:")
     for one in explained[:2]:
         print()
-        console().print(TerminalView(one))
+        console().print(one)
     if explained:
         with atomic_write(out / "explained.html") as file:
             file.write(render_html(explained))

@@ -103,16 +103,16 @@ def command(
     if per_query is not None:
         _write_per_query(per_query, report)
     if json is not None:
-        content = report.to_json()
+        content = report.to_dict()
         if other is not None and compared is not None:
             tests = {name: result._asdict() for name, result in compared.items()}
-            content["against"] = {"scorer": against, "values": other.to_json()["values"], "tests": tests}
+            content["against"] = {"scorer": against, "values": other.to_dict()["values"], "tests": tests}
         if json == "-":
             print_json(content)
             return
         with atomic_write(json) as file:
             file.write(dumps(content, ensure_ascii=False, allow_nan=False) + "\n")
-    console(markup=True).print(report.table())
+    console().print(report)
     if other is not None and compared is not None:
         _show_comparison((scorer, report), (against or "", other), compared)
 

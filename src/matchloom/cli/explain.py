@@ -53,7 +53,7 @@ def command(
       matchloom explain runs/faq "how do I open a file?" "open(path) opens a file and returns it" --html why.html
       matchloom explain bm25 "open a file" "files are opened with open" --collection answers.txt
     """
-    from matchloom.explanation import TerminalView, as_dict, explain, render_html
+    from matchloom.explanation import explain
     from matchloom.files import atomic_write
     from matchloom.lexical import LEXICAL
 
@@ -70,12 +70,12 @@ def command(
     shown = _channel(explanation, channel)
     if html is not None:
         with atomic_write(html) as file:
-            file.write(render_html([explanation]))
+            file.write(explanation.to_html())
         note(f"{html} is written; open it in a browser")
     if json:
-        print_json(as_dict(explanation, grid=True))
+        print_json(explanation.to_dict(grid=True))
     elif html is None:
-        console().print(TerminalView(explanation, channel=shown))
+        console().print(explanation.to_terminal(channel=shown))
 
 
 def _channel(explanation: Explanation, wanted: str | None) -> str | None:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 WIDTH = 100  # where there is no terminal to ask
 
 
-def console(*, markup: bool = False) -> Console:
+def console() -> Console:
     """Standard output, where brackets in a user's text are brackets; no colour and 100 columns in a pipe."""
     from rich.console import Console
 
-    printer = Console(highlight=False, markup=markup, emoji=False)
+    printer = Console(highlight=False, markup=False, emoji=False)
     if not printer.is_terminal:
         printer.width = WIDTH
     return printer

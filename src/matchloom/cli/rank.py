@@ -118,14 +118,12 @@ def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranke
 
 
 def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explanation] | None) -> dict[str, Any]:
-    from matchloom.explanation import as_dict
-
     ranking: list[dict[str, Any]] = [
         {"rank": rank, "score": one.score, "index": one.index, "text": one.text}
         for rank, one in enumerate(found, start=1)
     ]
     for row, explanation in zip(ranking, reasons or [], strict=False):
-        row["explanation"] = as_dict(explanation)
+        row["explanation"] = explanation.to_dict()
     return {"scorer": name, "query": query, "ranking": ranking}
 
 
@@ -149,12 +147,21 @@ def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None
 
 
 def in_words(explanation: Explanation) -> str:
-    """The pairs of words that moved the score most, over all channels and places."""
+    """The pairs of words that moved the score most, over all channels and places.
+
+    Where the text is several, as the question and answer that a search found, each is named, and so is what such a
+    score has beside words.
+    """
     from matchloom.explanation import cells
 
     contributions: dict[str, float] = defaultdict(float)
     for cell in cells(explanation):
         same = cell.query_word == cell.text_word
-        contributions[cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"] += cell.contribution
+        where = [f" ({name})" for name, start in explanation.sections if start <= cell.text_position][-1:]
+        words = cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"
+        contributions["".join([words, *where])] += cell.contribution
+    if explanation.sections:
+        for component in explanation.trace.components:
+            contributions[component.name] += component.contribution
     strongest = sorted(contributions, key=lambda words: (-abs(contributions[words]), words))[:_REASONS]
     return ", ".join(f"{words} {contributions[words]:+.2f}" for words in strongest) or "nothing in common"

@@ -45,7 +45,9 @@ def command(
     rerank: RerankOption = None,
     candidates: CandidatesOption = 100,
     matcher: MovedOption = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Beside each answer, the words that matched.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Beside each answer, the words that made its score.")
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page that explains the answers.", show_default=False)
     ] = None,
@@ -58,7 +60,8 @@ def command(
     Candidates come from the full-text index and, where the archive has a matcher with sentence vectors, from those that
     come nearest to the question. Each gets alpha * similarity + (1 - alpha) * match: similarity is that of both
     questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match is how
-    well the archived answer fits the new question. 'matchloom tune' finds alpha.
+    well the archived answer fits the new question. 'matchloom tune' finds alpha. An explanation adds up to the score:
+    what the words of the archived question add, times alpha, and what the words of its answer add, times 1 - alpha.
 
     \b
     Examples:
@@ -99,11 +102,9 @@ def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 
 
 
 def _plain(one: Answer) -> dict[str, Any]:
-    from matchloom.explanation import as_dict
-
     plain = one._asdict()
     reason = plain.pop("explanation")
-    return plain if reason is None else {**plain, "explanation": as_dict(reason)}
+    return plain if reason is None else {**plain, "explanation": reason.to_dict()}
 
 
 def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rich.box import SIMPLE
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import RenderableType
 
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
+from matchloom.evaluation.shown import Row, Shown
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.evaluation.subset import Subset, select_questions
 from matchloom.evaluation.ties import TieBounds, bounds_of
@@ -24,9 +22,13 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """The figures of one scorer. `values` are the aggregates, `low` and `high` their bounds over orders of ties."""
+    """The figures of one scorer. `values` are the aggregates, `low` and `high` their bounds over orders of ties.
+
+    It shows itself: `rich.print(report)` in a terminal, as the last line of a notebook's cell; `to_dict()` is for
+    programs.
+    """
 
     name: str
     subset: Subset
@@ -57,31 +59,33 @@ class Report:
         """query_id -> measure -> value."""
         return _by_query(self.measured)
 
-    def table(self) -> RenderableType:
-        """The report for a terminal: a table, the subset, the warnings."""
-        table = Table(box=SIMPLE, pad_edge=False, show_edge=False, header_style="bold")
-        table.add_column("", no_wrap=True)
-        for name in self.values:
-            table.add_column(name, justify="right")
-        table.add_column("", style="dim")
-        table.add_row(Text(self.name, style="bold"), *_cells(self.values, "bold"), "")
-        if any(self.bounds.matter(name) for name in self.values):
-            table.add_row("  lowest", *_cells(self.low), "by the order of tied scores")
-            table.add_row("  highest", *_cells(self.high), "by the order of tied scores")
-        if self.baselines:
-            table.add_section()
-            for baseline in self.baselines:
-                table.add_row(baseline.name, *_cells(baseline.measured.values), baseline.note)
-        if self.probes:
-            table.add_section()
-            for probe in self.probes:
-                note = f"{probe.note}: [red]above chance[/]" if probe.leaks else f"{probe.note}: at chance"
-                table.add_row(probe.name, *_cells(probe.measured.values), note)
-        lines = [Text(self.subset.line(), style="dim")]
-        lines += [Text(f"! {warning}", style="yellow") for warning in self.warnings]
-        return Group(table, *lines)
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} {value:.4f}" for name, value in self.values.items())
+        count = len(self.warnings)
+        told = f", {count} warning{'' if count == 1 else 's'}" if count else ""
+        return f"Report({self.name}: {values}; {self.subset.kept} questions{told})"
 
-    def to_json(self) -> dict[str, Any]:
+    def __rich__(self) -> RenderableType:
+        return self._shown().for_terminal()
+
+    def _repr_html_(self) -> str:
+        return self._shown().for_notebook()
+
+    def _shown(self) -> Shown:
+        own = [Row(self.name, self.values, own=True)]
+        if any(self.bounds.matter(name) for name in self.values):
+            why = "by the order of tied scores"
+            own += [Row("  lowest", self.low, why), Row("  highest", self.high, why)]
+        baselines = [Row(one.name, one.measured.values, one.note) for one in self.baselines]
+        probes = [
+            Row(one.name, one.measured.values, f"{one.note}: ", alarm="above chance")
+            if one.leaks
+            else Row(one.name, one.measured.values, f"{one.note}: at chance")
+            for one in self.probes
+        ]
+        return Shown([rows for rows in (own, baselines, probes) if rows], self.subset.line(), self.warnings)
+
+    def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists and numbers; what is undefined is None."""
         return {
             "scorer": self.name,
@@ -214,10 +218,6 @@ def _leak_warnings(probes: list[Probe], baselines: list[Baseline], order_follows
 def _by_query(measured: Measured) -> dict[str, dict[str, float]]:
     columns = {name: column.tolist() for name, column in measured.per_query.items()}
     return {query: {name: columns[name][i] for name in columns} for i, query in enumerate(measured.queries)}
-
-
-def _cells(values: dict[str, float], style: str = "") -> list[Text]:
-    return [Text(f"{value:.4f}", style=style) for value in values.values()]
 
 
 def _p(p: float) -> str:

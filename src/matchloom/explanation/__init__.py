@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from matchloom.explanation.as_json import as_dict
 from matchloom.explanation.cells import Cell, cells, word_contributions
 from matchloom.explanation.explained import Explanation, explain
 from matchloom.explanation.html import render_html
-from matchloom.explanation.terminal import TerminalView
+from matchloom.explanation.mixed import Term, mixed_trace, term_of
 
-__all__ = ["Cell", "Explanation", "TerminalView", "as_dict", "cells", "explain", "render_html", "word_contributions"]
+__all__ = [
+    "Cell",
+    "Explanation",
+    "Term",
+    "cells",
+    "explain",
+    "mixed_trace",
+    "render_html",
+    "term_of",
+    "word_contributions",
+]

@@ -9,22 +9,8 @@ from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import significant
 
 
-def as_dict(explanation: Explanation, *, grid: bool = False) -> dict[str, Any]:
-    """An explanation as a dict that `json.dumps` takes. The keys are stable:
-
-    - `scorer`: its name; `score`; `residual`: the part of the score that belongs to no pair of words
-    - `query`, `text`: each `words` and `contributions`, what each word added to the score
-    - `channels`: each `name` and `contribution`, what it added to the score
-    - `signals`: each `query_word`, `text_word`, `query_position`, `text_position`, `channel`, `value`, `contribution`;
-      those that moved the score most first
-    - `components`: each `name`, `value` and `contribution`: what belongs to no pair of words but has a name
-    - `paths`: ways through the map, for scorers that take one: each `channel` and `cells`, [query, text] positions
-    - `grid`, if asked for: the whole interaction map, grid[channel][query position][text position]
-
-    Positions count from 0. The contributions of signals and components and `residual` add up to
-    `score`. Numbers carry 6 significant digits,
-    the grid 4; what is not finite in the grid is null.
-    """
+def as_dict(explanation: Explanation, grid: bool) -> dict[str, Any]:
+    """What `Explanation.to_dict` gives, whose docstring lists the keys."""
     trace = explanation.trace
     query_contributions, text_contributions = word_contributions(explanation)
     plain: dict[str, Any] = {
@@ -54,6 +40,8 @@ def as_dict(explanation: Explanation, *, grid: bool = False) -> dict[str, Any]:
             for channel, path in paths(explanation).items()
         ],
     }
+    if explanation.sections:
+        plain["text"]["sections"] = [{"name": name, "start": start} for name, start in explanation.sections]
     if grid:
         plain["grid"] = [[[significant(v, 4) for v in row] for row in channel] for channel in trace.grid.tolist()]
     return plain

@@ -57,8 +57,8 @@ def largest_first(explanation: Explanation) -> list[Cell | Component]:
 def paths(explanation: Explanation) -> dict[int, list[tuple[int, int]]]:
     """For each channel whose signals are a way through its map: the cells (query, text position) in their order."""
     found: dict[int, list[tuple[int, int]]] = {}
-    if explanation.trace.paths:
-        for signal in explanation.trace.signals:
+    for signal in explanation.trace.signals:
+        if explanation.trace.is_path(signal.channel):
             found.setdefault(signal.channel, []).append((signal.left, signal.right))
     return found
 
@@ -103,6 +103,23 @@ def word_weights(explanation: Explanation) -> tuple[dict[int, float], dict[int, 
         query[signal.left] = query.get(signal.left, 0.0) + abs(float(signal.contribution))
         text[signal.right] = text.get(signal.right, 0.0) + abs(float(signal.contribution))
     return query, text
+
+
+class Side(NamedTuple):
+    """A stretch of words that is shown under a name of its own: the query, the text, or a section of it."""
+
+    name: str
+    which: int  # 0 the query, 1 the text
+    start: int
+    end: int
+
+
+def sides(explanation: Explanation) -> list[Side]:
+    """The query, and the text or its sections."""
+    starts = [*explanation.sections] or [("text", 0)]
+    ends = [start for _, start in starts[1:]] + [len(explanation.text)]
+    query = Side("query", 0, 0, len(explanation.query))
+    return [query, *(Side(name, 1, start, end) for (name, start), end in zip(starts, ends, strict=True))]
 
 
 def worth_showing(words: int, weights: Mapping[int, float], limit: int) -> list[int]:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from matchloom.types import Explains, MatchloomError, Trace
 
+if TYPE_CHECKING:
+    from matchloom.explanation.terminal import TerminalView
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """One pair with its words and the trace of its score; `scorer` is the name of what scored it."""
+    """One pair with its words and the trace of its score; `scorer` is the name of what scored it.
+
+    It shows itself: `rich.print(explanation)` in a terminal, as the last line of a notebook's cell, `to_html()` as a
+    page and `to_dict()` for programs. (What shows it is imported there and then: it reads explanations itself.)
+    """
 
     scorer: str
     query: list[str]
     text: list[str]
     trace: Trace
+    sections: tuple[tuple[str, int], ...] = ()  # where the text is several: the name and the first word of each
 
     def __post_init__(self) -> None:
         trace = self.trace
@@ -45,12 +55,61 @@ class Explanation:
                 f"{sum(contributions):.6g}, but its score is {trace.score:.6g}; correct its trace()"
             )
 
+    def __repr__(self) -> str:
+        trace, count = self.trace, len(self.trace.signals)
+        return (
+            f"Explanation({self.scorer}: score {trace.score:.6g} of {len(self.query)} x {len(self.text)} words, "
+            f"{count} signal{'' if count == 1 else 's'})"
+        )
+
+    def to_dict(self, *, grid: bool = False) -> dict[str, Any]:
+        """Everything as plain data that `json.dumps` takes. The keys are stable:
+
+        - `scorer`: its name; `score`; `residual`: the part of the score that belongs to no pair of words
+        - `query`, `text`: each `words` and `contributions`, what each word added to the score
+        - `text` also has `sections` where it is several texts: each `name` and `start`, the position of its first word
+        - `channels`: each `name` and `contribution`, what it added to the score
+        - `signals`: each `query_word`, `text_word`, `query_position`, `text_position`, `channel`, `value`,
+          `contribution`; those that moved the score most first
+        - `components`: each `name`, `value` and `contribution`: what belongs to no pair of words but has a name
+        - `paths`: ways through the map, for scorers that take one: each `channel` and `cells`, [query, text] positions
+        - `grid`, if asked for: the whole interaction map, grid[channel][query position][text position]
+
+        Positions count from 0. The contributions of signals and components and `residual` add up to `score`. Numbers
+        carry 6 significant digits, the grid 4; what is not finite in the grid is null.
+        """
+        from matchloom.explanation.as_json import as_dict
+
+        return as_dict(self, grid)
+
+    def to_html(self) -> str:
+        """One page that needs no other file and no network; `render_html` puts several explanations on one."""
+        from matchloom.explanation.html import render_html
+
+        return render_html([self])
+
+    def to_terminal(self, *, channel: str | None = None, top: int = 8) -> TerminalView:
+        """What rich prints: the `top` signals, and the map of this channel or of the one that moved the score most."""
+        from matchloom.explanation.terminal import TerminalView
+
+        return TerminalView(self, channel, top)
+
+    def __rich__(self) -> TerminalView:
+        return self.to_terminal()
+
+    def _repr_html_(self) -> str:
+        # A frame, so that neither the page's style nor its script meets the notebook's.
+        return (
+            f'<iframe srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" title="An explanation" '
+            'style="width: 100%; height: 42rem; border: 0"></iframe>'
+        )
+
 
 def explain(scorer: object, query: str, text: str) -> Explanation:
     """Say why a scorer gave this pair its score.
 
-    The scorer must be able to say it (see `matchloom.types.Explains`). Show the result with `TerminalView`
-    (in the terminal), `as_dict` (as JSON) or `render_html` (as a page).
+    The scorer must be able to say it (see `matchloom.types.Explains`). The result shows itself: see
+    `Explanation`.
     """
     name = str(getattr(scorer, "name", type(scorer).__name__))
     if not isinstance(scorer, Explains):

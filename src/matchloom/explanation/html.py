@@ -26,6 +26,7 @@ from matchloom.explanation.cells import (
     largest_first,
     paths,
     printable,
+    sides,
     word_contributions,
     word_weights,
     worth_showing,
@@ -174,26 +175,28 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
     contributions = word_contributions(explanation)
     places = decimal_places(explanation)
     blocks = []
-    for side, words in enumerate((explanation.query, explanation.text)):
-        name = ("query", "text")[side]
-        shown = worth_showing(len(words), weights[side], _TEXT_WORDS)
+    for side in sides(explanation):
+        words, kind = (explanation.query, explanation.text)[side.which], ("query", "text")[side.which]
+        took_part = {i: weight for i, weight in weights[side.which].items() if side.start <= i < side.end}
+        count = side.end - side.start
+        nearby = {i - side.start: weight for i, weight in took_part.items()}
+        shown = [side.start + i for i in worth_showing(count, nearby, _TEXT_WORDS)]
         parts: list[str] = []
-        last = -1
+        last = side.start - 1
         for i in shown:
             parts.append("… " if i > last + 1 else "")
-            parts.append(
-                _word(words[i], i, contributions[side][i] if i in weights[side] else None, scale, places) + " "
-            )
+            contribution = contributions[side.which][i] if i in took_part else None
+            parts.append(_word(words[i], i, contribution, scale, places) + " ")
             last = i
-        if len(shown) < len(words):
-            parts.append(f'<span class="note">… {len(words) - len(shown)} of {len(words)} words left out</span>')
+        if len(shown) < count:
+            parts.append(f'<span class="note">… {count - len(shown)} of {count} words left out</span>')
         blocks.append(
-            f'<div class="side"><h2>{name}</h2><p class="words" data-side="{name}" dir="auto">'
+            f'<div class="side"><h2>{_text(side.name)}</h2><p class="words" data-side="{kind}" dir="auto">'
             f"{''.join(parts) or '<span class=note>(no words)</span>'}</p></div>"
         )
     hint = "Point at a shaded word, or tab to it, to see its partners." if weights[0] else "No word pair took part."
     return (
-        f'<section class="block" aria-label="The two texts"><div class="texts">\n{blocks[0]}\n{blocks[1]}\n'
+        '<section class="block" aria-label="The texts"><div class="texts">\n' + "\n".join(blocks) + "\n"
         '<svg class="threads" aria-hidden="true"></svg></div>\n'
         f'<p class="readout" role="status" data-hint="{hint}">{hint}</p></section>'
     )
@@ -271,7 +274,8 @@ def _map(
 
 def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
     if data is None:
-        return '<section class="block"><h2>Interaction map</h2><p class="note">One side has no words.</p></section>'
+        why = "One side has no words." if explanation.trace.channels else "No score was taken apart by words."
+        return f'<section class="block"><h2>Interaction map</h2><p class="note">{why}</p></section>'
     cuts = [
         f"{len(words) - len(shown)} of {len(words)} {side} words"
         for side, words, shown in (("query", explanation.query, data["rows"]), ("text", explanation.text, data["cols"]))

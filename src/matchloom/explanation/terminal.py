@@ -14,12 +14,14 @@ from rich.text import Text
 
 from matchloom.explanation.cells import (
     Scale,
+    Side,
     channel_contributions,
     choose_channel,
     decimal_places,
     largest_first,
     paths,
     printable,
+    sides,
     word_contributions,
     word_weights,
     worth_showing,
@@ -44,7 +46,7 @@ _SHADES = {1: " ░▒▓█", -1: " .-=#"}
 
 @dataclass(frozen=True)
 class TerminalView:
-    """Print it with rich: `Console().print(TerminalView(explanation))`. It fits the console, 100 columns at most.
+    """What rich prints of an explanation. It fits the console, 100 columns at most.
 
     The map shows the `channel` that moved the score most unless another is named; the table shows the `top` signals.
     """
@@ -80,19 +82,32 @@ def _texts(explanation: Explanation, width: int, colour: bool) -> RenderResult:
     contributions, weights = word_contributions(explanation), word_weights(explanation)
     largest = max(map(abs, [*contributions[0], *contributions[1]]), default=0.0)
     table = Table.grid(padding=(0, 2))
-    table.add_column(width=5)
-    table.add_column(width=width - 7)
-    for side, words in enumerate((explanation.query, explanation.text)):
-        shown = worth_showing(len(words), weights[side], _TEXT_WORDS)
-        table.add_row(Text(("query", "text")[side], "bold"), _words(words, contributions[side], shown, largest, colour))
+    shown = sides(explanation)
+    named = max(len(side.name) for side in shown)
+    table.add_column(width=named)
+    table.add_column(width=width - named - 2)
+    for side in shown:
+        table.add_row(Text(side.name, "bold"), _words(explanation, side, contributions, weights, largest, colour))
     yield table
     if largest and not colour:
-        yield Text("       strongest words: +++, against the match: ---", "italic")
+        yield Text(" " * (named + 2) + "strongest words: +++, against the match: ---", "italic")
 
 
-def _words(words: list[str], contributions: list[float], shown: list[int], largest: float, colour: bool) -> Text:
+def _words(
+    explanation: Explanation,
+    side: Side,
+    all_contributions: tuple[list[float], list[float]],
+    all_weights: tuple[dict[int, float], dict[int, float]],
+    largest: float,
+    colour: bool,
+) -> Text:
+    here = slice(side.start, side.end)
+    words = (explanation.query, explanation.text)[side.which][here]
     if not words:
         return Text("(no words)", "italic")
+    contributions = all_contributions[side.which][here]
+    weights = {i - side.start: w for i, w in all_weights[side.which].items() if side.start <= i < side.end}
+    shown = worth_showing(len(words), weights, _TEXT_WORDS)
     line = Text()
     last = -1
     for i in shown:
@@ -165,7 +180,8 @@ def _placed(word: str, position: int, room: int) -> Text:
 def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
     trace = explanation.trace
     if not trace.grid.size:
-        yield Text("No map: one side has no words.", "italic")
+        why = "one side has no words" if trace.channels else "no score was taken apart by words"
+        yield Text(f"No map: {why}.", "italic")
         return
     weights = word_weights(explanation)
     rows = worth_showing(len(explanation.query), weights[0], _MAP_ROWS)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from matchloom.layers.interactions import gather_rows
-from matchloom.types import PairBatch, Signal, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import PairBatch, Trace
 
 
 def factor(value: Tensor, z: Tensor) -> Tensor:
@@ -65,8 +66,6 @@ def word_traces(batch: PairBatch, scores: Tensor, left: Tensor, right: Tensor) -
     traces = []
     for b, (x, y) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
         L, R = int(batch.left.lengths[x]), int(batch.right.lengths[y])
-        grid = (left[b, :L] / R)[:, None] + (right[b, :R] / L)[None]  # (L, R)
-        signals = [Signal(i, j, 0, v, v) for i, row in enumerate(grid.tolist()) for j, v in enumerate(row)]
-        residual = float(scores[b]) - sum(signal.contribution for signal in signals)
-        traces.append(Trace(float(scores[b]), signals, residual, grid[None].cpu().numpy(), ["sum of words"]))
+        grid = ((left[b, :L] / R)[:, None] + (right[b, :R] / L)[None])[None]  # (1, L, R)
+        traces.append(grid_trace(float(scores[b]), grid, grid, ["sum of words"]))
     return traces

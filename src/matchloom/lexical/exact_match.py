@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchloom.types import MatchloomError, Signal, Trace
-
-_MOST_CELLS = 50_000_000
-
-
-def empty_grid(left: int, right: int) -> NDArray[np.float32]:
-    """A map of zeros, (1, left, right), unless it would not fit in memory."""
-    if left * right > _MOST_CELLS:
-        raise MatchloomError(
-            f"an explanation of {left:,} by {right:,} words is too large to show; cut the texts (max_words)"
-        )
-    return np.zeros((1, left, right), np.float32)
+from matchloom.traces import empty_grid, grid_trace
+from matchloom.types import Trace
 
 
 def exact_match_trace(
@@ -38,10 +27,9 @@ def exact_match_trace(
         if term is not None:
             places.setdefault(term, []).append(j)
     grid = empty_grid(len(left), len(right))
-    signals = []
+    parts = np.zeros(grid.shape)
     for i, term in enumerate(left):
         found = places.get(term, []) if term is not None else []
-        for j in found:
-            grid[0, i, j] = strengths[i]
-            signals.append(Signal(i, j, 0, strengths[i], contributions[i] / len(found)))
-    return Trace(score, signals, score - sum(signal.contribution for signal in signals), grid, ["exact match"])
+        grid[0, i, found] = strengths[i]
+        parts[0, i, found] = contributions[i] / max(1, len(found))
+    return grid_trace(score, grid, parts, ["exact match"])

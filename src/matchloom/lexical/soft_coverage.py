@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.lexical.collection import ENGLISH, Collection, Words, is_stop_word
-from matchloom.lexical.exact_match import empty_grid
 from matchloom.progress import track
-from matchloom.types import Pair, Scores, Signal, Trace
+from matchloom.traces import empty_grid, grid_trace
+from matchloom.types import Pair, Scores, Trace
 
 _BLOCK = 4_000_000  # cells of one product; a text of 100,000 words must not ask for gigabytes
 
@@ -82,8 +82,7 @@ class SoftCoverage:
         """For each query word the nearest word of the text (its first place), the cosine and its part of the score."""
         left, right = self.tokenizer(query), self.tokenizer(text)
         grid = empty_grid(len(left), len(right))
-        score = float(self.score([Pair(query, text)])[0])
-        signals = []
+        contributions = np.zeros(grid.shape)
         rows = [i for i, word in enumerate(left) if not (self.stop_words and is_stop_word(word))]
         if rows and right:
             words = list(dict.fromkeys([*right, *left]))  # the words of the text first, each once, as in score()
@@ -93,10 +92,9 @@ class SoftCoverage:
             grid[0, rows] = cosines[:, [index[word] for word in right]]
             for i, weight in zip(rows, self._weights([left[i] for i in rows]), strict=True):
                 j = int(grid[0, i].argmax())
-                value = float(grid[0, i, j])
-                if value > 0:
-                    signals.append(Signal(i, j, 0, value, float(weight) * value))
-        return left, right, Trace(score, signals, score - sum(s.contribution for s in signals), grid, ["cosine"])
+                contributions[0, i, j] = weight * grid[0, i, j]
+        score = float(self.score([Pair(query, text)])[0])
+        return left, right, grid_trace(score, grid, contributions, ["cosine"])
 
     def _asked(self, words: list[str]) -> list[str]:
         return [word for word in words if not (self.stop_words and is_stop_word(word))]

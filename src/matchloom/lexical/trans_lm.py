@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from matchloom.files import atomic_write
 from matchloom.lexical.collection import ENGLISH, Words
-from matchloom.lexical.exact_match import empty_grid
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import MatchloomError, Pair, Scores, Signal, Trace
+from matchloom.traces import empty_grid, grid_trace
+from matchloom.types import MatchloomError, Pair, Scores, Trace
 
 FORMAT = 2  # 1 sealed the tables alone
 _BLOCK = 1_000_000  # pairs of words that are looked up at a time
@@ -170,17 +170,15 @@ class TransLM:
         left, right = self.tokenizer(query), self.tokenizer(text)
         score = float(self.score([Pair(query, text)])[0])
         grid = empty_grid(len(left), len(right))
-        signals = []
+        contributions = np.zeros(grid.shape)
         if left and right:
             unseen: dict[str, int] = {}
             w, t = self._ids(left, unseen), self._ids(right, unseen)
             parts = self._mixed(np.repeat(w, len(t)), np.tile(t, len(w))).reshape(len(w), len(t)) / len(t)
             P_mx = parts.sum(1)
             grid[0] = parts
-            gains = self._gain(w, P_mx)
-            for i, j in np.argwhere(parts > 0).tolist():
-                signals.append(Signal(i, j, 0, float(parts[i, j]), float(gains[i] * parts[i, j] / P_mx[i])))
-        return left, right, Trace(score, signals, score - sum(s.contribution for s in signals), grid, ["translation"])
+            contributions[0] = parts * (self._gain(w, P_mx) / np.where(P_mx > 0, P_mx, 1))[:, None]
+        return left, right, grid_trace(score, grid, contributions, ["translation"])
 
     def save(self, path: Path | str) -> None:
         """Write one safetensors file with the words, their counts and the translations."""

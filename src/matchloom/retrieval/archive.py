@@ -13,8 +13,12 @@ import pyarrow as pa
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval import encoder
-from matchloom.retrieval.manifest import ArchiveManifest, read_manifest, stamp, writing
-from matchloom.retrieval.store import Newest, Store
+from matchloom.retrieval.lance import connect
+from matchloom.retrieval.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing
+from matchloom.retrieval.newest import Newest
+from matchloom.retrieval.snapshot import Snapshot
+from matchloom.retrieval.store import TEXTS, Store
+from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
 BATCH = 10_000  # pairs in memory, and in one commit
@@ -34,34 +38,143 @@ class Archive:
         self._database = database
         self._newest = Newest(database, folder)
 
-    def _current(self) -> tuple[ArchiveManifest, Store]:
+    @classmethod
+    def create(cls, folder: Path, matcher: Matcher | Path | str | None, tokenizer: Tokenizer) -> Archive:
+        """A new one, in an empty folder."""
+        loaded = encoder.load(matcher)
+        prepare(folder)
+        with writing(folder):
+            prepare(folder)  # another may have made it meanwhile
+            manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer)
+            database = connect(folder)
+            Store.create(database, folder, manifest.table, manifest.vector_size)
+            manifest.write(folder)
+        return cls(folder, manifest, loaded, database)
+
+    @classmethod
+    def open(cls, folder: Path, matcher: Matcher | Path | str | None) -> Archive:
+        """One that is there; a matcher that is not the one which made its vectors is refused."""
+        manifest = read_manifest(folder)
+        given = None if matcher is None else encoder.fitting(folder, manifest, matcher)
+        opened = cls(folder, manifest, given, connect(folder))
+        if isinstance(matcher, Path | str) and manifest.matcher is not None:
+            opened._moved = (manifest.matcher, str(Path(matcher).resolve()))  # kept with the next write
+        opened.current()
+        return opened
+
+    # ---- reading
+
+    @property
+    def manifest(self) -> ArchiveManifest:
+        """The settings as they are now, whoever replaced them."""
+        self._refresh()
+        return self._manifest
+
+    def current(self) -> tuple[ArchiveManifest, Store]:
         """The settings as they are now, and the newest version of the table that they name."""
         while True:
-            self._refresh()
-            manifest = self._manifest
+            manifest = self.manifest
             try:
                 return manifest, self._newest.store(manifest.table)
             except MatchloomError:
-                if self._in_use(manifest):
+                if self.in_use(manifest):
                     raise
 
-    def _in_use(self, manifest: ArchiveManifest) -> bool:
+    def snapshot(self) -> Snapshot:
+        """The archive as it is now; it stays so while others write."""
+        manifest, store = self.current()
+        return Snapshot(manifest, store, self.matcher_of(manifest))
+
+    def in_use(self, manifest: ArchiveManifest) -> bool:
         """Whether these settings still name the archive's table."""
         return read_manifest(self.folder).table == manifest.table
 
+    def matcher_of(self, manifest: ArchiveManifest) -> Matcher | None:
+        """What encodes the table of these settings; loaded when it is first needed."""
+        if manifest.matcher is None:
+            return None
+        loaded = self._loaded
+        if loaded is None or loaded[0] != manifest.matcher:
+            matcher = encoder.fitting(self.folder, manifest, None)
+            assert matcher is not None  # there is one
+            self._loaded = loaded = (manifest.matcher, matcher)
+        return loaded[1]
+
+    def status(self) -> dict[str, Any]:
+        """What there is: pairs, how many of them the indices hold, the matcher, alpha, and the bytes on the disk."""
+        manifest, store = self.current()
+        return {
+            "pairs": len(store),
+            **store.status(),
+            "matcher": manifest.matcher_name,
+            "matcher_folder": manifest.matcher_folder,
+            "vector_size": manifest.vector_size,
+            "tokenizer": manifest.tokenizer.kind,
+            "alpha": manifest.alpha,
+            "bytes": size_of(self.folder),
+        }
+
+    # ---- writing
+
     @contextmanager
-    def _writing(self) -> Iterator[Store]:
+    def writing(self) -> Iterator[Store]:
         """The table, while nobody else writes."""
         with writing(self.folder):
             self._refresh()
             yield Store.open(self._database, self.folder, self._manifest.table)
 
-    def _keep(self, **changes: Any) -> None:
+    def keep(self, **changes: Any) -> None:
         """Change some settings, as a writer. A matcher that was moved is known by its new place from now on."""
         if self._moved is not None and self._moved[0] == self._manifest.matcher:  # not another's, encoded meanwhile
             changes["matcher_folder"] = self._moved[1]
         replace(self._manifest, **changes).write(self.folder)
         self._refresh()
+
+    def upsert(self, ids: list[str], questions: list[str], answers: list[str]) -> int:
+        """Add pairs in one commit; how many took the place of one with the same id."""
+        with self.writing() as store:
+            manifest, replaced = self._manifest, 0
+            if ids:
+                rows = encoder.rows(manifest, self.matcher_of(manifest), ids, questions, answers)
+                replaced = store.upsert(rows)
+            self.keep(written=manifest.written + len(ids))
+        return replaced
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove the pairs of these ids; how many there were."""
+        with self.writing() as store:
+            count = store.delete(ids)
+            self.keep(written=self._manifest.written + count)
+        return count
+
+    def maintain(self) -> None:
+        """Bring the indices up to date, if enough is new."""
+        with self.writing() as store:
+            trained_on = store.maintain(self._manifest.trained_on)
+            if trained_on != self._manifest.trained_on:
+                self.keep(trained_on=trained_on)
+
+    def reencode(self, matcher: Matcher | Path | str, progress: bool) -> None:
+        """Copy the texts into a second table with other vectors, and switch to it."""
+        loaded = encoder.load(matcher)
+        with writing(self.folder):
+            old = read_manifest(self.folder)
+            manifest = encoder.manifest_of(old.next_table, loaded, matcher, old.tokenizer)
+
+            def encoded(batch: pa.RecordBatch) -> pa.Table:
+                return encoder.rows(manifest, loaded, *(batch.column(name).to_pylist() for name in TEXTS))
+
+            self._copy(old, manifest, TEXTS, encoded, progress)
+            self._loaded = None if loaded is None or manifest.matcher is None else (manifest.matcher, loaded)
+        self._sweep()
+
+    def compact(self, progress: bool) -> None:
+        """Copy everything that can be seen into a second table, and switch to it."""
+        with writing(self.folder):
+            old = read_manifest(self.folder)
+            manifest = replace(old, table=old.next_table)
+            self._copy(old, manifest, None, lambda batch: pa.Table.from_batches([batch]), progress)
+        self._sweep()
 
     def _copy(
         self,
@@ -83,21 +196,14 @@ class Archive:
             replace(manifest, trained_on=new.maintain(0)).write(self.folder)
         self._refresh()
 
-    def _matcher_of(self, manifest: ArchiveManifest) -> Matcher | None:
-        if manifest.matcher is None:
-            return None
-        loaded = self._loaded
-        if loaded is None or loaded[0] != manifest.matcher:
-            matcher = encoder.fitting(self.folder, manifest, None)
-            assert matcher is not None  # there is one
-            self._loaded = loaded = (manifest.matcher, matcher)
-        return loaded[1]
+    def _sweep(self) -> None:
+        """Whoever takes the lock removes tables out of use; a search that still reads one starts again."""
+        with writing(self.folder):
+            pass
 
-    def _refresh(self) -> bool:
-        """Read the settings again if another process replaced them; True if so."""
+    def _refresh(self) -> None:
+        """Read the settings again if another process replaced them."""
         now = stamp(self.folder)
-        if now == self._stamp:
-            return False
-        manifest = read_manifest(self.folder)
-        self._manifest, self._stamp = manifest, now
-        return True
+        if now != self._stamp:
+            manifest = read_manifest(self.folder)
+            self._manifest, self._stamp = manifest, now

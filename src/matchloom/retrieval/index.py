@@ -1,56 +1,38 @@
 """QuestionIndex: an archive of answered questions on disk. Was this asked before, and what was the answer?
 
-A new question t is compared with every candidate (q, a) of the archive by the mixture of Qiu and Huang (IJCAI 2015):
-
-    score = alpha * v_t . v_q + (1 - alpha) * s(t, a)
-
-Candidates come from two sides, the full-text index over the words of question and answer, and the vectors (see
-candidate_direction.py); they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
-
-    the archive's matcher           v_t . v_q                       s(t, a)
-    has sentence vectors (CNTN)     from the stored vectors         from the stored vectors
-    has none (MV-LSTM, Match-SRNN)  BM25 share of t with q          by the matcher, at every search
-    there is none                   BM25 share of t with q          BM25 share of t with a
-    `rerank` is given               as above                        by that scorer, at every search
-
-v_t and v_q have a length of one: CNTN's do anyway, and those of other models must not bring long questions up. Both
-are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25 share is
-BM25 of stems over what the question scores with itself (see normalized_bm25.py).
+The folder, its table and who may write it are `archive.py`, candidates and scores `searcher.py`, alpha `tuning.py`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
-from itertools import chain, islice, zip_longest
+from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
+from typing import Any, NamedTuple
 
 from matchloom.data.ids import digest
-from matchloom.explanation import explain as explain_pair
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
-from matchloom.retrieval import encoder
 from matchloom.retrieval.archive import BATCH, Archive
-from matchloom.retrieval.candidate_direction import CandidateDirection
-from matchloom.retrieval.manifest import ArchiveManifest, prepare, read_manifest, size_of, writing
-from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
-from matchloom.retrieval.snapshot import Added, Answer, Gathered, MixtureScores, Snapshot, check_search
-from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Store, Vectors, connect, unit, vectors_of
+from matchloom.retrieval.searcher import SAMPLE, Answer, Searcher
+from matchloom.retrieval.snapshot import Snapshot
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
-from matchloom.types import MatchloomError, Pair, Scorer, Scores
+from matchloom.types import MatchloomError, Pair, Scorer
 
 _log = logging.getLogger(__name__)
 
-_SAMPLE = 20_000  # pairs in which words are counted
+
+class Added(NamedTuple):
+    """What became of pairs that were added."""
+
+    new: int
+    replaced: int  # took the place of a pair with the same id
+    wrong: int  # have label 0, and were left out
 
 
-class QuestionIndex(Archive):
+class QuestionIndex:
     """An archive of questions with their answers, in a folder that one may write and many may read at a time.
 
     >>> index = QuestionIndex.create("faq.archive", "runs/faq")  # doctest: +SKIP
@@ -58,11 +40,10 @@ class QuestionIndex(Archive):
     >>> index.search("how do I get my money back?", top=3)  # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path, manifest: ArchiveManifest, matcher: Matcher | None, database: Any) -> None:
+    def __init__(self, archive: Archive) -> None:
         """Not for callers: use `create` or `open`."""
-        super().__init__(folder, manifest, matcher, database)
-        self._counted: Gathered[tuple[NormalizedBM25, NormalizedBM25]] | None = None
-        self._sampled: Gathered[CandidateDirection] | None = None
+        self._archive = archive
+        self._searcher = Searcher()
 
     @classmethod
     def create(
@@ -75,15 +56,7 @@ class QuestionIndex(Archive):
         folder = Path(folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
             raise MatchloomError(f"tokenizer is {tokenizer!r}; expected Tokenizer({tokenizer!r})")
-        loaded = encoder.load(matcher)
-        prepare(folder)
-        with writing(folder):
-            prepare(folder)  # another may have made it meanwhile
-            manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer or Tokenizer())
-            database = connect(folder)
-            Store.create(database, folder, manifest.table, manifest.vector_size)
-            manifest.write(folder)
-        return cls(folder, manifest, loaded, database)
+        return cls(Archive.create(folder, matcher, tokenizer or Tokenizer()))
 
     @classmethod
     def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> QuestionIndex:
@@ -91,35 +64,30 @@ class QuestionIndex(Archive):
 
         A matcher that is not the one which made the vectors is refused.
         """
-        folder = Path(folder)
-        manifest = read_manifest(folder)
-        given = None if matcher is None else encoder.fitting(folder, manifest, matcher)
-        opened = cls(folder, manifest, given, connect(folder))
-        if isinstance(matcher, Path | str) and manifest.matcher is not None:
-            opened._moved = (manifest.matcher, str(Path(matcher).resolve()))  # kept with the next write
-        opened._current()
-        return opened
+        return cls(Archive.open(Path(folder), matcher))
 
     def __len__(self) -> int:
-        return len(self._current()[1])
+        return len(self._archive.current()[1])
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._archive.folder
 
     @property
     def matcher(self) -> Matcher | None:
         """What encodes the archive, if anything does."""
-        self._refresh()
-        return self._matcher_of(self._manifest)
+        return self._archive.matcher_of(self._archive.manifest)
 
     @property
     def tokenizer(self) -> Tokenizer:
         """How the archive's texts become words."""
-        self._refresh()
-        return self._manifest.tokenizer
+        return self._archive.manifest.tokenizer
 
     @property
     def alpha(self) -> float:
         """The weight of the similarity of questions, unless a search is given another."""
-        self._refresh()
-        return self._manifest.alpha
+        return self._archive.manifest.alpha
 
     # ---- writing
 
@@ -139,9 +107,7 @@ class QuestionIndex(Archive):
                     right = [pair for pair in batch if pair.label is None or pair.label > 0]
                     rows = {pair_id(pair): pair for pair in right}  # of two with one id, the last
                     questions, answers = [pair.query for pair in rows.values()], [pair.text for pair in rows.values()]
-                    with self._writing() as store:
-                        there = store.upsert(self._encoded(list(rows), questions, answers)) if rows else 0
-                        self._keep(written=self._manifest.written + len(rows))
+                    there = self._archive.upsert(list(rows), questions, answers)
                     new += len(rows) - there
                     replaced += len(right) - len(rows) + there
                     wrong += len(batch) - len(right)
@@ -150,7 +116,7 @@ class QuestionIndex(Archive):
                 _log.warning("stopped; %s new pairs are in the archive, go on with the rest", f"{new:,}")
                 raise
             shown.update(task, note="bringing indices up to date")
-            self._maintain()
+            self._archive.maintain()
         return Added(new, replaced, wrong)
 
     def delete(self, ids: Iterable[str]) -> int:
@@ -161,10 +127,8 @@ class QuestionIndex(Archive):
         for one in ids:
             if not isinstance(one, str) or replace_surrogates(one) != one:
                 raise MatchloomError(f"the id {one!r} is no text; expected ids as `search` gives them")
-        with self._writing() as store:
-            count = store.delete(ids)
-            self._keep(written=self._manifest.written + count)
-        self._maintain()
+        count = self._archive.delete(ids)
+        self._archive.maintain()
         return count
 
     def reencode(self, matcher: Matcher | Path | str, *, progress: bool = False) -> None:
@@ -174,27 +138,11 @@ class QuestionIndex(Archive):
         vectors or all new ones, and a run that is cut off leaves the archive as it was. alpha goes back to its start:
         it was tuned for other scores.
         """
-        loaded = encoder.load(matcher)
-        with writing(self.folder):
-            old = read_manifest(self.folder)
-            manifest = encoder.manifest_of(old.next_table, loaded, matcher, old.tokenizer)
-
-            def encoded(batch: pa.RecordBatch) -> pa.Table:
-                return encoder.rows(manifest, loaded, *(batch.column(name).to_pylist() for name in TEXTS))
-
-            self._copy(old, manifest, TEXTS, encoded, progress)
-            self._loaded = None if loaded is None or manifest.matcher is None else (manifest.matcher, loaded)
-        with writing(self.folder):  # sweeps the old table away; a search that still reads it starts again
-            pass
+        self._archive.reencode(matcher, progress)
 
     def compact(self, *, progress: bool = False) -> None:
         """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search."""
-        with writing(self.folder):
-            old = read_manifest(self.folder)
-            manifest = replace(old, table=old.next_table)
-            self._copy(old, manifest, None, lambda batch: pa.Table.from_batches([batch]), progress)
-        with writing(self.folder):
-            pass
+        self._archive.compact(progress)
 
     def tune(
         self, pairs: Iterable[Pair], *, rerank: Scorer | None = None, candidates: int = 100, progress: bool = False
@@ -207,15 +155,15 @@ class QuestionIndex(Archive):
         holds for that scorer only.
         """
         if rerank is None:
-            with writing(self.folder):  # where nothing can be kept, nothing need be measured
+            with self._archive.writing():  # where nothing can be kept, nothing need be measured
                 pass
         snapshot = self.snapshot()
-        tuned = tune_alpha(self, snapshot, list(pairs), rerank, candidates, progress)
+        tuned = tune_alpha(self._searcher, snapshot, list(pairs), rerank, candidates, progress)
         if rerank is None:
-            with self._writing():
-                if self._manifest.matcher != snapshot.manifest.matcher:
+            with self._archive.writing():
+                if self._archive.manifest.matcher != snapshot.manifest.matcher:
                     raise MatchloomError(f"{self.folder} was encoded anew meanwhile; tune it again")
-                self._keep(alpha=tuned.alpha)
+                self._archive.keep(alpha=tuned.alpha)
         return tuned
 
     # ---- reading
@@ -233,126 +181,34 @@ class QuestionIndex(Archive):
         """The archived pairs that answer a question best, by falling score; equal scores are ordered by id.
 
         `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
-        `explain` adds why each answer matched.
+        `explain` adds why each answer got its score: what the archived question's words added, and what the answer's.
         """
-        check_search(question, top, candidates, alpha, rerank)
+        _check_search(question, top, candidates, alpha, rerank)
         while True:
             snapshot = self.snapshot()
+            weight = snapshot.manifest.alpha if alpha is None else alpha
             try:
-                return self._search(snapshot, question, top, candidates, alpha, rerank, explain)
+                return self._searcher.search(
+                    snapshot, question, top=top, candidates=candidates, alpha=weight, rerank=rerank, explain=explain
+                )
             except MatchloomError:
-                if self._in_use(snapshot.manifest):
+                if self._archive.in_use(snapshot.manifest):
                     raise  # else the table was replaced in between
-
-    def _search(
-        self,
-        snapshot: Snapshot,
-        question: str,
-        top: int,
-        candidates: int,
-        alpha: float | None,
-        rerank: Scorer | None,
-        explain: bool,
-    ) -> list[Answer]:
-        weight = snapshot.manifest.alpha if alpha is None else alpha
-        vector = snapshot.vector(question)
-        rows = self.candidates(snapshot, question, vector, candidates, weight)
-        if not rows:
-            return []
-        found = self.mixture(snapshot, question, vector, rows, rerank)
-        scores = weight * found.similarity + (1 - weight) * found.match
-        if not np.isfinite(scores).all():
-            raise MatchloomError(f"{found.scorer.name} gave a score that is no number; rerank by another scorer")
-        last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
-        first = np.flatnonzero(scores >= last)  # only what is shown is read and sorted
-        shown = snapshot.store.take([rows[n] for n in first], TEXTS).to_pylist()
-        answers = []
-        for n, row in zip(first.tolist(), shown, strict=True):
-            parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
-            answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
-        answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
-        if explain:
-            answers = [one._replace(explanation=explain_pair(found.scorer, question, one.answer)) for one in answers]
-        return answers
 
     def snapshot(self) -> Snapshot:
         """The archive as it is now; it stays so while others write."""
-        manifest, store = self._current()
-        return Snapshot(manifest, store, self._matcher_of(manifest))
-
-    def candidates(self, snapshot: Snapshot, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
-        """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
-        towards = None
-        if snapshot.matcher is not None and vector is not None:
-            towards = self._direction(snapshot).towards(snapshot.matcher, vector, alpha)
-        by_words, by_vector = snapshot.store.nearest(asked(snapshot.manifest.tokenizer(question)), towards, count)
-        turns = chain.from_iterable(zip_longest(by_vector, by_words))
-        return list(dict.fromkeys(row for row in turns if row is not None))[:count]
-
-    def mixture(
-        self, snapshot: Snapshot, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
-    ) -> MixtureScores:
-        """The two parts of the score of these rows, not mixed yet, and what made the second."""
-        if snapshot.matcher is None or vector is None:
-            of_question, of_answer = self._counts(snapshot)
-            scorer = rerank or snapshot.matcher or of_answer
-            taken = snapshot.store.take(rows, ["question", "answer"])
-            similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return MixtureScores(similarity, _scores(scorer, question, taken), scorer)
-        taken = snapshot.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
-        v_q, v_a = vectors_of(taken)
-        match = snapshot.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
-        return MixtureScores(v_q @ unit(vector), match, rerank or snapshot.matcher)
+        return self._archive.snapshot()
 
     def texts(self, side: str = "answer") -> list[str]:
         """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
         if side not in ("question", "answer"):
             raise MatchloomError(f"side is {side!r}; expected 'question' or 'answer'")
-        found: list[str] = self._current()[1].sample([side], _SAMPLE)[side].to_pylist()
+        found: list[str] = self._archive.current()[1].sample([side], SAMPLE)[side].to_pylist()
         return found
 
     def status(self) -> dict[str, Any]:
         """What there is: pairs, how many of them the indices hold, the matcher, alpha, and the bytes on the disk."""
-        manifest, store = self._current()
-        return {
-            "pairs": len(store),
-            **store.status(),
-            "matcher": manifest.matcher_name,
-            "matcher_folder": manifest.matcher_folder,
-            "vector_size": manifest.vector_size,
-            "tokenizer": manifest.tokenizer.kind,
-            "alpha": manifest.alpha,
-            "bytes": size_of(self.folder),
-        }
-
-    # ---- inside
-
-    def _encoded(self, ids: list[str], questions: list[str], answers: list[str]) -> pa.Table:
-        return encoder.rows(self._manifest, self._matcher_of(self._manifest), ids, questions, answers)
-
-    def _maintain(self) -> None:
-        with self._writing() as store:
-            trained_on = store.maintain(self._manifest.trained_on)
-            if trained_on != self._manifest.trained_on:
-                self._keep(trained_on=trained_on)
-
-    def _counts(self, snapshot: Snapshot) -> tuple[NormalizedBM25, NormalizedBM25]:
-        """BM25 over the archive's questions and over its answers."""
-        counted = self._counted  # other threads may replace it
-        if counted is None or counted.stale(snapshot.manifest):
-            found = snapshot.store.sample(("question", "answer"), _SAMPLE)
-            sides = [found[name].to_pylist() or [""] for name in ("question", "answer")]
-            questions, answers = (NormalizedBM25.fit(texts, snapshot.manifest.tokenizer) for texts in sides)
-            self._counted = counted = Gathered((questions, answers), snapshot)
-        return counted.value
-
-    def _direction(self, snapshot: Snapshot) -> CandidateDirection:
-        """What the answer vectors of this table look like."""
-        sampled = self._sampled
-        if sampled is None or sampled.stale(snapshot.manifest):
-            _, answers = vectors_of(snapshot.store.sample([VECTORS], CandidateDirection.SAMPLE))
-            self._sampled = sampled = Gathered(CandidateDirection(answers), snapshot)
-        return sampled.value
+        return self._archive.status()
 
 
 def pair_id(pair: Pair) -> str:
@@ -360,5 +216,14 @@ def pair_id(pair: Pair) -> str:
     return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
 
 
-def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:
-    return scorer.score([Pair(question, answer) for answer in taken["answer"].to_pylist()])
+def _check_search(question: str, top: int, candidates: int, alpha: float | None, rerank: Scorer | None) -> None:
+    """Refuse what cannot be searched for, in one line."""
+    if not isinstance(question, str) or not question.strip():
+        raise MatchloomError(f"the question is {question!r}; expected a text")
+    for name, count in (("top", top), ("candidates", candidates)):
+        if not isinstance(count, int) or not 1 <= count < 2**31:
+            raise MatchloomError(f"{name} is {count!r}; expected a number of at least 1")
+    if alpha is not None and not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+        raise MatchloomError(f"alpha is {alpha!r}; expected a number from 0 to 1")
+    if rerank is not None and not isinstance(rerank, Scorer):
+        raise MatchloomError(f"rerank is {rerank!r}; expected a scorer, such as a Matcher or BM25.fit(index.texts())")

@@ -12,33 +12,24 @@ What LanceDB gives, and how it is used here (as of 0.40):
   or the writes have left many small files: most appends touch no index, and no search looks through more than that one
   by one.
 - A row that is deleted or replaced stays in its file, unseen, until the file is merged or the table is copied.
-- Its functions are coroutines that run on a loop in a thread of its own. Every call goes there and back, and the plain
-  interface makes a dozen of them for one search; here it is three: the candidates, of both sides at the same time, what
-  their scores need, and the texts that are shown.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import time
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from matchloom.types import MatchloomError
+from matchloom.retrieval.lance import run, told_in_one_line
 
 Vectors = NDArray[np.float32]
 RowIds = list[int]
-_OF_RUST = re.compile(r",? ?[^ ]*\.rs:[0-9:]+")  # where in LanceDB's own sources
-T = TypeVar("T")
 
 TEXTS = ("id", "question", "answer")
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
@@ -48,37 +39,6 @@ _FILES = 32  # small ones, from as many small writes: a search opens them all
 _RETRAIN = 4  # the vector index is trained again when the table has grown so many times
 _KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
 _PROBES = 32  # partitions of the vector index that a search looks into
-
-
-@contextmanager
-def told_in_one_line(where: Path) -> Iterator[None]:
-    """LanceDB's errors as one line that names the archive."""
-    try:
-        yield
-    except MatchloomError:
-        raise
-    except (OSError, RuntimeError, ValueError, pa.ArrowException) as error:
-        reason = _OF_RUST.sub("", " ".join(str(error).split()))[:200]
-        raise MatchloomError(
-            f"{where} cannot be used as an archive ({reason}); if files are missing or damaged, index the pairs again"
-        ) from None
-
-
-def run(call: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine of LanceDB returns."""
-    from lancedb.background_loop import LOOP
-
-    found: T = LOOP.run(call)  # type: ignore[no-untyped-call]
-    return found
-
-
-def connect(folder: Path) -> Any:
-    """A connection; what it keeps in memory of the indices serves all handles that it opens."""
-    os.environ.setdefault("LANCEDB_LOG", "error")  # or users read of empty clusters and skipped partitions
-    import lancedb  # takes a second, which only archives should cost
-
-    with told_in_one_line(folder):
-        return run(lancedb.connect_async(folder))
 
 
 class Store:
@@ -230,32 +190,6 @@ class Store:
         with told_in_one_line(self.folder):
             found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in run(self._table.list_indices())}
         return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get(VECTORS, 0)}
-
-
-class Newest:
-    """The newest version of a table, opened again only when there is another one.
-
-    A new version is a new file in the table's folder of versions, which changes that folder's time. A time counts for
-    something once it is a second old: clocks of file systems tick, and two versions may fall into one tick.
-    """
-
-    def __init__(self, database: Any, folder: Path) -> None:
-        self._database, self._folder = database, folder
-        self._opened: tuple[int, Store] | None = None  # in one place: several threads may search
-
-    def store(self, name: str) -> Store:
-        """The table of this name as it is now."""
-        try:
-            changed = (self._folder / f"{name}.lance" / "_versions").stat().st_mtime_ns
-        except OSError:  # LanceDB says what is wrong
-            changed = time.time_ns()
-        opened = self._opened
-        if opened is not None and opened[0] == changed and opened[1].name == name:
-            return opened[1]
-        settled = time.time_ns() - changed > 1_000_000_000
-        store = Store.open(self._database, self._folder, name)
-        self._opened = (changed, store) if settled else None
-        return store
 
 
 async def _row_ids(query: Any, count: int) -> RowIds:

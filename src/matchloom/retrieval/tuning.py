@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from matchloom.evaluation.measures import CandidateLists, whole_label
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.progress import track
 from matchloom.retrieval.manifest import ALPHA
+from matchloom.retrieval.searcher import Searcher
+from matchloom.retrieval.snapshot import Snapshot
 from matchloom.retrieval.store import Store
 from matchloom.types import MatchloomError, Pair, Scorer
-
-if TYPE_CHECKING:
-    from matchloom.retrieval.index import QuestionIndex
-    from matchloom.retrieval.snapshot import Snapshot
 
 GRID = tuple(n / 20 for n in range(21))
 
@@ -34,7 +32,7 @@ class Tuned(NamedTuple):
 
 
 def tune_alpha(
-    index: QuestionIndex, snapshot: Snapshot, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
+    searcher: Searcher, snapshot: Snapshot, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
 ) -> Tuned:
     """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
     judged = _judged(snapshot.store, pairs)
@@ -49,10 +47,10 @@ def tune_alpha(
         if both:
             ranked = list(rows)
         else:  # what any alpha could bring up
-            found = (index.candidates(snapshot, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
+            found = (searcher.candidates(snapshot, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
             ranked = list(dict.fromkeys(chain.from_iterable(found)))
         if ranked:
-            part = index.mixture(snapshot, question, vector, ranked, rerank)
+            part = searcher.mixture(snapshot, question, vector, ranked, rerank)
             parts.append((part.similarity, part.match))
         query_ids += [question] * len(ranked)
         text_ids += [digest(str(row)) for row in ranked]  # ties follow no order of writing

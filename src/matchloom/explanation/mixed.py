@@ -1,0 +1,92 @@
+"""Why a mixture of scores is what it is: the traces of its terms, side by side in one.
+
+    score = sum over terms of  weight * score of the term
+
+All terms have read the same query, each with a text of its own. The mixed trace has the query's words on one side and
+on the other the words of all texts, one text behind the other; the channels of a term keep their values, and their
+contributions are weighted. So they add up to the mixed score as those of each term add up to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from matchloom.lexical import Words
+from matchloom.types import Component, Explains, Scorer, Signal, Trace
+
+
+class Term(NamedTuple):
+    """One term of a mixture. Its name stands before its channels and components."""
+
+    name: str
+    weight: float
+    query: list[str]
+    text: list[str]
+    trace: Trace
+
+
+def term_of(
+    name: str,
+    weight: float,
+    scorer: Scorer | Explains,
+    query: str,
+    text: str,
+    score: float,
+    words: Words,
+) -> Term:
+    """The term of a scorer that gave this pair this score; one that cannot say why is a component without words.
+
+    `words` cuts the texts where the scorer does not.
+    """
+    if isinstance(scorer, Explains):
+        return Term(name, weight, *scorer.trace(query, text))
+    left, right = words(query), words(text)
+    nothing = np.zeros((0, len(left), len(right)), np.float32)
+    whole = Component(f"score by {scorer.name}", score, score)
+    return Term(name, weight, left, right, Trace(score, [], 0.0, nothing, [], [whole]))
+
+
+def mixed_trace(terms: Sequence[Term]) -> tuple[list[str], list[str], Trace]:
+    """The words of both sides and the trace of the mixture. A term with no weight has words and maps, and no signals.
+
+    Where the terms have cut the query differently, its words stand there once for each of them.
+    """
+    query = max((term.query for term in terms), key=len)
+    if all(term.query == query[: len(term.query)] for term in terms):  # one may have read fewer words than another
+        rows = [0] * len(terms)
+    else:
+        query = [word for term in terms for word in term.query]
+        rows = _starts(len(term.query) for term in terms)
+    columns = _starts(len(term.text) for term in terms)
+    channels = _starts(len(term.trace.channels) for term in terms)
+    text = [word for term in terms for word in term.text]
+    names = [f"{term.name}: {channel}" for term in terms for channel in term.trace.channels]
+    grid = np.zeros((len(names), len(query), len(text)), np.float32)
+    signals, components, paths = [], [], []
+    for term, i, j, c in zip(terms, rows, columns, channels, strict=True):
+        C, L, R = term.trace.grid.shape
+        grid[c : c + C, i : i + L, j : j + R] = term.trace.grid
+        if not term.weight:
+            continue
+        signals += [
+            Signal(s.left + i, s.right + j, s.channel + c, s.value, term.weight * s.contribution)
+            for s in term.trace.signals
+        ]
+        for one in term.trace.components:
+            channel = None if one.channel is None else one.channel + c
+            name = f"{term.name}: {one.name}"
+            components.append(Component(name, one.value, term.weight * one.contribution, channel))
+        paths += [c + channel for channel in range(C) if term.trace.is_path(channel)]
+    score, residual = (
+        sum(term.weight * number for term, number in zip(terms, numbers, strict=True))
+        for numbers in ([term.trace.score for term in terms], [term.trace.residual for term in terms])
+    )
+    return query, text, Trace(score, signals, residual, grid, names, components, paths)
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    return list(accumulate(sizes, initial=0))[:-1]
