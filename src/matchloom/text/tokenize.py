@@ -63,8 +63,10 @@ class Tokenizer(NamedTuple):
         """The words of one text."""
         if self.kind not in TOKENIZERS:
             raise MatchloomError(f"tokenizer {self.kind!r} is unknown; choose one of {', '.join(TOKENIZERS)}")
-        words = TOKENIZERS[self.kind](text.lower() if self.lower else text)
-        return words if self.max_words is None else words[: self.max_words]
+        words = TOKENIZERS[self.kind](text)[: self.max_words]
+        # After the cut and one by one: how a capital sigma is lowered depends on its neighbours, and a word's spelling
+        # may not depend on other words.
+        return [word.lower() for word in words] if self.lower else words
 
 
 _STEMMER = Stemmer.Stemmer("english")
