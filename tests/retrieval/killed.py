@@ -6,10 +6,13 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
-import matchloom.retrieval.index as index_module
-import matchloom.retrieval.store as store
+import pyarrow as pa
+
 from matchloom import Pair, QuestionIndex
+from matchloom.retrieval import archive as archive_module
+from matchloom.retrieval import store
 
 # Children of a server that has imported everything but LanceDB, whose threads no fork survives.
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -18,7 +21,7 @@ _CONTEXT.set_forkserver_preload(["tests.retrieval.killed"])
 
 def add_forever(report: Path, archive: Path, first: int) -> None:
     """Add batches of three and replace a fourth pair; each is reported when `add` has returned."""
-    store._MANY = 4  # so that indices are written often too
+    patch.object(store, "_MANY", 4).start()  # so that indices are written often too
     index = QuestionIndex.open(archive)
     with report.open("a", encoding="utf-8", buffering=1) as file:
         file.write("ready\n")
@@ -28,12 +31,29 @@ def add_forever(report: Path, archive: Path, first: int) -> None:
             file.write(f"{n}\n")
 
 
-def reencode(report: Path, archive: Path, matcher: Path) -> None:
-    """Encode an archive again in many small batches."""
-    index_module._BATCH = 10
+def reencode(report: Path, archive: Path, matcher: Path, batches: int) -> None:
+    """Encode an archive again, ten pairs a batch; each is reported, and after so many of them this waits to be killed.
+
+    Attributes are patched and not set: one that is no longer there, so that nothing would be cut off, is an error.
+    """
+    append, done = store.Store.append, 0
+
+    def append_and_report(self: store.Store, rows: pa.Table) -> None:
+        nonlocal done
+        append(self, rows)
+        done += 1
+        file.write(f"{len(rows)}\n")
+        while done == batches:
+            time.sleep(60)
+
     index = QuestionIndex.open(archive)
-    report.write_text("ready\n", encoding="utf-8")
-    index.reencode(matcher)
+    with (
+        report.open("a", encoding="utf-8", buffering=1) as file,
+        patch.object(archive_module, "BATCH", 10),
+        patch.object(store.Store, "append", append_and_report),
+    ):
+        file.write("ready\n")
+        index.reencode(matcher)
 
 
 def run_and_kill(
