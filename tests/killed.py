@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
 
 from matchloom import Pair, QuestionIndex
+from matchloom.cli import main
+from matchloom.models.base import PairModel
 from matchloom.retrieval import archive as archive_module
 from matchloom.retrieval import store
 
 # Children of a server that has imported everything but LanceDB, whose threads no fork survives.
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.retrieval.killed"])
+_CONTEXT.set_forkserver_preload(["tests.killed"])
 
 
 def add_forever(report: Path, archive: Path, first: int) -> None:
@@ -54,6 +60,33 @@ def reencode(report: Path, archive: Path, matcher: Path, batches: int) -> None:
     ):
         file.write("ready\n")
         index.reencode(matcher)
+
+
+def in_a_step(log: Path, do: Callable[[], None]) -> RemovableHandle:
+    """Have `do` done once, in the middle of a step, when the log of a training run holds two epochs."""
+    seen = 0
+
+    def hook(module: nn.Module, _: object) -> None:
+        nonlocal seen
+        if isinstance(module, PairModel) and module.training and log.exists() and log.read_bytes().count(b"\n") >= 2:
+            seen += 1
+            if seen == 2:
+                do()
+
+    return register_module_forward_pre_hook(hook)
+
+
+def train(report: Path, log: Path, command: list[str]) -> None:
+    """A training run by its command that waits in a step of a later epoch to be killed."""
+
+    def wait() -> None:
+        with report.open("a", encoding="utf-8") as file:
+            file.write("in a step\n")
+        time.sleep(3600)
+
+    report.write_text("ready\n", encoding="utf-8")
+    in_a_step(log, wait)
+    sys.exit(main(command))
 
 
 def run_and_kill(
