@@ -85,7 +85,7 @@ def test_trace_is_the_path_with_what_the_score_gains(name: str, arguments: dict)
             signals = [signal for signal in trace.signals if signal.channel == c]
             assert [(x.left, x.right) for x in signals] == path
             k = int(w.argmax())
-            assert trace.grid[c].tolist() == [[pytest.approx(float(x[k])) for x in row] for row in h]
+            assert trace.grid[c].tolist() == [[pytest.approx(float(x[k]), abs=1e-7) for x in row] for row in h]
             gained = torch.tensor([signal.contribution for signal in signals]).cumsum(0).tolist()
             assert gained == pytest.approx([float(w @ h[i][j]) for i, j in path], abs=1e-6)
         assert trace.residual == pytest.approx(float(model.head.bias))

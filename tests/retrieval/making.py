@@ -17,7 +17,7 @@ WORDS = [f"{a}{b}" for a in ("ba", "ke", "lo", "mi", "nu", "po", "ra", "se", "ti
 
 
 def made_pairs(count: int, seed: int = 0, prefix: str = "q") -> list[Pair]:
-    """Pairs whose answers contribution some words with their questions."""
+    """Pairs whose answers share some words with their questions."""
     rng = random.Random(seed)
     pairs = []
     for n in range(count):
