@@ -136,6 +136,11 @@ class PairBatch:
         return PairBatch(self.left.to(device), self.right.to(device), *rows, features)
 
     @property
+    def sizes(self) -> tuple[Tensor, Tensor]:
+        """m and n of each pair: how many words its texts have. (B,), (B,)"""
+        return self.left.lengths[self.left_rows], self.right.lengths[self.right_rows]
+
+    @property
     def cells(self) -> Tensor:
         """True where both the left and the right position hold a word. (B, L, R)"""
         return self.left.mask[self.left_rows][:, :, None] & self.right.mask[self.right_rows][:, None, :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from matchloom.matcher import Matcher
 from matchloom.models import MODELS, model_training
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.nbow_mlp import NBOWMLP
+from matchloom.text.tokenize import TOKENIZERS, Span
 from matchloom.text.vectors import WordVectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import MatchloomError, Pair
@@ -261,3 +263,19 @@ def test_a_model_sees_the_texts_of_all_pairs_once(tmp_path: Path, monkeypatch: p
         assert label == pair.label
     train(pairs, model="nbow_mlp", config=quick(epochs=3, seed=5), dimensions=6, folder=tmp_path, resume=True)
     assert len(seen) == 1
+
+
+def test_a_text_is_cut_into_words_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[str] = Counter()
+
+    def counted(text: str) -> list[Span]:
+        seen[text] += 1
+        return cut(text)
+
+    cut = TOKENIZERS["english"]
+    monkeypatch.setitem(TOKENIZERS, "english", counted)
+    pairs, development = colour_pairs(20), colour_pairs(8, seed=1)
+    features = {**SMALL, "lexical": True, "features": "pair"}
+    train(pairs, development, arguments=features, config=quick(epochs=3), vectors="skip-gram", dimensions=6)
+    assert set(seen) == {text for pair in pairs + development for text in (pair.query, pair.text)}
+    assert set(seen.values()) == {1}

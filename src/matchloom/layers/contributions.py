@@ -7,6 +7,8 @@ add.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -32,6 +34,18 @@ def linear_sigmoid(z: Tensor) -> Tensor:
     """
     h, h_0, z_0 = torch.sigmoid(z), torch.sigmoid(z[-1:]), z[-1:].detach()
     return h_0.detach() + (z - z_0) * factor(h - h_0, z - z_0).detach()
+
+
+def linear_contributions(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """The scores f(x) (B,), and what each number of x adds to its own: its value times the slope there.
+
+    Exact where f is linear around x but for a constant, as networks of ReLU, pooling and convolutions are.
+    """
+    x = x.detach().requires_grad_()
+    with torch.enable_grad():
+        scores = f(x)
+    slopes = torch.autograd.grad(scores.sum(), x)[0]
+    return scores.detach(), x.detach() * slopes
 
 
 def word_contributions(v: Tensor, x: Tensor) -> Tensor:

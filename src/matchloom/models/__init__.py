@@ -14,6 +14,7 @@ from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
 from matchloom.models.deep_match import DeepMatch
+from matchloom.models.knrm import KNRM
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.match_pyramid import MatchPyramid
@@ -33,6 +34,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "match_srnn": match_srnn,
     "bi_match_srnn": bi_match_srnn,
     "m2s_net": M2SNet,
+    "knrm": KNRM,
     "arc_i": ARCI,
     "arc_ii": ARCII,
     "match_pyramid": MatchPyramid,

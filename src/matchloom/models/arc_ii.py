@@ -21,11 +21,13 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, pad
 
 from matchloom.encoders import Encoder
+from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import PairBatch, Texts, Trace
 
 
 class ARCII(PairModel):
@@ -90,21 +92,10 @@ class ARCII(PairModel):
         """
         with torch.no_grad():
             z = self.meet(self.products(batch.left), self.products(batch.right), batch)  # (B, maps, L, R)   z^(1)
-        z.requires_grad_()
-        with torch.enable_grad():
-            scores = self.compose(max_pool2d(z, 2, ceil_mode=True))
-        slopes = torch.autograd.grad(scores.sum(), z)[0]
-        values, contributions = z.detach().sum(1), (z.detach() * slopes).sum(1)  # (B, L, R)
+        scores, contributions = linear_contributions(lambda z: self.compose(max_pool2d(z, 2, ceil_mode=True)), z)
         traces = []
-        for b, score in enumerate(scores.tolist()):
-            L = int(batch.left.lengths[batch.left_rows[b]])
-            R = int(batch.right.lengths[batch.right_rows[b]])
-            signals = [
-                Signal(i, j, 0, float(values[b, i, j]), float(contributions[b, i, j]))
-                for i, j in contributions[b].nonzero().tolist()
-            ]
-            grid = values.new_zeros(L, R)  # words that were not read have no value
-            grid[: self.max_words, : self.max_words] = values[b, :L, :R]
-            residual = score - sum(signal.contribution for signal in signals)
-            traces.append(Trace(score, signals, residual, grid[None].cpu().numpy(), ["windows"]))
+        for b, (score, L, R) in enumerate(zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)):
+            unread = (0, R - min(R, z.shape[3]), 0, L - min(L, z.shape[2]))  # words behind have no value
+            values, added = (pad(x[b].sum(0)[None, :L, :R], unread) for x in (z, contributions))
+            traces.append(grid_trace(score, values, added, ["windows"]))
         return traces

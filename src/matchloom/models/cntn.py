@@ -32,7 +32,8 @@ from matchloom.layers.heads import xavier_uniform_
 from matchloom.layers.interactions import gather_rows
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import Component, MatchloomError, PairBatch, Texts, Trace
 
 VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 
@@ -128,6 +129,7 @@ class CNTN(PairModel):
         left, c_q = self.query_cnn.components(self.encoder(batch.left), batch.left)
         right, c_a = self.text_cnn.components(self.encoder(batch.right), batch.right)
         e_q, e_a = left - c_q.sum(1), right - c_a.sum(1)  # what the biases of either CNN add
+        channels = [f"slice {k + 1}" for k in range(len(self.u))]
         traces = []
         with torch.no_grad():
             x = self.slices(left, right, batch)  # (B, r)
@@ -139,23 +141,12 @@ class CNTN(PairModel):
                 alone_q = (self.V_q + self.M @ e_a[j]) @ words_q.sum(0)  # (r,)
                 alone_a = (self.V_a + e_q[i] @ self.M) @ words_a.sum(0)  # (r,)
                 biases = x[n] - grid.sum((1, 2)) - alone_q - alone_a  # (r,)
-                components = {"query alone": alone_q, "text alone": alone_a, "biases": biases}
-                traces.append(_trace_one(float(scores[n]), weights[n].tolist(), grid, components))
+                alone = {"query alone": alone_q, "text alone": alone_a, "biases": biases}
+                components = [
+                    Component(f"{channels[k]}, {name}", float(values[k]), float(values[k] * weights[n, k]), k)
+                    for name, values in alone.items()
+                    for k in range(len(channels))
+                ]
+                contributions = grid * weights[n, :, None, None]
+                traces.append(grid_trace(float(scores[n]), grid, contributions, channels, components))
         return traces
-
-
-def _trace_one(score: float, weights: list[float], grid: Tensor, alone: dict[str, Tensor]) -> Trace:
-    signals = [
-        Signal(i, j, k, value, value * weights[k])
-        for (k, i, j), value in zip(grid.nonzero().tolist(), grid[grid != 0].tolist(), strict=True)
-    ]
-    channels = [f"slice {k + 1}" for k in range(len(weights))]
-    components = [
-        Component(f"{channels[k]}, {name}", value, value * weights[k], k)
-        for name, values in alone.items()
-        for k, value in enumerate(values.tolist())
-    ]
-    residual = (
-        score - sum(signal.contribution for signal in signals) - sum(component.contribution for component in components)
-    )
-    return Trace(score, signals, residual, grid.cpu().numpy(), channels, components)

@@ -45,7 +45,8 @@ from matchloom.layers.patches import Patches
 from matchloom.models.base import PairModel
 from matchloom.text.topics import Topic, paired_topics
 from matchloom.text.vocab import UNKNOWN
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 
 class DeepMatch(PairModel):
@@ -148,15 +149,10 @@ class DeepMatch(PairModel):
                 whole = torch.einsum("ipor,jpor->poij", u, v).flatten(0, 1)  # (topics * units, words, words)
             active = whole.flatten(1).any(1)
             active[0] |= not active.any()  # so that there is a map
-            grid, slope = whole[active], slopes[b].flatten()[active].tolist()
-            signals = [
-                Signal(i, j, c, value, value * slope[c])
-                for (c, i, j), value in zip(grid.nonzero().tolist(), grid[grid != 0].tolist(), strict=True)
-            ]
-            score = float(scores[b].detach())
-            residual = score - sum(signal.contribution for signal in signals)
+            grid = whole[active]
+            contributions = grid * slopes[b].flatten()[active][:, None, None]
             channels = [self.channel(n) for n in active.nonzero()[:, 0].tolist()]
-            traces.append(Trace(score, signals, residual, grid.cpu().numpy(), channels))
+            traces.append(grid_trace(float(scores[b].detach()), grid, contributions, channels))
         return traces
 
     def channel(self, n: int) -> str:

@@ -35,7 +35,8 @@ from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import dot, gather_rows
 from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import PairModel, Settings
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 SIMILARITIES = ("metric", "cosine", "euclidean")
 POOLINGS = ("average", "max")
@@ -176,29 +177,15 @@ class M2SNet(PairModel):
         components = self.features.components(batch, features.detach(), of_features) if self.needs_features else None
         traces = []
         above, beside = self.framed(batch.left), self.framed(batch.right)
-        for b, score in enumerate(scores.tolist()):
+        for b, (score, L, R) in enumerate(zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)):
             x, y = int(batch.left_rows[b]), int(batch.right_rows[b])
             rows, columns = above[1][x].nonzero()[:, 0], beside[1][y].nonzero()[:, 0]
-            values = grid.detach()[b][:, rows][:, :, columns].cpu()  # (C, L, R), without the words that were cut
-            whole = values.new_zeros(len(self.channels), int(batch.left.lengths[x]), int(batch.right.lengths[y]))
-            whole[:, : len(rows), : len(columns)] = values
-            signals = [
-                Signal(i, j, c, value, contribution)
-                for (c, i, j), value, contribution in zip(
-                    torch.ones_like(values).nonzero().tolist(),
-                    values.flatten().tolist(),
-                    contributions[b][:, rows][:, :, columns].flatten().tolist(),
-                    strict=True,
-                )
-                if value
-            ]
-            of_pair = components[b] if components is not None else []
-            residual = (
-                score
-                - sum(signal.contribution for signal in signals)
-                - sum(component.contribution for component in of_pair)
+            cut = (0, R - len(columns), 0, L - len(rows))  # words beyond the frame have no value
+            words, added = (
+                functional.pad(one[b][:, rows][:, :, columns], cut) for one in (grid.detach(), contributions)
             )
-            traces.append(Trace(score, signals, residual, whole.numpy(), list(self.channels), of_pair))
+            of_pair = () if components is None else components[b]
+            traces.append(grid_trace(score, words, added, self.channels, of_pair))
         return traces
 
 

@@ -19,11 +19,13 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
 from matchloom.encoders import Encoder
+from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
 
@@ -87,7 +89,7 @@ class MatchPyramid(PairModel):
 
     def recognise(self, image: Tensor, batch: PairBatch) -> Tensor:
         """From images (B, C, L, R) to scores (B,)."""
-        m, n = batch.left.lengths[batch.left_rows], batch.right.lengths[batch.right_rows]
+        m, n = batch.sizes
         z = self.conv_1(image)  # (B, maps_1, L, R)         z^(1); an even kernel makes one row more
         # The largest of what the ReLU leaves is what it leaves of the largest: pooled first, it has less to do.
         z = torch.relu(dynamic_max(z, m, n, self.grid))  # (B, maps_1, grid, grid)   z^(2)
@@ -104,20 +106,9 @@ class MatchPyramid(PairModel):
         """
         with torch.no_grad():
             image = self.image(self.encode(batch.left), self.encode(batch.right), batch)
-        image.requires_grad_()
-        with torch.enable_grad():
-            scores = self.recognise(image, batch)
-        slopes, image = torch.autograd.grad(scores.sum(), image)[0], image.detach()
-        contributions = image * slopes  # (B, C, L, R)
-        traces = []
-        for b, score in enumerate(scores.tolist()):
-            L = int(batch.left.lengths[batch.left_rows[b]])
-            R = int(batch.right.lengths[batch.right_rows[b]])
-            signals = [
-                Signal(i, j, c, float(image[b, c, i, j]), float(contributions[b, c, i, j]))
-                for c, i, j in contributions[b].nonzero().tolist()
-            ]
-            residual = score - sum(signal.contribution for signal in signals)
-            grid = image[b, :, :L, :R].cpu().numpy().copy()
-            traces.append(Trace(score, signals, residual, grid, list(self.channels)))
-        return traces
+        scores, contributions = linear_contributions(lambda image: self.recognise(image, batch), image)
+        sizes = zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)
+        return [
+            grid_trace(score, image[b, :, :L, :R], contributions[b, :, :L, :R], self.channels)
+            for b, (score, L, R) in enumerate(sizes)
+        ]

@@ -73,7 +73,7 @@ class MatchSRNN(PairModel):
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
         grid = self.interact(left, right, batch)  # (B, C, L, R)   4.1, s_ij
-        ends = [scan(grid, *sizes(batch)) for scan in self.scans]  # (B, d) each    4.2, h_mn
+        ends = [scan(grid, *batch.sizes) for scan in self.scans]  # (B, d) each    4.2, h_mn
         score: Tensor = self.head(torch.cat(ends, 1))[:, 0]  # (B,)           4.3, M(S_1, S_2)
         return score + self.features(batch)  # type: ignore[no-any-return]
 
@@ -90,7 +90,7 @@ class MatchSRNN(PairModel):
         """
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
-            m, n = sizes(batch)
+            m, n = batch.sizes
             scanned = [scan.scan(grid, m, n) for scan in self.scans]  # type: ignore[operator]
             added = (torch.zeros(len(batch), device=m.device) + self.features(batch)).tolist()
         weights = self.head.weight.detach()[0].chunk(len(self.channels))
@@ -124,11 +124,6 @@ class MatchSRNN(PairModel):
             grids = torch.stack(maps).cpu().numpy()
             traces.append(Trace(score, signals, residual, grids, list(self.channels), components[b], paths=True))
         return traces
-
-
-def sizes(batch: PairBatch) -> tuple[Tensor, Tensor]:
-    """m and n of each pair: how many words its texts have. (B,), (B,)"""
-    return batch.left.lengths[batch.left_rows], batch.right.lengths[batch.right_rows]
 
 
 def match_srnn(

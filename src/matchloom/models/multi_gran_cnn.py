@@ -22,13 +22,15 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
 from matchloom.encoders import Encoder
+from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Bilinear, dot, gather_rows
 from matchloom.layers.pooling import ordered_k_max
 from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import Component, MatchloomError, PairBatch, Texts, Trace
 
 MATCHES = ("direct", "indirect", "concat")
 LEVELS = ("words", "short phrases", "long phrases", "sentence")
@@ -134,36 +136,19 @@ class MultiGranCNN(PairModel):
         """
         with torch.no_grad():
             F = self.features(self.encode(batch.left), self.encode(batch.right), batch)
-        F.requires_grad_()
-        with torch.enable_grad():
-            scores = self.recognise(F, batch)
-        slopes = torch.autograd.grad(scores.sum(), F)[0][:, 0]
-        values = F.detach()[:, 0]
-        contributions = values * slopes  # (B, S_l, S_r)
+        scores, contributions = linear_contributions(lambda F: self.recognise(F, batch), F)
         traces = []
         left, right = self.sizes(batch)
         for b, score in enumerate(scores.tolist()):
             rows, columns = left[b].tolist(), right[b].tolist()
-            signals: list[Signal] = []
             components = []
             for level, i, height in zip(LEVELS, starts(rows), rows, strict=True):
                 for other, j, width in zip(LEVELS, starts(columns), columns, strict=True):
-                    value = values[b, i : i + height, j : j + width]
-                    contribution = contributions[b, i : i + height, j : j + width]
-                    if level == other == "words":
-                        grid = value
-                        signals = [
-                            Signal(y, x, 0, float(value[y, x]), float(contribution[y, x]))
-                            for y, x in contribution.nonzero().tolist()
-                        ]
-                    else:
-                        components.append(
-                            Component(f"{level} x {other}", float(value.sum()), float(contribution.sum()))
-                        )
-            residual = (
-                score - sum(s.contribution for s in signals) - sum(component.contribution for component in components)
-            )
-            traces.append(Trace(score, signals, residual, grid[None].cpu().numpy().copy(), ["words"], components))
+                    if (level, other) != ("words", "words"):
+                        value, added = (x[b, 0, i : i + height, j : j + width].sum() for x in (F, contributions))
+                        components.append(Component(f"{level} x {other}", float(value), float(added)))
+            words, added = (x[b, :, : rows[0], : columns[0]] for x in (F, contributions))
+            traces.append(grid_trace(score, words, added, ["words"], components))
         return traces
 
 

@@ -48,7 +48,8 @@ from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading
 from matchloom.models.base import PairModel, Settings
 from matchloom.parallel import thread_pool
 from matchloom.progress import track
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.traces import grid_trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 SCALED_BY = 10_000  # pairs
 
@@ -107,7 +108,7 @@ class RAE(PairModel):
 
     def pooled(self, S: Tensor, batch: PairBatch) -> Tensor:
         """S_pooled. (B, n_p, n_p)"""
-        n, m = batch.left.lengths[batch.left_rows], batch.right.lengths[batch.right_rows]
+        n, m = batch.sizes
         return dynamic_min(S[:, None], 2 * n - 1, 2 * m - 1, self.grid)[:, 0]
 
     def classify(self, S: Tensor, features: Tensor, batch: PairBatch) -> Tensor:
@@ -179,19 +180,9 @@ class RAE(PairModel):
                 A.T @ (values[b, : 2 * n - 1, : 2 * m - 1] * meet) @ B for values in (cells * z, contributions)
             )
             grid = torch.stack([z[b, :n, :m], of_phrases])
-            contribution = torch.stack([contributions[b, :n, :m], their_contributions])
-            signals = [
-                Signal(i, j, c, float(grid[c, i, j]), float(contribution[c, i, j]))
-                for c, i, j in contribution.nonzero().tolist()
-            ]
-            of_pair = [] if components is None else components[b]
-            score = float(scores[b].detach())
-            residual = (
-                score
-                - sum(signal.contribution for signal in signals)
-                - sum(component.contribution for component in of_pair)
-            )
-            traces.append(Trace(score, signals, residual, grid.cpu().numpy(), ["words", "phrases"], of_pair))
+            added = torch.stack([contributions[b, :n, :m], their_contributions])
+            of_pair = () if components is None else components[b]
+            traces.append(grid_trace(float(scores[b].detach()), grid, added, ["words", "phrases"], of_pair))
         return traces
 
 
