@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test fuzz lint docs clean
 
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp)
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +18,12 @@ demo: $(READY)
 # The whole default suite.
 test: $(READY)
 	$(BIN)/pytest --numprocesses 2
+
+# Every property test with fresh examples, ten times as many. What it finds comes again with its seed.
+SEED := $(or $(SEED),$(shell date +%s))
+fuzz: $(READY)
+	@echo 'seed $(SEED); to draw the same examples again: make fuzz SEED=$(SEED)'
+	$(BIN)/pytest --numprocesses 2 -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $(SEED)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from matchloom.data.batching import features_of, make_batch
+from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
 from matchloom.models.base import PairModel
@@ -52,7 +52,7 @@ def rows(rounds: int) -> Iterator[dict[str, Any]]:
 
 def batch_of(name: str, vocab: Vocab, size: int, train: bool, pool: ThreadPoolExecutor) -> Work:
     """Score a batch, and with `train` find the gradient of every parameter that learns."""
-    model = build_model(name, {}, nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0), seed=0)
+    model = build_model(name, {}, WordEmbedding(len(vocab), DIMENSIONS), seed=0)
     make_optimizer(model, TrainConfig())  # sets the word vectors up as training has them
     parameters = trained(model)
     shards = shards_of(name, model, vocab, size, all_threads())

@@ -11,9 +11,9 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from torch import nn
 
 from every_model import BATCH, DIMENSIONS, shards_of
+from matchloom.encoders import WordEmbedding
 from matchloom.kernels import native
 from matchloom.layers import pooling
 from matchloom.models import build_model
@@ -61,7 +61,7 @@ def pool() -> Work:
 def cntn() -> tuple[str, Work]:
     """Forward and backward passes of a batch."""
     vocab = Vocab.build([WORDS])
-    model = build_model("cntn", {}, nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0), seed=0)
+    model = build_model("cntn", {}, WordEmbedding(len(vocab), DIMENSIONS), seed=0)
     make_optimizer(model, TrainConfig())
     (batch,) = shards_of("cntn", model, vocab, 50, 1)
 

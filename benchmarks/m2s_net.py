@@ -51,7 +51,7 @@ class Plain(nn.Module):
 
     def __init__(self, ours: M2SNet) -> None:
         super().__init__()
-        vectors = ours.embedding.weight.detach().clone()
+        vectors = ours.encoder.embedding.weight.detach().clone()
         self.embedding = nn.Embedding(*vectors.shape, padding_idx=0, _weight=vectors)
         assert ours.similarity.B is not None
         self.U, self.B = (nn.Parameter(x.detach().clone()) for x in (ours.similarity.U, ours.similarity.B))

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.models.mv_lstm import MVLSTM
@@ -52,7 +53,7 @@ class Plain(nn.Module):
 
     def __init__(self, ours: MVLSTM, words: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(words, 50, padding_idx=0)
+        self.embedding = WordEmbedding(words, 50)
         self.lstm = nn.LSTM(50, 50, batch_first=True, bidirectional=True)
         self.interaction, self.head, self.k = ours.interaction, ours.head, ours.k
 
@@ -81,7 +82,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
     config = TrainConfig(negatives=candidates - 1)
     examples = TrainingExamples(pairs, config)
     vocab = Vocab.build([t.split() for t in examples.left_texts + examples.right_texts])
-    embedding = nn.Embedding(len(vocab), 50, padding_idx=0)
+    embedding = WordEmbedding(len(vocab), 50)
     model = build_model("mv_lstm", {"interaction": interaction}, embedding, seed=0)
     assert isinstance(model, MVLSTM)
     matcher = Matcher("mv_lstm", {}, model, vocab, Tokenizer("whitespace"))
@@ -133,7 +134,7 @@ def ranking_speed(rounds: int) -> dict[str, float]:
     candidates = [text(50, rng) for _ in range(1000)]
     queries = [text(10, rng) for _ in range(50)]
     vocab = Vocab.build([t.split() for t in candidates])
-    model = build_model("mv_lstm", {"interaction": "cosine"}, nn.Embedding(len(vocab), 50, padding_idx=0), seed=0)
+    model = build_model("mv_lstm", {"interaction": "cosine"}, WordEmbedding(len(vocab), 50), seed=0)
     matcher = Matcher("mv_lstm", {"interaction": "cosine"}, model.eval(), vocab, Tokenizer("whitespace"))
     encoded = matcher.encode(candidates)
 

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from matchloom.data.batching import TokenizedTexts
 from matchloom.data.corpora import read_cqa
+from matchloom.data.tokenized import TokenizedTexts
 from matchloom.files import atomic_write
 from matchloom.models import build_model
 from matchloom.models.rae import BATCH, RAE
@@ -38,7 +38,7 @@ def error(model: RAE, table: TokenizedTexts) -> float:
     with torch.no_grad():
         for start in range(0, len(order), BATCH):
             texts = table.pad(order[start : start + BATCH])
-            total += float(model.autoencoder.unfolding_error(model.embedding(texts.words), texts.lengths))
+            total += float(model.autoencoder.unfolding_error(model.encoder(texts), texts.lengths))
     return total / len(order)
 
 

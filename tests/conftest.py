@@ -1,12 +1,32 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and how property tests draw their examples."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+# Before torch is imported, and for every process that a test starts. Threads that wait for work spin by default, and
+# take the cores from the other test process; one thread is what a test process and its children get of two cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
+
+from tests.drawing import USUAL
+
+# A clock fails a test on a busy machine and not on a quiet one, so none is asked: no deadline, no check of how long
+# drawing takes. What a test function's examples share is a folder whose files each of them writes anew, or what
+# monkeypatch sets again. And no store of old finds: an example comes from the test and the seed alone.
+STEADY = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], database=None
+)
+# The same examples each time: what fails here fails for everybody.
+settings.register_profile("ci", STEADY, derandomize=True, max_examples=USUAL)
+# New ones each time, ten times as many: `make fuzz`, which prints the seed that draws them again.
+settings.register_profile("fuzz", STEADY, derandomize=False, max_examples=10 * USUAL, print_blob=True)
+settings.load_profile("ci")  # unless --hypothesis-profile names another
 
 
 @pytest.fixture(scope="session")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors
-import safetensors.torch
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from matchloom.data.batching import Rows, TokenizedTexts, deduplicate, features_of, make_batch
-from matchloom.files import atomic_write
-from matchloom.models import SENTENCE_VECTORS, Argument, build_model
+from matchloom.data.batching import deduplicate, features_of, make_batch
+from matchloom.data.reader import Reader
+from matchloom.data.tokenized import Rows, TokenizedTexts
+from matchloom.encoders import build_encoder
+from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
+from matchloom.models import Argument, build_model, sentence_vector_models
 from matchloom.models.base import PairModel
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
@@ -28,7 +26,7 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
 
-FORMAT = 1
+Cut = Callable[[str], list[str]]
 _BATCH = 256
 _CELLS = 256 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
@@ -49,6 +47,16 @@ class Candidates(NamedTuple):
     blocks: list[_Block]  # texts of similar length together, so that little padding is read
 
 
+class ReadPairs(NamedTuple):
+    """Pairs as a matcher reads them: two tables of texts, each pair's row of either, and the pairs' features."""
+
+    left: TokenizedTexts
+    right: TokenizedTexts
+    left_rows: Rows
+    right_rows: Rows
+    features: NDArray[np.float32] | None
+
+
 @dataclass
 class Matcher:
     """Scores how well two texts match, ranks candidates, and says why. Made by `train`, or by `Matcher.load`."""
@@ -56,48 +64,66 @@ class Matcher:
     name: str
     arguments: dict[str, Argument]
     model: PairModel
-    vocab: Vocab
-    tokenizer: Tokenizer
+    reader: Reader
     training: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How texts become words."""
+        return self.reader.tokenizer
+
+    @property
+    def vocab(self) -> Vocab:
+        """The words that are known."""
+        return self.reader.vocab
 
     @property
     def device(self) -> torch.device:
         """Where the model's weights are."""
-        return self.model.embedding.weight.device
+        return self.model.encoder.device
 
     @property
     def digest(self) -> str:
         """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
         settings = json.dumps([self.name, self.arguments, self.tokenizer], sort_keys=True)
         weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
-        return _digest(f"{settings}\n{self.vocab.dumps()}{_digest_of(weights)}".encode())
+        return digest(f"{settings}\n{self.vocab.dumps()}{digest_of(weights)}".encode())
 
-    def table(self, texts: Sequence[str], *, progress: bool = False) -> TokenizedTexts:
-        """The texts as this matcher reads them."""
-        lexical, features = self.model.needs_lexical, self.model.needs_features
-        return TokenizedTexts(texts, self.vocab, self.tokenizer, lexical=lexical, features=features, progress=progress)
+    def read(self, texts: Sequence[str], *, cut: Cut | None = None, progress: bool = False) -> TokenizedTexts:
+        """The texts as this matcher reads them; `cut` as for `Reader.read`."""
+        model = self.model
+        return self.reader.read(
+            texts, lexical=model.needs_lexical, features=model.needs_features, cut=cut, progress=progress
+        )
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair; higher matches better."""
-        scores = np.empty(len(pairs), dtype=np.float32)
         starts = track(range(0, len(pairs), _CHUNK), "scoring", show=progress and len(pairs) > _CHUNK)
+        chunks = [self.score_read(self.read_pairs(pairs[start : start + _CHUNK])) for start in starts]
+        return np.concatenate([np.empty(0, dtype=np.float32), *chunks])
+
+    def read_pairs(self, pairs: Sequence[Pair], *, cut: Cut | None = None) -> ReadPairs:
+        """Pairs made ready to be scored, once or many times; `cut` as for `Reader.read`."""
+        left_texts, left_rows = deduplicate([pair.query for pair in pairs])
+        right_texts, right_rows = deduplicate([pair.text for pair in pairs])
+        left, right = self.read(left_texts, cut=cut), self.read(right_texts, cut=cut)
+        return ReadPairs(left, right, left_rows, right_rows, features_of(left, right, left_rows, right_rows))
+
+    def score_read(self, pairs: ReadPairs) -> Scores:
+        """The score of each pair that `read_pairs` made ready."""
+        left, right, left_rows, right_rows, features = pairs
+        scores = np.empty(len(left_rows), dtype=np.float32)
+        if not len(scores):
+            return scores
+        order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
+        cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
+        batches = (
+            make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
+            for cut in cuts
+        )
         with thread_pool() as pool:
-            for start in starts:
-                chunk = pairs[start : start + _CHUNK]
-                left_texts, left_rows = deduplicate([pair.query for pair in chunk])
-                right_texts, right_rows = deduplicate([pair.text for pair in chunk])
-                left, right = self.table(left_texts), self.table(right_texts)
-                order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
-                cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
-                features = features_of(left, right, left_rows, right_rows)
-                batches = (
-                    make_batch(
-                        left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut]
-                    )
-                    for cut in cuts
-                )
-                for cut, values in zip(cuts, pool.map(self._score_batch, batches), strict=True):
-                    scores[start + cut] = values
+            for cut, values in zip(cuts, pool.map(self._score_batch, batches), strict=True):
+                scores[cut] = values
         return scores
 
     def _score_batch(self, batch: PairBatch) -> Scores:
@@ -110,9 +136,9 @@ class Matcher:
 
     def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
         """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)"""
-        if self.name not in SENTENCE_VECTORS:
+        if not self.model.sentence_vectors:
             raise MatchloomError(
-                f"{self.name} has no sentence vectors; train one of {', '.join(SENTENCE_VECTORS)} for them"
+                f"{self.name} has no sentence vectors; train one of {', '.join(sentence_vector_models())} for them"
             )
         if self.model.needs_features:
             raise MatchloomError(
@@ -133,7 +159,7 @@ class Matcher:
         """The texts encoded, those of similar length together."""
         if not texts:
             return
-        table = self.table(texts, progress=progress)
+        table = self.read(texts, progress=progress)
         order = np.argsort(table.lengths, kind="stable")
         cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
 
@@ -162,7 +188,7 @@ class Matcher:
         """The score of each candidate, in the order in which they were encoded."""
         scores = np.empty(len(candidates.texts), dtype=np.float32)
         with thread_pool() as pool:
-            table = self.table([query])
+            table = self.read([query])
             with torch.inference_mode():
                 left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
                 encoded = self.model.encode(left)
@@ -199,94 +225,37 @@ class Matcher:
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score."""
-        table = self.table([query, text])
+        table = self.read([query, text])
         batch = make_batch(table, table, np.array([0]), np.array([1]))
         words = [self.tokenizer(side) or ["(no words)"] for side in (query, text)]
         return words[0], words[1], self.model.trace(batch.to(self.device))[0]
 
     def save(self, folder: Path | str) -> None:
         """Write matcher.json, vocab.txt and weights.safetensors; all three or none."""
-        folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise MatchloomError(f"{folder} cannot be made a matcher's folder: {error.strerror}") from None
-        about = {
-            "format": FORMAT,
+        settings = {
             "model": self.name,
             "arguments": self.arguments,
-            "dimensions": self.model.embedding.embedding_dim,
+            "encoder": self.model.encoder.settings(),
             "tokenizer": self.tokenizer._asdict(),
-            "versions": {"torch": str(torch.__version__)},
             "training": self.training,
         }
-        vocab = self.vocab.dumps()
-        settings = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-        tensors = {name: x.detach().cpu().contiguous() for name, x in self.model.state_dict().items()}
-        seals = {
-            "settings": _digest(settings.encode()),
-            "vocab": _digest(vocab.encode()),
-            "weights": _digest_of(tensors),
-        }
-        with ExitStack() as stack:
-            files = [stack.enter_context(atomic_write(folder / "vocab.txt", "wb"))]
-            files.append(stack.enter_context(atomic_write(folder / "matcher.json", "wb")))
-            files.append(stack.enter_context(atomic_write(folder / "weights.safetensors", "wb")))
-            contents = (vocab.encode(), settings.encode(), safetensors.torch.save(tensors, metadata=seals))
-            for file, content in zip(files, contents, strict=True):
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())  # all three are on the disk before the first takes its name
+        write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
     def load(cls, folder: Path | str) -> Matcher:
         """Read a saved matcher. A folder that is missing, cut off, altered or newer is refused in one line."""
-        folder = Path(folder)
-        files = {name: folder / name for name in ("matcher.json", "vocab.txt", "weights.safetensors")}
-        if not folder.is_dir():
-            raise MatchloomError(f"{folder} is not a folder; expected a matcher saved by 'matchloom train'")
-        for name, path in files.items():
-            if not path.is_file():
-                raise MatchloomError(f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
-        settings = files["matcher.json"].read_bytes()
+        about, vocab, weights = read_matcher(Path(folder))
+        encoder = build_encoder(about["encoder"], vocab)
+        model = build_model(about["model"], about["arguments"], encoder, seed=0)
         try:
-            about = json.loads(settings)
-            version = int(about["format"])
-        except (ValueError, TypeError, KeyError):
-            raise MatchloomError(
-                f"{files['matcher.json']} is damaged or cut off; train or copy the matcher again"
-            ) from None
-        if version > FORMAT:
-            raise MatchloomError(
-                f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
-            )
-        try:
-            with safetensors.safe_open(files["weights.safetensors"], "pt") as opened:
-                seals = opened.metadata() or {}
-                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
-        except safetensors.SafetensorError as error:
-            raise MatchloomError(
-                f"{files['weights.safetensors']} is damaged or cut off ({error}); copy it again"
-            ) from None
-        found = {
-            "settings": _digest(settings),
-            "vocab": _digest(files["vocab.txt"].read_bytes()),
-            "weights": _digest_of(tensors),
-        }
-        for part, name in (("settings", "matcher.json"), ("vocab", "vocab.txt"), ("weights", "weights.safetensors")):
-            if seals.get(part) != found[part]:
-                raise MatchloomError(f"{folder / name} was altered since the matcher was saved; copy or train it again")
-        vocab = Vocab.load(files["vocab.txt"])
-        embedding = nn.Embedding(len(vocab), about["dimensions"], padding_idx=0)
-        model = build_model(about["model"], about["arguments"], embedding, seed=0)
-        try:
-            model.load_state_dict(tensors)
+            model.load_state_dict(weights)
         except RuntimeError:
             raise MatchloomError(
                 f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again"
             ) from None
         model.eval()
-        return cls(about["model"], about["arguments"], model, vocab, Tokenizer(**about["tokenizer"]), about["training"])
+        reader = encoder.reader(Tokenizer(**about["tokenizer"]), vocab)
+        return cls(about["model"], about["arguments"], model, reader, about["training"])
 
 
 def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
@@ -297,16 +266,3 @@ def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
         cells = len(block) * int(lengths[block].max()) * int(others[block].max())
         cuts += np.array_split(block, min(len(block), -(-cells // _CELLS) or 1))
     return cuts
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _digest_of(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        x = tensors[name]
-        digest.update(f"{name} {x.dtype} {tuple(x.shape)}\n".encode())
-        digest.update(x.contiguous().flatten().view(torch.uint8).numpy().tobytes() if x.numel() else b"")
-    return digest.hexdigest()

@@ -79,7 +79,7 @@ def scans(matcher: Matcher, pairs: Sequence[Pair]) -> list[Scan]:
     for start in range(0, len(pairs), _BATCH):
         part = pairs[start : start + _BATCH]
         rows = np.arange(len(part))
-        left, right = matcher.table([pair.query for pair in part]), matcher.table([pair.text for pair in part])
+        left, right = matcher.read([pair.query for pair in part]), matcher.read([pair.text for pair in part])
         batch = make_batch(left, right, rows, rows)
         with torch.inference_mode():
             grid = model.interact(model.encode(batch.left), model.encode(batch.right), batch)

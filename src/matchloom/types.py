@@ -59,12 +59,46 @@ class Lexical:
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """The subword pieces of N texts, for encoders that read them; there are P of them in the longest text.
+
+    `words` leads back: pieces of one word share its position. Marks that belong to no word (the ends of a text) have -1
+    there, and so has padding, which lies behind a text's own lengths[n] pieces.
+    """
+
+    ids: Tensor  # (N, P) int64
+    words: Tensor  # (N, P) int64
+    lengths: Tensor  # (N,) int64
+
+    @property
+    def mask(self) -> Tensor:
+        """True where there is a piece. (N, P)"""
+        return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
+
+    def to(self, device: torch.device) -> Pieces:
+        """The same on a device."""
+        return Pieces(self.ids.to(device), self.words.to(device), self.lengths.to(device))
+
+
+@dataclass(frozen=True)
 class Texts:
-    """N different texts, padded to the longest. Row n has lengths[n] words; what lies behind is padding (id 0)."""
+    """N different texts, padded to the longest. Row n has lengths[n] words; what lies behind is padding (id 0).
+
+    Lengths, masks, cells and explanations count words, whatever an encoder reads.
+    """
 
     words: Tensor  # (N, L) int64
     lengths: Tensor  # (N,) int64
     lexical: Lexical | None = None
+    pieces: Pieces | None = None
+
+    def take(self, rows: Tensor) -> Texts:
+        """The texts of these rows, in their order."""
+        lexical = None if self.lexical is None else Lexical(self.lexical.keys[rows], self.lexical.idf[rows])
+        pieces = self.pieces
+        if pieces is not None:
+            pieces = Pieces(pieces.ids[rows], pieces.words[rows], pieces.lengths[rows])
+        return Texts(self.words[rows], self.lengths[rows], lexical, pieces)
 
     @property
     def mask(self) -> Tensor:
@@ -74,7 +108,8 @@ class Texts:
     def to(self, device: torch.device) -> Texts:
         """The same on a device."""
         lexical = None if self.lexical is None else self.lexical.to(device)
-        return Texts(self.words.to(device), self.lengths.to(device), lexical)
+        pieces = None if self.pieces is None else self.pieces.to(device)
+        return Texts(self.words.to(device), self.lengths.to(device), lexical, pieces)
 
 
 @dataclass(frozen=True)

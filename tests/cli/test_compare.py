@@ -37,7 +37,7 @@ def test_table_picture_and_matchers(run: Run, compared: tuple[list[str], Path], 
         row = next(line for line in lines if line[:1] == [name])
         assert float(row[2]) == pytest.approx(alone["values"]["RR"], abs=5e-5)
     own = Matcher.load(out / "lstm_rnn").model
-    counted = sum(x.numel() for name, x in own.named_parameters() if name != "embedding.weight")
+    counted = sum(x.numel() for name, x in own.named_parameters() if name != "encoder.embedding.weight")
     assert int(lines[3][4].replace(",", "")) == counted
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from torch import nn
 
 from matchloom import MODELS
 from matchloom.cli.models import LEXICAL_ABOUT, paper, written
+from matchloom.encoders import WordEmbedding
 from matchloom.lexical import LEXICAL
 from matchloom.models import build_model, model_arguments, model_training
 from tests.cli.conftest import Run
@@ -19,7 +19,7 @@ def test_every_model_and_lexical_scorer_is_listed_with_size_and_speed(run: Run) 
     for name in MODELS:
         assert paper(name) in lines[name]
         kind, parameters, speed = re.search(r"(vectors|interaction) +([\d,]+) +([\d,]+) ", lines[name]).groups()  # type: ignore[union-attr]
-        model = build_model(name, {}, nn.Embedding(10, 50), seed=0)
+        model = build_model(name, {}, WordEmbedding(10, 50), seed=0)
         assert int(parameters.replace(",", "")) == sum(x.numel() for x in model.parameters()) - 10 * 50
         assert int(speed.replace(",", "")) > 0
         assert (kind == "vectors") == (name in ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i"))

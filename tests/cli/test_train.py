@@ -155,7 +155,7 @@ def test_first_vectors(run: Run, corpus: Path, tmp_path: Path) -> None:
     given = (corpus / "train.tsv", "--dev", corpus / "dev.tsv", *SMALL, "--freeze-vectors")
     assert run("train", *given, "--out", tmp_path / "file", "--vectors", path).code == 0
     matcher = Matcher.load(tmp_path / "file")
-    rows = matcher.model.embedding.weight[matcher.vocab.ids(["bread", "elsewhere"])].tolist()
+    rows = matcher.model.encoder.embedding.weight[matcher.vocab.ids(["bread", "elsewhere"])].tolist()
     assert rows == [[1, 2, 3], [4, 5, 6]]
     assert run("train", *given, "--out", tmp_path / "random", "--vectors", "random").code == 0
     assert run("train", *given, "--out", tmp_path / "own").code == 0

@@ -7,8 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.batching import TokenizedTexts, deduplicate, make_batch, word_hash
-from matchloom.text.tokenize import Tokenizer, stem
+from matchloom.data.batching import deduplicate, make_batch
+from matchloom.data.reader import Reader
+from matchloom.text.tokenize import Tokenizer, stem, word_hash
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 
 TOKENIZER = Tokenizer("whitespace")
@@ -18,7 +19,7 @@ texts = st.lists(st.text("abcxy ", max_size=12), min_size=1, max_size=8)
 
 @given(texts, st.data())
 def test_every_pair_holds_its_own_words(texts: list[str], data: st.DataObject) -> None:
-    table = TokenizedTexts(texts, VOCAB, TOKENIZER, lexical=True)
+    table = Reader(TOKENIZER, VOCAB).read(texts, lexical=True)
     rows = st.lists(st.integers(0, len(texts) - 1), min_size=1, max_size=10)
     left = data.draw(rows)
     right = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=len(left), max_size=len(left)))
@@ -45,7 +46,7 @@ def test_every_pair_holds_its_own_words(texts: list[str], data: st.DataObject) -
 
 @given(texts)
 def test_cells_are_where_both_sides_have_a_word(texts: list[str]) -> None:
-    table = TokenizedTexts(texts, VOCAB, TOKENIZER)
+    table = Reader(TOKENIZER, VOCAB).read(texts)
     places = np.arange(len(texts))
     batch = make_batch(table, table, places, places[::-1].copy())
     cells = batch.cells

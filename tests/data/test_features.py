@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.batching import TokenizedTexts, features_of, make_batch
+from matchloom.data.batching import features_of, make_batch
 from matchloom.data.features import FEATURES, FeatureTexts, pair_features, question_type
+from matchloom.data.reader import Reader
 from matchloom.lexical.collection import is_stop_word
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
@@ -67,21 +68,32 @@ def slowly(left: str, right: str) -> list[float]:
 def test_features_equal_plain_sets(left: list[str], right: list[str], data: st.DataObject) -> None:
     rows = st.lists(st.tuples(st.integers(0, len(left) - 1), st.integers(0, len(right) - 1)), min_size=1, max_size=6)
     left_rows, right_rows = (np.array(side) for side in zip(*data.draw(rows), strict=True))
-    ours, theirs = (FeatureTexts("pair", side, VOCAB, TOKENIZER) for side in (left, right))
+    ours, theirs = (
+        FeatureTexts("pair", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        for side in (left, right)
+    )
     found = pair_features(ours, theirs, left_rows, right_rows)
     assert found.dtype == np.float32
     expected = [slowly(left[i], right[j]) for i, j in zip(left_rows, right_rows, strict=True)]
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
-    few = [FeatureTexts("overlap", side, VOCAB, TOKENIZER) for side in (left, right)]
+    # Single against double precision: shares and idf are sums of at most nine terms near 1, known to 6e-8 each.
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    few = [
+        FeatureTexts("overlap", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        for side in (left, right)
+    ]
     np.testing.assert_array_equal(pair_features(*few, left_rows, right_rows), found[:, :2])
 
 
 @given(left=texts, right=texts)
 def test_paraphrase_features_equal_plain_sets(left: list[str], right: list[str]) -> None:
-    ours, theirs = (FeatureTexts("paraphrase", side, VOCAB, TOKENIZER) for side in (left, right))
+    ours, theirs = (
+        FeatureTexts("paraphrase", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        for side in (left, right)
+    )
     pairs = [(i, j) for i in range(len(left)) for j in range(len(right))]
     found = pair_features(ours, theirs, *np.array(pairs).T)
     expected = [paraphrase(left[i].lower().split(), right[j].lower().split()) for i, j in pairs]
+    # Whole numbers and their quotients, rounded once to single precision: what is not 0 is far from 0, so no floor.
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -96,7 +108,7 @@ def test_paraphrase_features_equal_plain_sets(left: list[str], right: list[str])
     ],
 )
 def test_numbers_are_the_same_or_some_are_missing(left: str, right: str, expected: list[float]) -> None:
-    table = TokenizedTexts([left, right], VOCAB, TOKENIZER, features="paraphrase")
+    table = Reader(TOKENIZER, VOCAB).read([left, right], features="paraphrase")
     assert features_of(table, table, np.array([0]), np.array([1]))[0, :3].tolist() == expected
     assert features_of(table, table, np.array([1]), np.array([0]))[0, :3].tolist() == expected
 
@@ -124,7 +136,7 @@ def test_question_types(question: str, kind: str) -> None:
 
 def test_a_year_and_a_new_name_are_seen_through_lower_casing() -> None:
     sides = ["Who built the loom ?", "When was the loom built ?", "it was built by Cartwright in 1785 ."]
-    table = TokenizedTexts(sides, VOCAB, TOKENIZER, features="pair")
+    table = Reader(TOKENIZER, VOCAB).read(sides, features="pair")
     batch = make_batch(table, table, np.array([0, 1]), np.array([2, 2]))
     found = [dict(zip(FEATURES["pair"], row, strict=True)) for row in batch.features.tolist()]
     assert [row["who: a name"] for row in found] == [1, 0]
@@ -132,10 +144,10 @@ def test_a_year_and_a_new_name_are_seen_through_lower_casing() -> None:
 
 
 def test_batches_have_features_only_where_they_are_asked_for() -> None:
-    plain = TokenizedTexts(["a loom", "loom"], VOCAB, TOKENIZER)
+    plain = Reader(TOKENIZER, VOCAB).read(["a loom", "loom"])
     assert features_of(plain, plain, np.array([0]), np.array([1])) is None
     assert make_batch(plain, plain, np.array([0]), np.array([1])).features is None
-    table = TokenizedTexts(["a loom", "loom"], VOCAB, TOKENIZER, features="overlap")
+    table = Reader(TOKENIZER, VOCAB).read(["a loom", "loom"], features="overlap")
     batch = make_batch(table, table, np.array([0]), np.array([1]))
     assert batch.features.shape == (1, 2)
     assert batch.to("cpu").features is not None
@@ -143,4 +155,4 @@ def test_batches_have_features_only_where_they_are_asked_for() -> None:
 
 def test_an_unknown_set_is_named() -> None:
     with pytest.raises(MatchloomError, match="features 'all' are unknown; choose one of overlap, para"):
-        FeatureTexts("all", ["loom"], VOCAB, TOKENIZER)
+        FeatureTexts("all", [TOKENIZER.cut(text) for text in ["loom"]], VOCAB, lower=TOKENIZER.lower)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import (
@@ -32,6 +32,7 @@ from matchloom.data.formats import (
 from matchloom.data.ids import with_ids
 from matchloom.files import atomic_write, read_lines
 from matchloom.types import MatchloomError, Pair
+from tests.drawing import examples
 
 NAMES = ["p.tsv", "p.tsv.gz", "p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.parquet"]
 ONE = Pair("how do I knit", "with two needles", 1.0, "q1", "t1", "g")
@@ -70,7 +71,7 @@ any_pairs = st.lists(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(pairs=any_pairs)
 def test_what_is_written_is_read_back(tmp_path: Path, name: str, pairs: list[Pair]) -> None:
     write_pairs(tmp_path / name, pairs)
@@ -465,7 +466,6 @@ def test_a_run_is_ranked_as_trec_eval_ranks(tmp_path: Path) -> None:
     assert (tmp_path / "other").read_bytes() == (tmp_path / "run").read_bytes()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(
@@ -558,7 +558,7 @@ def test_real_tsv_files_are_read(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl", "p.parquet", "run", "qrels"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150)
 @given(data=st.data())
 def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.DataObject) -> None:
     write_pairs(tmp_path / "whole.parquet", [ONE])

@@ -9,11 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.grouping import grouped_lists, split_by_group
 from matchloom.types import MatchloomError, Pair
+from tests.drawing import examples
 
 TOPICS = ["wool yarn", "wood frame", "shell pipe", "stock bond", "rain wind", "salt sugar"]
 
@@ -122,7 +123,7 @@ def test_the_order_of_pairs_does_not_show_and_the_seed_does() -> None:
 few = st.sampled_from(["a", "A ", "a b", "A  B", "b", "c", "d", "e", "f g"])
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(pairs=st.lists(st.builds(Pair, few, few, st.none(), st.sampled_from(["", "", "q1"])), min_size=1, max_size=9))
 def test_no_right_text_stands_as_wrong(pairs: list[Pair]) -> None:
     def same(text: str) -> str:

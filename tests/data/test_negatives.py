@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import read_pairs, write_pairs
@@ -18,6 +18,7 @@ from matchloom.data.negatives import Pool, highest, mine_negatives
 from matchloom.lexical import BM25
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scores
+from tests.drawing import examples
 
 WORDS = [f"word{i}" for i in range(40)]
 
@@ -146,7 +147,7 @@ def test_a_scorer_sees_what_bm25_finds_for_the_query() -> None:
 few = st.sampled_from(["a", "A", "a  b", "A B", "b", "c", "d d", "D  d", "e"])
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     positives=st.lists(st.builds(Pair, few, few, st.none(), st.sampled_from(["", "q1", "q2"])), min_size=1, max_size=6),
     source=st.sampled_from(["bm25", "random"]),

@@ -6,12 +6,13 @@ import random
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.evaluation import measure
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.types import MatchloomError, Pair
+from tests.drawing import examples
 
 TREC_NAMES = {
     "AP": "map",
@@ -37,7 +38,7 @@ lists_of_pairs = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rows=lists_of_pairs, shuffle=st.randoms())
 def test_equals_pytrec_eval_ties_included(rows: list[tuple[str, str, int, float]], shuffle: random.Random) -> None:
     qrels: dict[str, dict[str, int]] = {}

@@ -4,18 +4,19 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.evaluation import measure, tie_bounds
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.evaluation.ties import chance_of
 from matchloom.types import Pair
+from tests.drawing import examples
 
 MEASURES = ("AP", "RR", "P@1", "P@3", "R@2", "nDCG", "nDCG@3", "Success@2", "Rprec")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rows=st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.5, 0.5 + 1e-10])), min_size=1, max_size=5))
 def test_equals_trying_every_order(rows: list[tuple[int, float]]) -> None:
     pairs = [Pair("q", f"t{i}", label) for i, (label, _) in enumerate(rows)]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.explanation import Cell, Explanation, cells, word_contributions
@@ -38,7 +38,6 @@ def test_word_shares_of_the_sample() -> None:
     assert word_contributions(tensor_like()) == ([0.25, 0.0, 0.4375], [0.0, 0.25, 0.375, 0.0625])
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 1), st.integers(-64, 64)), max_size=20),
     st.integers(-64, 64),
@@ -100,7 +99,6 @@ def test_printable_stops_what_could_drive_a_terminal_or_break_a_file() -> None:
     assert printable("نمی\u200cخواهم é 护照") == "نمی\u200cخواهم é 护照"
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()))
 def test_printable_words_can_be_written_and_keep_their_length(word: str) -> None:
     printable(word).encode("utf-8")

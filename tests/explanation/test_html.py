@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.explanation import Explanation, render_html
 from matchloom.explanation.cells import printable
 from matchloom.types import MatchloomError, Signal, Trace
+from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
@@ -231,7 +232,7 @@ NASTY = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.one_of(st.sampled_from(NASTY), st.text(st.characters(), min_size=1)), min_size=1, max_size=4),
     st.one_of(st.sampled_from(NASTY), st.text(st.characters(), min_size=1)),

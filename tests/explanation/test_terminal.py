@@ -4,13 +4,14 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
 from matchloom.explanation import Explanation
 from matchloom.types import MatchloomError, Signal, Trace
+from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 
 
@@ -155,7 +156,7 @@ def test_wide_words_keep_the_columns() -> None:
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.text(st.characters(), min_size=1), min_size=1, max_size=4), st.sampled_from([60, 100]))
 def test_no_word_drives_the_terminal(words: list[str], width: int) -> None:
     text = plain(of_words(words, words[::-1], channel=words[0]), width)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from matchloom.kernels import native
 from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU
+from tests.drawing import examples
 from tests.reference import spatial_gru as reference
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the native kernel is absent or switched off")
+BUILDS = native.suitable() or ["none"]
 each_build = pytest.mark.parametrize("build", native.suitable())
 
 
@@ -39,11 +41,6 @@ def make(
     return single, double, s, m, n
 
 
-def distance(ours: Tensor, theirs: Tensor) -> float:
-    """How far off, relative to the size of the whole."""
-    return float((ours - theirs).norm() / theirs.norm().clamp_min(1e-30))
-
-
 def check(gru: SpatialGRU, double: SpatialGRU, s: Tensor, m: Tensor, n: Tensor, limit: float = 1e-5) -> None:
     """Ends and all gradients agree, and the kernel did the work."""
     assert kernel.serves(s, gru.W)
@@ -55,8 +52,11 @@ def check(gru: SpatialGRU, double: SpatialGRU, s: Tensor, m: Tensor, n: Tensor, 
     weights = torch.randn(ours.shape)
     found = torch.autograd.grad((ours * weights).sum(), [a, *gru.parameters()])
     expected = torch.autograd.grad((theirs * weights).sum(), [b, *double.parameters()])
+    # A gradient is a sum with terms of every cell, near 1 in size and known to 6e-8; their errors add up like a random
+    # walk. Where the terms cancel, the sum is short and its error is not: hence the floor, an order above that walk.
+    floor = 1e-6 * float((m * n).sum()) ** 0.5
     for x, y in zip(found, expected, strict=True):
-        assert distance(x, y) < limit
+        assert (x - y).norm() < limit * y.norm() + floor
 
 
 def test_equals_the_loop() -> None:
@@ -83,9 +83,10 @@ def test_gradients_of_long_texts_stay_exact(build: str, monkeypatch: pytest.Monk
     check(gru, double, s[:, :, :50, :50], m, n)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
+@example(build=BUILDS[0], sizes=[(1, 6)], channels=1, dimensions=1, threads=1, seed=0, reverse=False)
 @given(
-    build=st.sampled_from(native.suitable() or ["none"]),
+    build=st.sampled_from(BUILDS),
     sizes=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=40),
     channels=st.integers(1, 12),
     dimensions=st.integers(1, 12),

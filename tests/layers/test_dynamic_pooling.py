@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.layers.dynamic_pooling import dynamic_max, dynamic_min
+from tests.drawing import examples
 from tests.reference.pooling import cell, doubled
 
 
@@ -18,7 +19,7 @@ def drawn(B: int, L: int, R: int, seed: int) -> tuple[torch.Tensor, torch.Tensor
     return maps, rows, columns
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))
 def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed: int) -> None:
     maps, rows, columns = drawn(B, L, R, seed)
@@ -32,7 +33,7 @@ def test_equals_the_largest_of_each_cell(B: int, L: int, R: int, size: int, seed
                 assert torch.equal(pooled[b, :, i, j], held.amax((1, 2)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 20), st.integers(1, 9), st.integers(0, 99))
 def test_equals_the_smallest_of_each_cell_of_doubled_rows(B: int, L: int, R: int, size: int, seed: int) -> None:
     maps, rows, columns = drawn(B, L, R, seed)

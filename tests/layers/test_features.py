@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TokenizedTexts, make_batch
+from matchloom.data.batching import make_batch
+from matchloom.data.reader import Reader
 from matchloom.layers.features import FeatureScore, PairFeatures, soft_coverage
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding
 
 
 def pairs(name: str = "pair"):
-    table = TokenizedTexts(TEXTS, VOCAB, TOKENIZER, lexical=True, features=name)
+    table = Reader(TOKENIZER, VOCAB).read(TEXTS, lexical=True, features=name)
     left, right = (np.array(side) for side in zip(*PAIRS, strict=True))
     return make_batch(table, table, left, right)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.layers.patches import Patches
 from matchloom.types import Texts
+from tests.drawing import examples
 
 WORDS = st.integers(0, 9)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.sets(WORDS, max_size=4), min_size=1, max_size=5),
     st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=4),

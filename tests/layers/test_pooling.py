@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.layers.pooling import k_max, ordered_k_max
+from tests.drawing import examples
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.integers(1, 3), st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(1, 12), st.integers(0, 99)
 )
@@ -41,7 +42,7 @@ def test_gradient_reaches_only_the_pooled_cells() -> None:
     assert torch.equal(grid.grad, expected)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 9), st.integers(0, 99), st.booleans())
 def test_ordered_k_max_keeps_the_largest_in_their_order(N: int, C: int, P: int, seed: int, double: bool) -> None:
     generator = torch.Generator().manual_seed(seed)

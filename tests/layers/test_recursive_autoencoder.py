@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
+from tests.drawing import examples
 from tests.reference import rae as reference
 
 SIZE = 3
@@ -30,7 +31,7 @@ def make_texts(lengths: list[int], seed: int, kinds: int = 4) -> tuple[Tensor, T
     return words[ids], torch.tensor(lengths)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(0, 99))
 def test_trees_are_those_of_the_reference(lengths: list[int], seed: int) -> None:
     layer = make(seed)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
+from tests.drawing import examples
 from tests.reference import spatial_gru as reference
 
 VARIANTS = [{}, {"reverse": True}, {"reset": False}, {"tied": True}, {"reverse": True, "reset": False, "tied": True}]
@@ -64,7 +65,7 @@ def test_ends_and_gradients_equal_the_loop(options: dict[str, bool]) -> None:
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=3),
     channels=st.integers(1, 5),

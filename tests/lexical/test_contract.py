@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from tests.drawing import examples
 
 TEXTS = [
     "the loom weaves cloth from thread",
@@ -84,7 +85,7 @@ def test_a_text_of_100000_words_is_scored(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(LEXICAL.keys() - {"random"}))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     query=st.lists(st.sampled_from([*some_vectors().index, "cloth", "new", "the", "?"]), max_size=6),
     text=st.lists(st.sampled_from([*some_vectors().index, "cloth", "new", "the", "?"]), max_size=6),
@@ -96,7 +97,8 @@ def test_shares_and_rest_add_up_to_the_score(name: str, query: list[str], text: 
     assert (left, right) == (query, text)
     assert trace.score == scorer.score([Pair(" ".join(query), " ".join(text))])[0]
     assert sum(s.contribution for s in trace.signals) + trace.residual == pytest.approx(trace.score, abs=1e-12)
-    assert abs(trace.residual) < 1e-6 * max(1.0, trace.score)  # rounding to float32, nothing hidden
+    # Nothing hidden but the rounding to float32 of the score, and of sums near 1 on the way where they cancel.
+    assert abs(trace.residual) < 1e-6 * max(1.0, abs(trace.score))
     assert trace.grid.shape == (len(trace.channels), len(left), len(right)) == (1, len(query), len(text))
     for signal in trace.signals:
         assert trace.grid[signal.channel, signal.left, signal.right] == pytest.approx(signal.value)

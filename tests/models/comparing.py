@@ -29,10 +29,10 @@ def assert_same_scores(model: PairModel, reference: Callable[..., Tensor]) -> No
 def assert_same_gradients(model: PairModel, reference: Callable[..., Tensor]) -> None:
     weights = torch.linspace(-1, 1, len(PAIRS), dtype=torch.double)
     learnt = (p for p in model.parameters() if p.requires_grad)
-    parameters = [p for p in learnt if model.trains_embedding or p is not model.embedding.weight]
+    parameters = [p for p in learnt if model.trains_embedding or p is not model.encoder.embedding.weight]
     ours = torch.autograd.grad((model(make_pairs(model)) * weights).sum(), parameters)
     theirs = torch.autograd.grad((loop(model, reference) * weights).sum(), parameters)
     for parameter, a, b in zip(parameters, ours, theirs, strict=True):
-        if parameter is model.embedding.weight:
+        if parameter is model.encoder.embedding.weight:
             a, b = a[1:], b[1:]  # the padding row is never trained
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)

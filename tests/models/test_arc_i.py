@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -44,12 +46,10 @@ def test_shares_are_vector_times_slope_of_each_word() -> None:
     for (i, j), trace in zip(PAIRS, traces, strict=True):
         left, right = read(model, i), read(model, j)
         # Word by word: a leaf for every word of the pair, not for every word of the vocabulary.
-        rows = model.embedding.weight[[*left, *right]].detach().requires_grad_()
+        rows = model.encoder.embedding.weight[[*left, *right]].detach().requires_grad_()
 
-        class Rows:
-            weight = rows
-
-        copy = type("Copy", (), {n: getattr(model, n) for n in ("layers", "max_words", "head")} | {"embedding": Rows})
+        encoder = SimpleNamespace(embedding=SimpleNamespace(weight=rows))
+        copy = SimpleNamespace(layers=model.layers, max_words=model.max_words, head=model.head, encoder=encoder)
         places = list(range(len(left) + len(right)))
         score = reference.arc_i(copy, places[: len(left)], places[len(left) :])
         expected = (torch.autograd.grad(score, rows)[0] * rows.detach()).sum(1).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.reader import Reader
 from matchloom.explanation import Explanation
 from matchloom.explanation.cells import channel_contributions
 from matchloom.models import build_model
@@ -88,8 +88,8 @@ def test_biases_alone_are_a_part_of_each_slice() -> None:
     model = make_model("cntn", variant="II", **SMALL)
     batch = make_pairs(model)
     with torch.no_grad():
-        left, c_q = model.query_cnn.components(model.embedding(batch.left.words), batch.left)
-        right, c_a = model.text_cnn.components(model.embedding(batch.right.words), batch.right)
+        left, c_q = model.query_cnn.components(model.encoder(batch.left), batch.left)
+        right, c_a = model.text_cnn.components(model.encoder(batch.right), batch.right)
     for n, trace in enumerate(model.trace(batch)):
         i, j = batch.left_rows[n], batch.right_rows[n]
         biases = (left - c_q.sum(1))[i] @ model.M[0] @ (right - c_a.sum(1))[j] * model.u[0]
@@ -102,7 +102,7 @@ def test_a_word_of_which_nothing_survives_has_no_share() -> None:
     trace = model.trace(make_pairs(model, [(1, 4)]))[0]
     assert (np.abs(trace.grid).sum((0, 2)) > 0).sum() == 1  # one filter keeps one value, of one word
     assert (np.abs(trace.grid).sum((0, 1)) > 0).sum() == 1
-    cnn, words = model.text_cnn, model.embedding.weight[word_ids(4)]
+    cnn, words = model.text_cnn, model.encoder.embedding.weight[word_ids(4)]
     strongest = int((words @ cnn.layers[0].w[0])[:, 0].argmax())
     assert {s.right for s in trace.signals} == {strongest}
 
@@ -124,8 +124,8 @@ def test_a_words_share_in_nbow_is_its_slope_times_its_vector() -> None:
     model = make_model("nbow_mlp", units=4)
     batch = make_pairs(model, [(0, 1)])
     trace = model.trace(batch)[0]
-    x = model.embedding.weight[word_ids(0)].detach().requires_grad_()
-    y = model.embedding.weight[word_ids(1)].detach()
+    x = model.encoder.embedding.weight[word_ids(0)].detach().requires_grad_()
+    y = model.encoder.embedding.weight[word_ids(1)].detach()
     score = reference.mlp(model.head, torch.cat([x.sum(0), y.sum(0)]))
     expected = (torch.autograd.grad(score, x)[0] * x).sum(1).detach().numpy()
     found = trace.grid[0].sum(
@@ -136,12 +136,12 @@ def test_a_words_share_in_nbow_is_its_slope_times_its_vector() -> None:
 
 def test_the_texts_of_either_side_spread_the_sentence_vectors_of_cnn_mlp() -> None:
     model = build_model("cnn_mlp", SMALL, embedding(), seed=0)
-    left, right = TokenizedTexts(TEXTS[:5], VOCAB, TOKENIZER), TokenizedTexts(TEXTS, VOCAB, TOKENIZER)
+    left, right = Reader(TOKENIZER, VOCAB).read(TEXTS[:5]), Reader(TOKENIZER, VOCAB).read(TEXTS)
     pairs = np.array([(i, j, int(i == j)) for i in range(3) for j in range(2, 8)])
     model.pretrain(left, right, pairs, seed=0, progress=False)
     for cnn, table, rows in ((model.query_cnn, left, np.arange(3)), (model.text_cnn, right, np.arange(2, 8))):
         texts = table.pad(rows)
-        deviation, mean = torch.std_mean(cnn.z(model.embedding(texts.words), texts), dim=0, correction=0)
+        deviation, mean = torch.std_mean(cnn.z(model.encoder(texts), texts), dim=0, correction=0)
         torch.testing.assert_close(mean, torch.zeros(6), atol=1e-5, rtol=0)
         torch.testing.assert_close(deviation, torch.ones(6), atol=1e-4, rtol=0)
-    assert torch.equal(model.embedding.weight, embedding().weight)
+    assert torch.equal(model.encoder.embedding.weight, embedding().embedding.weight)

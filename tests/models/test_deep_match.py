@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.reader import Reader
+from matchloom.data.tokenized import TokenizedTexts
+from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models.deep_match import DeepMatch, Links
 from matchloom.text.tokenize import Tokenizer
@@ -63,13 +65,13 @@ def themes(count: int = 4, size: int = 5, pairs: int = 80) -> tuple[TokenizedTex
             texts[side].append(" ".join(f"{letter}{theme}{'abcde'[i]}" for i in rng.integers(0, size, 6)))
         rows.append((n, n, int(match)))
     vocab = Vocab.build([text.split() for side in texts for text in side])
-    left, right = (TokenizedTexts(side, vocab, Tokenizer("whitespace")) for side in texts)
+    left, right = (Reader(Tokenizer("whitespace"), vocab).read(side) for side in texts)
     return left, right, np.array(rows), vocab
 
 
 def test_patches_hold_the_words_of_a_theme_on_both_sides() -> None:
     left, right, rows, vocab = themes(count=8)
-    model = DeepMatch(torch.nn.Embedding(len(vocab), 2), topics=4, words=9, links=1, coarser=2, iterations=60)
+    model = DeepMatch(WordEmbedding(len(vocab), 2), topics=4, words=9, links=1, coarser=2, iterations=60)
     model.pretrain(left, right, rows, seed=0, progress=False)
     # Only every second pair matches, and so only the even themes are seen.
     seen = set()
@@ -88,7 +90,7 @@ def test_patches_hold_the_words_of_a_theme_on_both_sides() -> None:
 
 def test_topics_need_matching_pairs_with_words() -> None:
     left, right, rows, vocab = themes()
-    model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **ARGUMENTS)
+    model = DeepMatch(WordEmbedding(len(vocab), 2), **ARGUMENTS)
     rows[:, 2] = 0
     with pytest.raises(MatchloomError, match="topics from matching pairs, but no pair with a label above 0 has a word"):
         model.pretrain(left, right, rows, seed=0, progress=False)
@@ -194,7 +196,7 @@ def test_links_follow_what_was_learnt_and_coarser_topics_hold_more_words(monkeyp
     monkeypatch.setattr("matchloom.models.deep_match.paired_topics", found)
     left, right, rows, vocab = themes()
     arguments = {"topics": 4, "levels": 2, "coarser": 2, "words": 3, "links": 1}
-    model = DeepMatch(torch.nn.Embedding(len(vocab), 2), **arguments)
+    model = DeepMatch(WordEmbedding(len(vocab), 2), **arguments)
     model.pretrain(left, right, rows, seed=0, progress=False)
     assert asked == [(4, 3), (2, 6)]  # as many words in all at each resolution
     assert model.layers[0].targets.flatten().tolist() == [1, 0, 1, 0]

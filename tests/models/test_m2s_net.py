@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from matchloom.data.batching import TokenizedTexts, make_batch
+from matchloom.data.batching import make_batch
+from matchloom.data.reader import Reader
 from matchloom.models import build_model
 from matchloom.training.losses import cross_entropy
 from matchloom.types import MatchloomError
@@ -71,7 +72,7 @@ def test_equals_the_paper_cell_by_cell_gradients_too(arguments: dict, training: 
     torch.testing.assert_close(fast, slow, rtol=1e-10, atol=1e-10)
     ours = torch.autograd.grad((fast * weights).sum(), parameters)
     for name, a, b in zip(names, ours, theirs, strict=True):
-        if name == "embedding.weight":
+        if name == "encoder.embedding.weight":
             a, b = a[1:], b[1:]  # the padding row is never trained
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10, msg=name)
 
@@ -141,7 +142,7 @@ def test_cross_entropy_of_the_score_is_the_softmax_over_two_classes() -> None:
 
 
 def long_batch(model, left: str, right: str):
-    table = TokenizedTexts([left, right], VOCAB, TOKENIZER, features=model.needs_features)
+    table = Reader(TOKENIZER, VOCAB).read([left, right], features=model.needs_features)
     return make_batch(table, table, np.array([0]), np.array([1]))
 
 
@@ -163,7 +164,7 @@ def test_traced_cells_are_the_words_similarities_and_shares_follow_the_slopes() 
     model = make_model("m2s_net")
     batch = make_pairs(model, [(0, 1)])
     trace = model.trace(batch)[0]
-    left, right = (model.embedding.weight[word_ids(n)].detach() for n in (0, 1))
+    left, right = (model.encoder.embedding.weight[word_ids(n)].detach() for n in (0, 1))
     top, start = (40 - len(left)) // 2, (40 - len(right)) // 2
     B = model.similarity.B.detach()[:, top : top + len(left), start : start + len(right)]
     expected = torch.einsum("ld,cde,re->clr", left, model.similarity.U.detach(), right) + B

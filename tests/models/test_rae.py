@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.reader import Reader
+from matchloom.data.tokenized import TokenizedTexts
 from matchloom.evaluation.measures import measure
 from matchloom.models import build_model
 from matchloom.models.rae import RAE
@@ -81,7 +82,7 @@ def test_shares_follow_the_smallest_distances() -> None:
 
 
 def tables() -> tuple[TokenizedTexts, TokenizedTexts, np.ndarray]:
-    left, right = TokenizedTexts(TEXTS[:5], VOCAB, TOKENIZER), TokenizedTexts(TEXTS, VOCAB, TOKENIZER)
+    left, right = Reader(TOKENIZER, VOCAB).read(TEXTS[:5]), Reader(TOKENIZER, VOCAB).read(TEXTS)
     pairs = np.array([(i, j, int(i == j)) for i in range(5) for j in range(8)])
     return left, right, pairs
 
@@ -99,14 +100,14 @@ def test_the_autoencoder_learns_from_texts_alone() -> None:
     def error(model: RAE) -> float:
         texts = [table.pad(np.arange(len(table))) for table in (left, right)]
         with torch.no_grad():
-            errors = [model.autoencoder.unfolding_error(model.embedding(t.words), t.lengths) for t in texts]
+            errors = [model.autoencoder.unfolding_error(model.encoder(t), t.lengths) for t in texts]
         return float(sum(errors))
 
     before = error(build_model("rae", {}, embedding(), seed=0))  # type: ignore[arg-type]
     assert error(fitted(passes=25, rate=0.05)) < 0.5 * before
     model = fitted()
     assert error(model) < before
-    assert torch.equal(model.embedding.weight, embedding().weight)
+    assert torch.equal(model.encoder.embedding.weight, embedding().embedding.weight)
     assert not any(parameter.requires_grad for parameter in model.autoencoder.parameters())
     assert all(parameter.grad is None for parameter in model.parameters())
 

@@ -19,7 +19,7 @@ def padded_length(max_words: int, window: int, layers: int) -> int:
 
 
 def padded(model, ids: list[int], length: int) -> list[Tensor]:
-    x = [model.embedding.weight[i] for i in ids[: model.max_words]]
+    x = [model.encoder.embedding.weight[i] for i in ids[: model.max_words]]
     return x + [torch.zeros_like(x[0])] * (length - len(x))
 
 

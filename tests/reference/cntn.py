@@ -45,8 +45,8 @@ def sentence_vector(cnn, words: list[Tensor]) -> Tensor:
 
 def cntn(model, left: list[int], right: list[int]) -> Tensor:
     """Equation 1 with each variant's settings written out."""
-    v_q = sentence_vector(model.query_cnn, [model.embedding.weight[i] for i in left])
-    v_a = sentence_vector(model.text_cnn, [model.embedding.weight[i] for i in right])
+    v_q = sentence_vector(model.query_cnn, [model.encoder.embedding.weight[i] for i in left])
+    v_a = sentence_vector(model.text_cnn, [model.encoder.embedding.weight[i] for i in right])
     if model.variant == "I":
         return model.u[0] * (v_q @ v_a)
     if model.variant == "II":
@@ -67,11 +67,11 @@ def mlp(head, v: Tensor) -> Tensor:
 
 
 def cnn_mlp(model, left: list[int], right: list[int]) -> Tensor:
-    v_q = sentence_vector(model.query_cnn, [model.embedding.weight[i] for i in left])
-    v_a = sentence_vector(model.text_cnn, [model.embedding.weight[i] for i in right])
+    v_q = sentence_vector(model.query_cnn, [model.encoder.embedding.weight[i] for i in left])
+    v_a = sentence_vector(model.text_cnn, [model.encoder.embedding.weight[i] for i in right])
     return mlp(model.head, torch.cat([v_q, v_a]))
 
 
 def nbow_mlp(model, left: list[int], right: list[int]) -> Tensor:
-    v_q, v_a = (sum(model.embedding.weight[i] for i in side) for side in (left, right))
+    v_q, v_a = (sum(model.encoder.embedding.weight[i] for i in side) for side in (left, right))
     return mlp(model.head, torch.cat([v_q, v_a]))

@@ -34,10 +34,13 @@ def similarities(model, left: list[int], right: list[int]) -> Maps:
             for j in range(side):
                 inside = 0 <= i - top < len(left) and 0 <= j - start < len(right)
                 if inside:
-                    u, v = model.embedding.weight[left[i - top]], model.embedding.weight[right[j - start]]
+                    u, v = (
+                        model.encoder.embedding.weight[left[i - top]],
+                        model.encoder.embedding.weight[right[j - start]],
+                    )
                     row.append(similarity(model, u, v, c, i, j))
                 else:
-                    row.append(torch.zeros((), dtype=model.embedding.weight.dtype))
+                    row.append(torch.zeros((), dtype=model.encoder.embedding.weight.dtype))
             rows.append(torch.stack(row))
         maps.append(torch.stack(rows))
     return maps

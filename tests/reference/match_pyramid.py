@@ -15,7 +15,7 @@ def image(model, left: Sequence, right: Sequence) -> Tensor:
     kind = type(model.interaction).__name__
     if kind == "Indicator":
         return torch.tensor([[[float(x == y) for y in right] for x in left]], dtype=model.conv_1.weight.dtype)
-    E = model.embedding.weight
+    E = model.encoder.embedding.weight
 
     def cell(x: int, y: int) -> Tensor:
         return (E[x] @ E[y])[None] if kind == "Dot" else torch.stack(mv_lstm.interaction(model.interaction, E[x], E[y]))

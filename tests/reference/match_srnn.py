@@ -15,7 +15,7 @@ def interactions(model, left: Sequence, right: Sequence) -> Tensor:
     if type(model.interaction).__name__ == "Indicator":
         same = [[[float(x == y)] for y in right] for x in left]
         return torch.tensor(same, dtype=model.head.weight.dtype).permute(2, 0, 1)
-    U = model.embedding.weight
+    U = model.encoder.embedding.weight
     grid = [[torch.stack(mv_lstm.interaction(model.interaction, U[x], U[y])) for y in right] for x in left]
     return torch.stack([torch.stack(row) for row in grid]).permute(2, 0, 1)
 

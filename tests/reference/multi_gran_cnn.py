@@ -35,7 +35,7 @@ def k_largest_in_order(x: list[Tensor], k: int) -> list[Tensor]:
 
 def units(model, ids: list[int]) -> list[list[Tensor]]:
     """Words, short phrases, long phrases and the sentence."""
-    levels = [[model.embedding.weight[i] for i in ids]]
+    levels = [[model.encoder.embedding.weight[i] for i in ids]]
     for n, block in enumerate(model.blocks, start=1):
         k = 1 if n == 3 else max(model.alpha, math.ceil((3 - n) / 3 * len(ids)))
         levels.append(k_largest_in_order(wide(block, levels[-1]), k))

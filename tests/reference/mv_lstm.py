@@ -62,8 +62,8 @@ def k_largest(values: list[Tensor], k: int) -> list[Tensor]:
 def mv_lstm(model, left: list[int], right: list[int], lexical: list[list[float]] | None = None) -> Tensor:
     """The score of one pair of word ids. `lexical` lists the IDFs of the matches, for each lexical slice."""
     readers = (model.positions.forwards.lstm, model.positions.backwards.lstm)
-    X = positions([model.embedding.weight[i] for i in left], *readers)
-    Y = positions([model.embedding.weight[i] for i in right], *readers)
+    X = positions([model.encoder.embedding.weight[i] for i in left], *readers)
+    Y = positions([model.encoder.embedding.weight[i] for i in right], *readers)
     grid = [[interaction(model.interaction, u, v) for v in Y] for u in X]
     q = []
     for c in range(model.interaction.channels):
@@ -85,7 +85,7 @@ def lstm_rnn(model, left: list[int], right: list[int]) -> Tensor:
     """Cosine of the last states of each direction, concatenated."""
 
     def vector(ids: list[int]) -> Tensor:
-        words = [model.embedding.weight[i] for i in ids]
+        words = [model.encoder.embedding.weight[i] for i in ids]
         ends = [lstm(words if n == 0 else words[::-1], reader.lstm)[-1] for n, reader in enumerate(model.readers)]
         return torch.cat(ends)
 

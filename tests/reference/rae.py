@@ -80,7 +80,7 @@ def unfolding_error(rae, words: Sequence[Tensor]) -> Tensor:
 
 def nodes(model, ids: Sequence[int]) -> list[Node]:
     """The words, then the phrases."""
-    words = [model.embedding.weight[i].detach() for i in ids]
+    words = [model.encoder.embedding.weight[i].detach() for i in ids]
     return [Node(x, [i]) for i, x in enumerate(words)] + phrases(tree(model.autoencoder, words))
 
 

@@ -6,6 +6,7 @@ import random
 
 import torch
 
+from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import Argument, build_model
 from matchloom.text.tokenize import Tokenizer
@@ -16,7 +17,7 @@ WORDS = [f"{a}{b}" for a in ("ba", "ke", "lo", "mi", "nu", "po", "ra", "se", "ti
 
 
 def made_pairs(count: int, seed: int = 0, prefix: str = "q") -> list[Pair]:
-    """Pairs whose answers contribution some words with their questions."""
+    """Pairs whose answers share some words with their questions."""
     rng = random.Random(seed)
     pairs = []
     for n in range(count):
@@ -30,15 +31,14 @@ def made_matcher(name: str = "lstm_rnn", seed: int = 0) -> Matcher:
     """A matcher with drawn weights, large enough for its scores to differ."""
     tokenizer = Tokenizer()
     vocab = Vocab.build([WORDS])
-    embedding = torch.nn.Embedding(len(vocab), 8, padding_idx=0)
+    embedding = WordEmbedding(len(vocab), 8)
     with torch.no_grad():
-        embedding.weight.copy_(torch.randn(len(vocab), 8, generator=torch.Generator().manual_seed(seed)))
+        embedding.embedding.weight.copy_(torch.randn(len(vocab), 8, generator=torch.Generator().manual_seed(seed)))
     arguments: dict[str, Argument] = {"hidden": 6} if "lstm" in name else {}
     if name == "match_srnn":
         arguments = {"dimensions": 3}
     model = build_model(name, arguments, embedding, seed=seed).eval()
     with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter is not embedding.weight:
-                parameter.mul_(5)
-    return Matcher(name, arguments, model, vocab, tokenizer)
+        for parameter in model.own_parameters():
+            parameter.mul_(5)
+    return Matcher(name, arguments, model, embedding.reader(tokenizer, vocab))

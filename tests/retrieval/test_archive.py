@@ -18,7 +18,7 @@ import matchloom.retrieval.manifest as manifest
 import matchloom.retrieval.store as store
 from matchloom import Pair, QuestionIndex
 from matchloom.types import MatchloomError
-from tests.retrieval.killed import add_forever, reencode, run_and_kill
+from tests.killed import add_forever, reencode, run_and_kill
 from tests.retrieval.making import made_matcher, made_pairs
 
 
@@ -83,12 +83,12 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
     for n in range(5):
         writer.add(made_pairs(20, seed=n, prefix=f"more{n}-"))
         writer.reencode(tmp_path / f"m{(n + 1) % 2}")
-    time.sleep(0.1)
+    while searches < 12 and not problems:
+        time.sleep(0.01)
     done.set()
     for thread in threads:
         thread.join()
     assert problems == []
-    assert searches > 5
     assert len(writer) == 150
 
 
@@ -222,9 +222,9 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
     QuestionIndex.create(tmp_path / "a")
     rng = random.Random(0)
     confirmed = -1
-    for _ in range(5):
+    for _ in range(3):
         work = (add_forever, tmp_path / "report", tmp_path / "a", confirmed + 1)
-        lines = run_and_kill(*work, after=rng.uniform(0.0, 0.6), lines=1)
+        lines = run_and_kill(*work, after=rng.uniform(0.0, 0.6), lines=2)
         confirmed = max([confirmed, *map(int, lines)])
         index = QuestionIndex.open(tmp_path / "a")
         ids = [f"{n}-{i}" for n in range(confirmed + 1) for i in range(3)]
@@ -236,30 +236,29 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
             assert int(counter.split()[-1]) in (confirmed, confirmed + 1)  # the last may be written but not reported
             assert index.search(f"number1 batch{confirmed}", top=1)[0].id == f"{confirmed}-1"
         assert len(index) in (3 * (confirmed + 1) + (confirmed >= 0), 3 * (confirmed + 2) + 1)  # whole batches only
-    assert confirmed > 3
+    assert confirmed >= 5  # two in each round at least
 
 
 def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
     made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
     index = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
-    index.add(made_pairs(400))
+    index.add(made_pairs(60))
     before = index.search("baden kelar lomik", top=5)
-    cut_off = 0
-    for after in (0.02, 0.1, 0.2):
-        run_and_kill(reencode, tmp_path / "report", tmp_path / "a", tmp_path / "m1", after=after)
-        opened = QuestionIndex.open(tmp_path / "a")
+    for batches in (2, 6):  # in the middle; and when all is written but not yet taken into use
+        work = (reencode, tmp_path / "report", tmp_path / "a", tmp_path / "m1", batches)
+        assert run_and_kill(*work, after=0, lines=batches) == ["10\n"] * batches
         about = json.loads((tmp_path / "a" / "archive.json").read_text())
-        if about["table"] == "pairs-1":
-            cut_off += 1
-            assert opened.search("baden kelar lomik", top=5) == before
-        assert len(opened) == 400
-    assert cut_off
+        assert about["table"] == "pairs-1"
+        opened = QuestionIndex.open(tmp_path / "a")
+        assert opened.search("baden kelar lomik", top=5) == before
+        assert len(opened) == 60
+    assert len(list((tmp_path / "a").glob("pairs-*.lance"))) > 1  # what was cut off is still there
     opened = QuestionIndex.open(tmp_path / "a")
     opened.reencode(tmp_path / "m1")
     assert len(list((tmp_path / "a").glob("pairs-*.lance"))) == 1  # leftovers are gone
     fresh = QuestionIndex.create(tmp_path / "b", tmp_path / "m1")
-    fresh.add(made_pairs(400))
+    fresh.add(made_pairs(60))
     expected = [(one.id, pytest.approx(one.score, abs=1e-6)) for one in fresh.search("baden kelar lomik", top=5)]
     assert [(one.id, one.score) for one in opened.search("baden kelar lomik", top=5)] == expected
 

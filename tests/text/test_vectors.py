@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -28,6 +28,7 @@ from matchloom.text.vectors import (
 )
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 from matchloom.types import MatchloomError
+from tests.drawing import examples
 
 GLOVE = "the 0.5 -1 2e-3\nloom 1 2 3\n. . . 4 5 6\n"
 ROWS = [[0.5, -1, 2e-3], [1, 2, 3], [4, 5, 6]]
@@ -95,7 +96,7 @@ def test_gensim_reads_what_we_write_and_we_what_it_writes(tmp_path: Path) -> Non
         np.testing.assert_array_equal(found.matrix, matrix)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(
     words=st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(
@@ -287,7 +288,7 @@ def test_glove_is_read_whole(data_dir: Path) -> None:
     np.testing.assert_array_equal(found.matrix[found.index[first[0]]], np.array(first[1:], dtype=np.float32))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(200)
 @given(
     start=st.sampled_from([GLOVE.encode(), b"3 3\n" + GLOVE.encode(), binary((b"a", [1, 2]), (b"b", [3, 4]))]),
     data=st.data(),

@@ -7,12 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 from matchloom.types import MatchloomError
+from tests.drawing import examples
 
 TEXTS = [["loom", "the", "the"], ["the", "weft"], ["loom", "looms"], []]
 
@@ -71,7 +72,6 @@ def test_the_file_is_plain_text() -> None:
 odd_words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(lambda w: w.split() == [w])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.lists(odd_words | st.sampled_from(["#matchloom-vocabulary", "\ufeff", "0", "\\n"]))))
 def test_what_is_saved_is_loaded(tmp_path: Path, texts: list[list[str]]) -> None:
     vocab = Vocab.build(texts)
@@ -81,7 +81,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, texts: list[list[str]]) -> None
 
 
 @pytest.mark.parametrize("kind", ["english", "chinese", "whitespace"])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_the_words_of_every_tokenizer_survive_a_file(tmp_path: Path, kind: str, text: str) -> None:
     vocab = Vocab.build([Tokenizer(kind)(text)])

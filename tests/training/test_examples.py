@@ -6,23 +6,24 @@ from collections import Counter
 
 import pytest
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.batching import deduplicate
+from matchloom.data.reader import Reader
+from matchloom.matcher import ReadPairs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples
+from matchloom.training.examples import TrainingExamples, group_pairs
 from matchloom.types import MatchloomError, Pair
 from tests.training.making import colour_pairs
 
 
 def make_examples(pairs: list[Pair], **config: int | str) -> TrainingExamples:
-    examples = TrainingExamples(pairs, TrainConfig(**config))
-    vocab = Vocab.build([text.split() for text in examples.left_texts + examples.right_texts])
-    tables = (
-        TokenizedTexts(side, vocab, Tokenizer("whitespace")) for side in (examples.left_texts, examples.right_texts)
-    )
-    examples.fill(*tables)
-    return examples
+    chosen = TrainConfig(**config)
+    groups = group_pairs(pairs, chosen)
+    (left, left_rows), (right, right_rows) = (deduplicate([pair[side] for pair in pairs]) for side in (0, 1))
+    reader = Reader(Tokenizer("whitespace"), Vocab.build([text.split() for text in left + right]))
+    read = ReadPairs(reader.read(left), reader.read(right), left_rows, right_rows, None)
+    return TrainingExamples(groups, read, chosen, workers=chosen.workers)
 
 
 def epoch(examples: TrainingExamples, number: int) -> list[list[list[list[int]]]]:
@@ -96,7 +97,7 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
     pairs = [*colour_pairs(5, 3), Pair("only", "positive", 1.0, "p", "1"), Pair("only", "negative", 0.0, "n", "1")]
     examples = make_examples(pairs)
     assert len(examples) == 5
-    assert examples.left_out == 2
+    assert examples.groups.left_out == 2
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
 )
 def test_data_that_cannot_be_learnt_from(pairs: list[Pair], config: dict, match: str) -> None:
     with pytest.raises(MatchloomError, match=match):
-        TrainingExamples(pairs, TrainConfig(**config))
+        group_pairs(pairs, TrainConfig(**config))
 
 
 def test_wrong_settings_are_named() -> None:

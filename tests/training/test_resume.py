@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
-import sys
-import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,10 @@ from safetensors.torch import load_file
 
 from matchloom import Matcher
 from matchloom.cli import main
+from tests.killed import in_a_step, run_and_kill
+from tests.killed import train as killed_training
 
-EPOCHS = 12
+EPOCHS = 6
 WORDS = "loom warp weft shuttle thread cloth dye wool silk spindle knot fringe".split()  # noqa: SIM905
 
 
@@ -50,12 +52,16 @@ def command(model: str, pairs: Path, folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folders of uninterrupted runs."""
-    folders = {model: tmp_path_factory.mktemp("whole") / "run" for model in MODELS}
-    for model, folder in folders.items():
+def whole(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a model's uninterrupted run."""
+
+    @cache
+    def run(model: str) -> Path:
+        folder = tmp_path_factory.mktemp("whole") / "run"
         assert main(command(model, pairs, folder)) == 0
-    return folders
+        return folder
+
+    return run
 
 
 def epochs(folder: Path) -> list[dict[str, float]]:
@@ -66,44 +72,41 @@ def epochs(folder: Path) -> list[dict[str, float]]:
     return [{key: value for key, value in json.loads(line).items() if key not in clock} for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("model", "how"),
-    [
-        ("mv_lstm", signal.SIGKILL),
-        ("mv_lstm", signal.SIGINT),
-        ("m2s_net", signal.SIGKILL),
-        ("rae", signal.SIGKILL),
-    ],
-)
-def test_a_run_goes_on_bit_for_bit(
-    pairs: Path, whole: dict[str, Path], tmp_path: Path, model: str, how: signal.Signals
+@pytest.mark.parametrize("model", MODELS)
+def test_a_killed_run_goes_on_bit_for_bit(
+    pairs: Path, whole: Callable[[str], Path], tmp_path: Path, model: str
 ) -> None:
-    folder, done = tmp_path / "run", whole[model]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "matchloom", *command(model, pairs, folder)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that starts the tests in the background has them, and so their children, ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    deadline = time.monotonic() + 120
-    while len(epochs(folder)) < 2 and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.send_signal(how)
-    said = process.communicate(timeout=60)[1]
-    stopped = len(epochs(folder))
-    assert 2 <= stopped < len(epochs(done)), said
-    if how == signal.SIGKILL:
-        assert process.returncode == -signal.SIGKILL
-    else:
-        assert process.returncode == 130
-        assert f"{folder} holds the matcher of epoch " in said
-        assert "--resume" in said
-        assert "Traceback" not in said
-    Matcher.load(folder)  # usable as it is
+    folder = tmp_path / "run"
+    work = (killed_training, tmp_path / "report", folder / "log.jsonl", command(model, pairs, folder))
+    assert run_and_kill(*work, after=0, lines=1) == ["in a step\n"]
+    check(folder, whole(model), command(model, pairs, folder))
 
-    assert main([*command(model, pairs, folder), "--resume"]) == 0
+
+def test_a_run_stopped_by_ctrl_c_goes_on_bit_for_bit(
+    pairs: Path, whole: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    # A shell that starts the tests in the background has them ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hook = in_a_step(folder / "log.jsonl", lambda: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        assert main(command("mv_lstm", pairs, folder)) == 130
+    finally:
+        hook.remove()
+        signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().err
+    assert f"{folder} holds the matcher of epoch " in said
+    assert "--resume" in said
+    assert "Traceback" not in said
+    check(folder, whole("mv_lstm"), command("mv_lstm", pairs, folder))
+
+
+def check(folder: Path, done: Path, command: list[str]) -> None:
+    """What was stopped can be used, and goes on to be what was left alone."""
+    assert 2 <= len(epochs(folder)) < len(epochs(done))
+    Matcher.load(folder)
+
+    assert main([*command, "--resume"]) == 0
     assert epochs(folder) == epochs(done)
     assert epochs(folder)[-1]["epoch"] == EPOCHS
     for name in ("weights.safetensors", "checkpoint.safetensors"):  # the best epoch; the last, and the optimizer

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from matchloom.encoders import WordEmbedding
 from matchloom.models import build_model
 from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig
@@ -16,11 +17,11 @@ from tests.training.test_examples import make_examples
 
 
 def fresh_model(words: int) -> torch.nn.Module:
-    embedding = torch.nn.Embedding(words, 6, padding_idx=0)
+    embedding = WordEmbedding(words, 6)
     torch.manual_seed(1)
-    torch.nn.init.normal_(embedding.weight)
+    torch.nn.init.normal_(embedding.embedding.weight)
     with torch.no_grad():
-        embedding.weight[0] = 0
+        embedding.embedding.weight[0] = 0
     return build_model("mv_lstm", {"hidden": 4, "slices": 2}, embedding, seed=2).double()
 
 
@@ -29,7 +30,7 @@ def fresh_model(words: int) -> torch.nn.Module:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, workers: int) -> None:
     examples = make_examples(colour_pairs(10, 4), loss=loss, batch=12, workers=workers)
-    words = 1 + int(max(examples.left.ids.max(), examples.right.ids.max()))
+    words = 1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max()))
     config = TrainConfig(
         loss=loss, optimizer=optimizer, learning_rate=0.1, workers=workers, clip=0.005, weight_decay=0.01
     )
@@ -47,7 +48,7 @@ def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, wo
     mean = whole.loss(plain(whole.batch), config) / whole.examples
     mean.backward()
     for parameter in plain.parameters():
-        if parameter is not plain.embedding.weight:
+        if parameter is not plain.encoder.embedding.weight:
             parameter.grad += 0.01 * parameter.detach()
     length = torch.cat([parameter.grad.flatten() for parameter in plain.parameters()]).norm()
     assert length > 0.005
@@ -62,12 +63,12 @@ def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, wo
 
 def test_frozen_vectors_stay() -> None:
     examples = make_examples(colour_pairs(10, 4), batch=12)
-    model = fresh_model(1 + int(max(examples.left.ids.max(), examples.right.ids.max())))
-    before = model.embedding.weight.detach().clone()
+    model = fresh_model(1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max())))
+    before = model.encoder.embedding.weight.detach().clone()
     config = TrainConfig(freeze_vectors=True)
     with ThreadPoolExecutor(2) as pool:
         step(model, make_optimizer(model, config), examples, next(iter(examples.steps(0))), config, pool)
-    assert torch.equal(model.embedding.weight, before)
+    assert torch.equal(model.encoder.embedding.weight, before)
 
 
 def test_clipping_counts_sparse_and_dense_together() -> None:
@@ -82,13 +83,13 @@ def test_clipping_counts_sparse_and_dense_together() -> None:
 
 def test_a_model_says_what_weight_decay_falls_on() -> None:
     examples = make_examples(colour_pairs(10, 4), loss="cross_entropy", batch=12, workers=1)
-    words = 1 + int(max(examples.left.ids.max(), examples.right.ids.max()))
+    words = 1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max()))
     config = TrainConfig(loss="cross_entropy", optimizer="adadelta", learning_rate=1.0, clip=0.0, weight_decay=0.3)
 
     def fresh() -> torch.nn.Module:
         torch.manual_seed(1)
         arguments = {"blocks": 1, "frame": 8, "dropout": 0.0, "features": ""}
-        model = build_model("m2s_net", arguments, torch.nn.Embedding(words, 6, padding_idx=0), seed=2).double()
+        model = build_model("m2s_net", arguments, WordEmbedding(words, 6), seed=2).double()
         torch.nn.init.uniform_(model.similarity.U, -0.1, 0.1)
         return model
 

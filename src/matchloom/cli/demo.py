@@ -81,11 +81,13 @@ def _train(training: list[Pair], development: list[Pair], out: Path, seed: int) 
 
 def _evaluate(matcher: Matcher, test: list[Pair], training: list[Pair], collection: list[str]) -> Report:
     from matchloom import evaluate
+    from matchloom.encoders import WordEmbedding
     from matchloom.text.vectors import WordVectors
 
     # Soft coverage gets the vectors that training ended with: there are no others without a download.
-    rows = matcher.model.embedding.weight.detach().numpy()[2:]
-    vectors = WordVectors(matcher.vocab.words, rows)
+    encoder = matcher.model.encoder
+    assert isinstance(encoder, WordEmbedding)
+    vectors = WordVectors(matcher.vocab.words, encoder.vectors()[2:])
     return evaluate(matcher, test, measures=MEASURES, vectors=vectors, collection=collection)
 
 

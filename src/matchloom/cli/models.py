@@ -44,12 +44,13 @@ def command(
     """
     from matchloom import MODELS
     from matchloom.lexical import LEXICAL
-    from matchloom.models import SENTENCE_VECTORS
+    from matchloom.models import sentence_vector_models
     from matchloom.progress import track
 
     if name:
         _tell(name)
         return
+    with_vectors = sentence_vector_models()
     columns = ("parameters", "pairs/s")
     trained = table("model", "paper", "kind", *columns, "what it does", right=columns)
     for model, make in track(MODELS.items(), "measuring"):
@@ -57,7 +58,7 @@ def command(
         trained.add_row(
             model,
             paper(model),
-            "vectors" if model in SENTENCE_VECTORS else "interaction",
+            "vectors" if model in with_vectors else "interaction",
             f"{size:,}",
             f"{speed:,.0f}",
             _first_line(make.__doc__),
@@ -109,6 +110,7 @@ def _measured(name: str) -> tuple[int, float]:
     import torch
 
     from matchloom.data.batching import features_of, make_batch
+    from matchloom.encoders import WordEmbedding
     from matchloom.matcher import Matcher
     from matchloom.models import build_model
     from matchloom.parallel import inline_pool
@@ -119,11 +121,11 @@ def _measured(name: str) -> tuple[int, float]:
     rarity = [1 / (n + 10) for n in range(len(known))]  # few words are frequent, as in any language
     texts = [" ".join(rng.choices(known, rarity, k=WORDS)) for _ in range(2 * PAIRS)]
     vocab = Vocab.build([known])
-    embedding = torch.nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0)
+    encoder = WordEmbedding(len(vocab), DIMENSIONS)
     with torch.no_grad():
-        embedding.weight.normal_(generator=torch.Generator().manual_seed(0))
-    model = build_model(name, HURRIED.get(name, {}), embedding, seed=0).eval()
-    table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table(texts)
+        encoder.embedding.weight.normal_(generator=torch.Generator().manual_seed(0))
+    model = build_model(name, HURRIED.get(name, {}), encoder, seed=0).eval()
+    table = Matcher(name, {}, model, encoder.reader(Tokenizer("whitespace"), vocab)).read(texts)
     left = np.arange(PAIRS)
     batch = make_batch(table, table, left, left + PAIRS, features_of(table, table, left, left + PAIRS))
     best, end = 0.0, time.perf_counter() + SECONDS

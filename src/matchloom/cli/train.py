@@ -104,9 +104,8 @@ def command(
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
       matchloom train faq.mined.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
-    from torch import nn
-
     from matchloom import TrainConfig, train
+    from matchloom.encoders import WordEmbedding
     from matchloom.evaluation import measure as figure
     from matchloom.models import build_model
     from matchloom.training.run import CHECKPOINT
@@ -130,7 +129,7 @@ def command(
         workers=workers,
     )
     arguments = parse_arguments(model, set_ or [])
-    build_model(model, arguments, nn.Embedding(9, dimensions, padding_idx=0), seed=0)  # refuses wrong values now
+    build_model(model, arguments, WordEmbedding(9, dimensions), seed=0)  # refuses wrong values now
     config = _as_it_likes(model, config, ctx)
     cut = tokenizer_of(tokenizer, max_words)
     _check_device(device)

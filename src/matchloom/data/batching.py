@@ -1,4 +1,4 @@
-"""Texts into padded batches. Each distinct text is tokenised once; padding is only ever behind a text."""
+"""Pairs into padded batches, in which each text stands once; padding is only ever behind a text."""
 
 from __future__ import annotations
 
@@ -8,71 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from matchloom.data.features import FeatureTexts, pair_features
-from matchloom.progress import track
-from matchloom.text.tokenize import Tokenizer, stem, word_hash
-from matchloom.text.vocab import UNKNOWN, Vocab
-from matchloom.types import Lexical, PairBatch, Texts
-
-Rows = NDArray[np.int64]
-
-
-class TokenizedTexts:
-    """Distinct texts as flat arrays of word ids, from which batches are cut.
-
-    A text without a word is held as one unknown word that matches nothing exactly. With the name of a feature set
-    in `features` the table also holds what the features of its texts' pairs are made of.
-    """
-
-    def __init__(
-        self,
-        texts: Sequence[str],
-        vocab: Vocab,
-        tokenizer: Tokenizer,
-        *,
-        lexical: bool = False,
-        features: str = "",
-        progress: bool = False,
-    ) -> None:
-        words = [tokenizer(text) for text in track(texts, "reading texts", show=progress)]
-        self.lengths = np.array([max(1, len(w)) for w in words], dtype=np.int64)
-        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
-        self.ids = _flat([vocab.ids(w) or [UNKNOWN] for w in words], np.int64)
-        self.features = FeatureTexts(features, texts, vocab, tokenizer) if features else None
-        self.lexical: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
-        if lexical:
-            faces: dict[str, list[tuple[int, float]]] = {}
-            for word in {word for w in words for word in w}:
-                s = stem(word)
-                idf = vocab.stem_idf(s)
-                faces[word] = [(word_hash(word), vocab.idf(word)), (word_hash(s), idf), (word_hash(word[:4]), idf)]
-            # Hashes are positive; -1 - row is a word of its own in every wordless text.
-            flat = [face for n, w in enumerate(words) for face in ([faces[x] for x in w] or [[(-1 - n, 0.0)] * 3])]
-            self.lexical = (
-                np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
-                np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),
-            )
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def pad(self, rows: Rows) -> Texts:
-        """The texts of these rows, padded to the longest of them."""
-        lengths = self.lengths[rows]
-        positions = np.arange(lengths.max())
-        valid = positions < lengths[:, None]  # (N, L)
-        places = np.where(valid, self.starts[rows][:, None] + positions, 0)
-
-        words = torch.from_numpy(np.where(valid, self.ids[places], 0))
-        lexical = None
-        if self.lexical is not None:
-            keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in self.lexical)
-            lexical = Lexical(keys, idf)
-        return Texts(words, torch.from_numpy(lengths), lexical)
-
-
-def _flat(lists: list[list[int]], dtype: type[np.int64]) -> NDArray[np.int64]:
-    return np.array([x for row in lists for x in row], dtype=dtype)
+from matchloom.data.features import pair_features
+from matchloom.data.tokenized import Rows, TokenizedTexts
+from matchloom.types import PairBatch
 
 
 def make_batch(

@@ -3,8 +3,8 @@
 A model asks for a feature set by name (`PairModel.needs_features`). Each text is looked at once; the features of many
 pairs are then made together by looking up hashed words, 50,000 pairs in half a second.
 
-Capitals say what a name is, and most tokenizers drop them: features see the words of the tokenizer *without* its
-lower-casing, and compare them as the tokenizer would have them. Question types are told by English words; for other
+Capitals say what a name is, and most tokenizers drop them: features see the words as they stand in the text, and
+compare them as the tokenizer would have them. Question types are told by English words; for other
 languages those features stay 0.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.lexical.collection import is_stop_word
-from matchloom.text.tokenize import Tokenizer, stem, word_hash
+from matchloom.text.tokenize import stem, word_hash
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 
@@ -101,21 +101,22 @@ class Word(NamedTuple):
 class FeatureTexts:
     """What the features of these texts' pairs are made of: for each text its distinct words, stems, names and so on."""
 
-    def __init__(self, name: str, texts: Sequence[str], vocab: Vocab, tokenizer: Tokenizer) -> None:
+    def __init__(self, name: str, cut: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool) -> None:
+        """Of texts that were cut into words, capitals included; `lower` says whether the vocabulary's are folded."""
         if name not in FEATURES:
             raise MatchloomError(f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none")
 
         @cache
         def known(cased: str) -> Word:
-            lower = cased.lower()
-            text = lower if tokenizer.lower else cased
+            folded = cased.lower()
+            text = folded if lower else cased
             stemmed = stem(text)
-            number = any(letter.isdigit() for letter in text) or lower in _NUMBER_WORDS
+            number = any(letter.isdigit() for letter in text) or folded in _NUMBER_WORDS
             return Word(
                 text,
                 word_hash(text),
                 vocab.idf(text),
-                is_stop_word(lower),
+                is_stop_word(folded),
                 word_hash(stemmed),
                 vocab.stem_idf(stemmed),
                 cased[:1].isupper(),
@@ -124,11 +125,10 @@ class FeatureTexts:
             )
 
         self.name = name
-        cased = tokenizer._replace(lower=False)
         found: dict[str, list[dict[int, float]]] = {kind: [] for kind in _KINDS[name]}
         lengths, types = [], []
-        for text in texts:
-            words = [known(word) for word in cased(text)]
+        for text in cut:
+            words = [known(word) for word in text]
             lengths.append(len(words))
             found["words"].append({w.key: w.idf for w in words})
             if "numbers" in found:

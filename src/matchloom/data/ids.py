@@ -42,3 +42,8 @@ def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
             if seen[text_id] > 1:
                 text_id = digest(text_id, str(seen[text_id]))
         yield pair._replace(query_id=query_id, text_id=text_id)
+
+
+def both_sides(pairs: Iterable[Pair]) -> list[str]:
+    """The different texts of both sides of pairs, in their order."""
+    return list(dict.fromkeys(side for pair in pairs for side in (pair.query, pair.text)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -9,23 +11,24 @@ from torch.nn.functional import normalize
 from matchloom.data.features import FEATURES
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import dot
-from matchloom.types import Component, MatchloomError, PairBatch
+from matchloom.types import Component, MatchloomError, PairBatch, Texts
 
+Encode = Callable[[Texts], Tensor]  # one vector a position
 SOFT = ("soft coverage", "soft coverage by rarity")
 UNITS = 16
 
 
-def soft_coverage(embedding: nn.Embedding, batch: PairBatch) -> Tensor:
+def soft_coverage(encode: Encode, batch: PairBatch) -> Tensor:
     """For each left word its best cosine among the right words, their mean and their mean weighted by IDF. (B, 2)
 
-    The same word counts 1 though it have no vector, and nothing counts less than 0. The word vectors are looked at,
+    The same word counts 1 though it have no vector, and nothing counts less than 0. The positions are looked at,
     not trained, by this.
     """
     left, right = batch.left.lexical, batch.right.lexical
     assert left is not None, "the batch was made without lexical fields"
     assert right is not None, "the batch was made without lexical fields"
     with torch.no_grad():
-        u, v = (normalize(embedding(texts.words), dim=-1) for texts in (batch.left, batch.right))
+        u, v = (normalize(encode(texts), dim=-1) for texts in (batch.left, batch.right))
         same = left.keys[batch.left_rows, 0][:, :, None] == right.keys[batch.right_rows, 0][:, None, :]
         cosines = dot(u, v, batch).masked_fill(same, 1.0).masked_fill(~batch.cells, 0.0)
         best = cosines.amax(2).clamp(0.0, 1.0)  # (B, L)
@@ -38,20 +41,20 @@ def soft_coverage(embedding: nn.Embedding, batch: PairBatch) -> Tensor:
 class PairFeatures(nn.Module):
     """A feature set of the batch on one scale: (x - mean) / deviation, of the training pairs once `fit` has seen them.
 
-    `pair` has the soft coverage of the model's own word vectors too; it lies between 0 and 1 whatever the data, and
+    `pair` has the soft coverage of the model's own positions too; it lies between 0 and 1 whatever the data, and
     .5 and .25 stand for its mean and deviation. The set "" has no features.
     """
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, name: str, embedding: nn.Embedding) -> None:
+    def __init__(self, name: str, encode: Encode) -> None:
         super().__init__()
         if name and name not in FEATURES:
             raise MatchloomError(f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none")
         self.needs_lexical = name == "pair"
         self.names = (*FEATURES.get(name, ()), *(SOFT if self.needs_lexical else ()))
-        self._embedding = [embedding]  # in a list: it is the model's, not a part of this layer
+        self._encode = [encode]  # in a list: it is the model's, not a part of this layer
         if self.names:
             fixed = len(SOFT) if self.needs_lexical else 0
             size = len(self.names) - fixed
@@ -69,7 +72,7 @@ class PairFeatures(nn.Module):
         assert batch.features is not None, "the batch was made without features"
         features = batch.features.to(self.mean.dtype)
         if self.needs_lexical:
-            features = torch.cat([features, soft_coverage(self._embedding[0], batch).to(features.dtype)], dim=1)
+            features = torch.cat([features, soft_coverage(self._encode[0], batch).to(features.dtype)], dim=1)
         return features
 
     def forward(self, batch: PairBatch) -> Tensor:
@@ -88,9 +91,9 @@ class PairFeatures(nn.Module):
 class FeatureScore(nn.Module):
     """What the features of the pair add to a score: a small perceptron. With the set "" nothing is added."""
 
-    def __init__(self, name: str, embedding: nn.Embedding) -> None:
+    def __init__(self, name: str, encode: Encode) -> None:
         super().__init__()
-        self.features = PairFeatures(name, embedding)
+        self.features = PairFeatures(name, encode)
         self.needs_lexical = self.features.needs_lexical
         self.head = MLP(len(self.features.names), UNITS) if name else None
 

@@ -40,8 +40,8 @@ def init_linear_(*layers: nn.Linear) -> None:
         nn.init.zeros_(layer.bias)
 
 
-def init_uniform_(model: nn.Module, embedding: nn.Embedding, scale: float = 0.1) -> None:
-    """Draw every parameter but the word vectors from a uniform distribution in (-scale, scale)."""
-    for parameter in model.parameters():
-        if parameter is not embedding.weight:
+def init_uniform_(model: nn.Module, scale: float = 0.1) -> None:
+    """Draw every parameter of a model from a uniform distribution in (-scale, scale), but none of its encoder's."""
+    for name, parameter in model.named_parameters():
+        if not name.startswith("encoder."):
             nn.init.uniform_(parameter, -scale, scale)

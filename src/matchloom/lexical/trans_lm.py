@@ -37,7 +37,7 @@ class TransLM:
 
     >>> pairs = [Pair("who weaves", "a loom makes cloth"), Pair("who grinds", "a mill makes flour")]
     >>> scorer = TransLM.fit([pair.text for pair in pairs], pairs)
-    >>> scorer.score([Pair("weaves", "a loom"), Pair("weaves", "a mill")])[0] > 1
+    >>> bool(scorer.score([Pair("weaves", "a loom"), Pair("weaves", "a mill")])[0] > 1)
     True
     """
 

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 
 import torch
-from torch import nn
 
+from matchloom.encoders import Encoder, WordEmbedding
 from matchloom.models.arc_i import ARCI
 from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
@@ -43,8 +43,6 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cnn_mlp": CNNMLP,
     "rae": RAE,
 }
-# Those whose `encode` makes one vector of a text, for `Matcher.vectors`.
-SENTENCE_VECTORS = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i")
 
 
 def model_arguments(name: str) -> dict[str, Argument]:
@@ -61,7 +59,13 @@ def model_training(name: str) -> Mapping[str, Argument]:
     return getattr(MODELS[name], "trained_with", {})
 
 
-def build_model(name: str, arguments: Mapping[str, Argument], embedding: nn.Embedding, *, seed: int) -> PairModel:
+def sentence_vector_models() -> list[str]:
+    """The models that make one vector of a text."""
+    probe = WordEmbedding(3, 2)
+    return [name for name in MODELS if build_model(name, {}, probe, seed=0).sentence_vectors]
+
+
+def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, *, seed: int) -> PairModel:
     """A new model; its parameters are drawn from the seed. Unknown arguments and wrong types are refused."""
     known = model_arguments(name)
     for key, value in arguments.items():
@@ -74,4 +78,4 @@ def build_model(name: str, arguments: Mapping[str, Argument], embedding: nn.Embe
             raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[name](embedding, **arguments)
+        return MODELS[name](encoder, **arguments)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from matchloom.encoders import Encoder
 from matchloom.layers.contributions import word_traces
 from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
@@ -30,11 +31,12 @@ from matchloom.types import PairBatch, Texts, Trace
 class ARCI(PairModel):
     """Convolution and pooling make a vector of each text; an MLP scores the two vectors."""
 
+    sentence_vectors = True
     trained_with: ClassVar[Settings] = {**ADAM, "margin": 0.1}  # with 1, one of two seeds learnt nothing on pydocs
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         maps: int = 200,
         window: int = 3,
@@ -43,15 +45,15 @@ class ARCI(PairModel):
         units: int = 50,
     ) -> None:
         super().__init__()
-        self.embedding, self.max_words = embedding, max_words
-        sizes = [embedding.embedding_dim] + [maps] * layers
+        self.encoder, self.max_words = encoder, max_words
+        sizes = [encoder.size] + [maps] * layers
         self.layers = nn.ModuleList(GatedConvolution(sizes[n], maps, window) for n in range(layers))
         self.places = -(-max_words // 2**layers)
         self.head = MLP(2 * self.places * maps, units)
 
     def encode(self, texts: Texts) -> Tensor:
         """The vector of each text. (N, places * maps)"""
-        return self.represent(self.embedding(texts.words), texts)
+        return self.represent(self.encoder(texts), texts)
 
     def represent(self, x: Tensor, texts: Texts) -> Tensor:
         """Word vectors (N, L, D) into the vector of each text, (N, places * maps)."""
@@ -72,11 +74,8 @@ class ARCI(PairModel):
         That is exact, for the network is linear around each pair's word vectors; the residual comes from biases. The
         texts meet only in the MLP, so that a cell of the map holds what its two words add (see `word_traces`).
         """
-        sides = [
-            Texts(side.words[rows], side.lengths[rows])
-            for side, rows in ((batch.left, batch.left_rows), (batch.right, batch.right_rows))
-        ]
-        x = [self.embedding(side.words).detach().requires_grad_() for side in sides]
+        sides = [side.take(rows) for side, rows in ((batch.left, batch.left_rows), (batch.right, batch.right_rows))]
+        x = [self.encoder(side).detach().requires_grad_() for side in sides]
         rows = torch.arange(len(batch), device=batch.left_rows.device)
         with torch.enable_grad():
             left, right = (self.represent(*side) for side in zip(x, sides, strict=True))

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, pad
 
+from matchloom.encoders import Encoder
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import gather_rows
@@ -34,7 +35,7 @@ class ARCII(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         maps: int = 100,
         window: int = 3,
@@ -43,9 +44,9 @@ class ARCII(PairModel):
         units: int = 50,
     ) -> None:
         super().__init__()
-        self.embedding, self.window, self.max_words, self.maps = embedding, window, max_words, maps
-        self.W_x = nn.Linear(window * embedding.embedding_dim, maps)  # holds b^(1)
-        self.W_y = nn.Linear(window * embedding.embedding_dim, maps, bias=False)
+        self.encoder, self.window, self.max_words, self.maps = encoder, window, max_words, maps
+        self.W_x = nn.Linear(window * encoder.size, maps)  # holds b^(1)
+        self.W_y = nn.Linear(window * encoder.size, maps, bias=False)
         self.layers = nn.ModuleList(GatedConvolution2d(maps, maps, window) for _ in range(layers - 1))
         self.places = -(-max_words // 2**layers)
         self.head = MLP(self.places**2 * maps, units)
@@ -60,7 +61,7 @@ class ARCII(PairModel):
         (N, L, 2 * maps)
         """
         mask = texts.mask[:, : self.max_words, None]
-        x = windows(self.embedding(texts.words[:, : self.max_words]) * mask, self.window)
+        x = windows(self.encoder(texts)[:, : self.max_words] * mask, self.window)
         return torch.cat([self.W_x(x), self.W_y(x)], 2).masked_fill(~mask, -torch.inf)
 
     def meet(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

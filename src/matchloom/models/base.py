@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.tokenized import TokenizedTexts
+from matchloom.encoders import Encoder
 from matchloom.layers.features import PairFeatures
 from matchloom.types import PairBatch, Texts, Trace
 
@@ -23,24 +24,27 @@ ADAM: Settings = {"optimizer": "adam", "learning_rate": 0.001}
 class PairModel(nn.Module, ABC):
     """A network that scores pairs of texts. What it asks of the batch and of training is said by these attributes.
 
-    needs_lexical   fill the batch's lexical fields
-    needs_features  fill the batch's features with this feature set
-    trains_embedding   False: training leaves the word vectors alone; they take no part in the score, or the model wants
-                    them fixed
-    whole_batches   a step must see its batch as a whole (batch normalisation) or draws at random (dropout): training
-                    then does not part it, mixes lengths in it, and gives every step a random state of its own
+    needs_lexical     fill the batch's lexical fields
+    needs_features    fill the batch's features with this feature set
+    trains_embedding  False: training leaves the encoder alone; it takes no part in the score, or is wanted fixed
+    sentence_vectors  `encode` makes one vector of a text, for `Matcher.vectors` and archives
+    batch_coupled     a score in training depends on the whole batch (batch normalisation): training then does not split
+                      a batch among workers, and mixes lengths in it
+    draws_at_random   a step draws at random (dropout): training then does not split a batch either
     max_words         it reads so many words of a text and no more; None: all
-    trained_with    settings of `TrainConfig` that suit it better than the defaults: its authors', or others where these
-                    are not known or let it learn little
+    trained_with      settings of `TrainConfig` that suit it better than the defaults: its authors', or others where
+                      these are not known or let it learn little
     """
 
     needs_lexical = False
     needs_features = ""
     trains_embedding = True
-    whole_batches = False
+    sentence_vectors = False
+    batch_coupled = False
+    draws_at_random = False
     max_words: int | None = None
     trained_with: ClassVar[Settings] = {}
-    embedding: nn.Embedding
+    encoder: Encoder
 
     @abstractmethod
     def encode(self, texts: Texts) -> Tensor:
@@ -78,12 +82,16 @@ class PairModel(nn.Module, ABC):
         """
 
     def size(self) -> int:
-        """How many parameters it has beside the word vectors."""
-        return sum(parameter.numel() for parameter in self.parameters()) - self.embedding.weight.numel()
+        """How many parameters it has beside its encoder."""
+        return sum(parameter.numel() for parameter in self.own_parameters())
 
     def decayed(self) -> list[nn.Parameter]:
-        """The parameters that weight decay pulls towards 0: all but the word vectors."""
-        return [parameter for parameter in self.parameters() if parameter is not self.embedding.weight]
+        """The parameters that weight decay pulls towards 0: all but the encoder's."""
+        return self.own_parameters()
+
+    def own_parameters(self) -> list[nn.Parameter]:
+        """All parameters but the encoder's."""
+        return [parameter for name, parameter in self.named_parameters() if not name.startswith("encoder.")]
 
     def forward(self, batch: PairBatch) -> Tensor:
         """Match each pair of the batch. Returns scores (B,)."""

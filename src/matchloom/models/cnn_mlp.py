@@ -18,9 +18,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.tokenized import TokenizedTexts
+from matchloom.encoders import Encoder
 from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, init_linear_
 from matchloom.layers.interactions import gather_rows
@@ -34,11 +35,12 @@ SPREAD_BY = 1000  # texts of each side
 class CNNMLP(PairModel):
     """A CNN for each side makes sentence vectors, and an MLP scores the two."""
 
+    sentence_vectors = True
     trained_with = ADAM
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         filters: int = 50,
         depth: int = 3,
@@ -48,9 +50,9 @@ class CNNMLP(PairModel):
         units: int = 50,
     ) -> None:
         super().__init__()
-        self.embedding = embedding
+        self.encoder = encoder
         self.query_cnn, self.text_cnn = (
-            SentenceCNN(embedding.embedding_dim, filters=filters, depth=depth, width=width, k_top=k_top, n_s=sentence)
+            SentenceCNN(encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=sentence)
             for _ in range(2)
         )
         self.head = MLP(2 * sentence, units)
@@ -67,15 +69,15 @@ class CNNMLP(PairModel):
         rng = np.random.default_rng(seed)
         for side, (cnn, table) in enumerate(((self.query_cnn, left), (self.text_cnn, right))):
             texts = table.pad(rng.permutation(np.unique(pairs[:, side]))[:SPREAD_BY]).to(self.head.W_r.weight.device)
-            cnn.spread(self.embedding(texts.words), texts)
+            cnn.spread(self.encoder(texts), texts)
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
-        return self.query_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+        return self.query_cnn(self.encoder(texts), texts)  # type: ignore[no-any-return]
 
     def encode_right(self, texts: Texts) -> Tensor:
         """v_a of each text as an answer, (N, n_s)."""
-        return self.text_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+        return self.text_cnn(self.encoder(texts), texts)  # type: ignore[no-any-return]
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -86,7 +88,7 @@ class CNNMLP(PairModel):
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """What each word adds."""
-        left, c_q = self.query_cnn.components(self.embedding(batch.left.words), batch.left)
-        right, c_a = self.text_cnn.components(self.embedding(batch.right.words), batch.right)
+        left, c_q = self.query_cnn.components(self.encoder(batch.left), batch.left)
+        right, c_a = self.text_cnn.components(self.encoder(batch.right), batch.right)
         v = torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
         return additive_traces(batch, *head_slopes(self.head, v), c_q, c_a)

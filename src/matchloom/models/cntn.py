@@ -26,6 +26,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from matchloom.encoders import Encoder
 from matchloom.layers.contributions import factor
 from matchloom.layers.heads import xavier_uniform_
 from matchloom.layers.interactions import gather_rows
@@ -39,6 +40,7 @@ VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 class CNTN(PairModel):
     """A CNN for each side makes sentence vectors, and a tensor layer scores the two."""
 
+    sentence_vectors = True
     trained_with = ADAM
 
     M: Tensor  # (r, n_s, n_s)
@@ -48,7 +50,7 @@ class CNTN(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         variant: str = "V",
         filters: int = 50,
@@ -60,11 +62,10 @@ class CNTN(PairModel):
         super().__init__()
         if variant not in VARIANTS:
             raise MatchloomError(f"variant {variant!r} of cntn is unknown; choose one of {', '.join(VARIANTS)}")
-        self.embedding, self.variant = embedding, variant
+        self.encoder, self.variant = encoder, variant
         r, n_s = VARIANTS[variant], sentence
         self.query_cnn, self.text_cnn = (
-            SentenceCNN(embedding.embedding_dim, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s)
-            for _ in range(2)
+            SentenceCNN(encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s) for _ in range(2)
         )
         self.u = nn.Parameter(torch.empty(r))
         self._tensor("M", torch.eye(n_s)[None] if variant == "I" else torch.zeros(r, n_s, n_s), "II IV V")
@@ -91,11 +92,11 @@ class CNTN(PairModel):
 
     def encode(self, texts: Texts) -> Tensor:
         """v_q of each text as a question, (N, n_s)."""
-        return self.query_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+        return self.query_cnn(self.encoder(texts), texts)  # type: ignore[no-any-return]
 
     def encode_right(self, texts: Texts) -> Tensor:
         """v_a of each text as an answer, (N, n_s)."""
-        return self.text_cnn(self.embedding(texts.words), texts)  # type: ignore[no-any-return]
+        return self.text_cnn(self.encoder(texts), texts)  # type: ignore[no-any-return]
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -124,8 +125,8 @@ class CNTN(PairModel):
         add. A slice's contribution of the score is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The
         contributions of the slices are the score.
         """
-        left, c_q = self.query_cnn.components(self.embedding(batch.left.words), batch.left)
-        right, c_a = self.text_cnn.components(self.embedding(batch.right.words), batch.right)
+        left, c_q = self.query_cnn.components(self.encoder(batch.left), batch.left)
+        right, c_a = self.text_cnn.components(self.encoder(batch.right), batch.right)
         e_q, e_a = left - c_q.sum(1), right - c_a.sum(1)  # what the biases of either CNN add
         traces = []
         with torch.no_grad():

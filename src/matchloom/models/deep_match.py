@@ -22,7 +22,8 @@ Departures   All sizes are ours, for thousands of pairs. A patch has the `words`
              unknown ones among them, take no part. In place of plain gradient descent there is this package's AdaGrad;
              nothing but early stopping keeps weights small. A margin, where the loss has one, is on the log odds.
 
-Word vectors take no part. Until it has seen texts (`pretrain`) a model has patches of words drawn at random.
+Word vectors take no part; other encoders, which have no ids of words, are refused. Until it has seen texts
+(`pretrain`) a model has patches of words drawn at random.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import TokenizedTexts
+from matchloom.data.tokenized import TokenizedTexts
+from matchloom.encoders import Encoder
 from matchloom.layers.contributions import linear_sigmoid
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import gather_rows
@@ -54,7 +56,7 @@ class DeepMatch(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         topics: int = 100,
         levels: int = 3,
@@ -66,15 +68,17 @@ class DeepMatch(PairModel):
         iterations: int = 100,
     ) -> None:
         super().__init__()
-        self.embedding, self.words, self.rank, self.units, self.iterations = embedding, words, rank, units, iterations
+        if encoder.vocabulary is None:
+            raise MatchloomError("deep_match counts words by their ids and takes word vectors only, no other encoder")
+        self.encoder, self.words, self.rank, self.units, self.iterations = encoder, words, rank, units, iterations
         self.counts = [max(1, topics // coarser**n) for n in range(levels)]
         self.x_patches, self.y_patches = (Patches(topics, words, units * rank) for _ in range(2))
         self.b = nn.Parameter(torch.empty(topics, units))
         self.layers = nn.ModuleList(Links(p, q, units, links) for p, q in pairwise(self.counts))
         self.output = nn.Linear(self.counts[-1] * units, 1)
-        init_uniform_(self, embedding)
+        init_uniform_(self)
         for side in (self.x_patches, self.y_patches):
-            known = UNKNOWN + 1 + torch.randperm(embedding.num_embeddings - UNKNOWN - 1)
+            known = UNKNOWN + 1 + torch.randperm(encoder.vocabulary - UNKNOWN - 1)
             side.fill([known.roll(-n * words)[:words].tolist() for n in range(topics)])
 
     def encode(self, texts: Texts) -> Tensor:
@@ -191,7 +195,7 @@ class Links(nn.Module):
 
 def known_words(table: TokenizedTexts, row: int) -> NDArray[np.int64]:
     """The words of a text that the vocabulary knows."""
-    words = table.ids[table.starts[row] : table.starts[row] + table.lengths[row]]
+    words = table.word_ids(row)
     return words[words > UNKNOWN]
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from matchloom.layers.encoders import LSTM
+from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import gather_rows
+from matchloom.layers.recurrence import LSTM
 from matchloom.models.base import PairModel
 from matchloom.types import PairBatch, Signal, Texts, Trace
 
@@ -24,22 +25,20 @@ from matchloom.types import PairBatch, Signal, Texts, Trace
 class LSTMRNN(PairModel):
     """Cosine of the last states of one LSTM, or of two that read in opposite directions."""
 
-    def __init__(
-        self, embedding: nn.Embedding, *, hidden: int = 50, features: str = "", bidirectional: bool = False
-    ) -> None:
+    sentence_vectors = True
+
+    def __init__(self, encoder: Encoder, *, hidden: int = 50, features: str = "", bidirectional: bool = False) -> None:
         super().__init__()
-        self.embedding, self.needs_features = embedding, features
-        self.features = FeatureScore(features, embedding)
+        self.encoder, self.needs_features = encoder, features
+        self.features = FeatureScore(features, encoder)
         self.needs_lexical = self.features.needs_lexical
         self.channels = ["forward", "backward"] if bidirectional else ["forward"]
-        self.readers = nn.ModuleList(
-            LSTM(embedding.embedding_dim, hidden, reverse=name == "backward") for name in self.channels
-        )
-        init_uniform_(self, embedding)
+        self.readers = nn.ModuleList(LSTM(encoder.size, hidden, reverse=name == "backward") for name in self.channels)
+        init_uniform_(self)
 
     def states(self, texts: Texts) -> tuple[Tensor, Tensor]:
         """States of each direction (N, directions, L, H), over the length of the text's vector, and where each ends."""
-        x = self.embedding(texts.words)
+        x = self.encoder(texts)
         states = torch.stack([read(x, texts.lengths) for read in self.readers], dim=1)
         # The forward direction ends at the last word, the backward one at the first.
         ends = torch.stack([texts.lengths - 1, torch.zeros_like(texts.lengths)], dim=1)[:, : len(self.channels)]
@@ -64,7 +63,7 @@ class LSTMRNN(PairModel):
         """The products of all positions; only the last of each direction took part, and its contribution is exact."""
         components = self.features.trace(batch)
         with torch.no_grad():
-            added = (torch.zeros(len(batch), device=self.embedding.weight.device) + self.features(batch)).tolist()
+            added = (torch.zeros(len(batch), device=self.encoder.device) + self.features(batch)).tolist()
             left, left_ends = self.states(batch.left)
             right, right_ends = self.states(batch.right)
             traces = []
@@ -82,11 +81,11 @@ class LSTMRNN(PairModel):
         return traces
 
 
-def bi_lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50, features: str = "") -> LSTMRNN:
+def bi_lstm_rnn(encoder: Encoder, *, hidden: int = 50, features: str = "") -> LSTMRNN:
     """Bi-LSTM-RNN: both directions."""
-    return LSTMRNN(embedding, hidden=hidden, features=features, bidirectional=True)
+    return LSTMRNN(encoder, hidden=hidden, features=features, bidirectional=True)
 
 
-def lstm_rnn(embedding: nn.Embedding, *, hidden: int = 50, features: str = "") -> LSTMRNN:
+def lstm_rnn(encoder: Encoder, *, hidden: int = 50, features: str = "") -> LSTMRNN:
     """LSTM-RNN: one direction."""
-    return LSTMRNN(embedding, hidden=hidden, features=features)
+    return LSTMRNN(encoder, hidden=hidden, features=features)

@@ -28,10 +28,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from matchloom.encoders import Encoder
 from matchloom.layers.convolution import ConvolutionBlock
 from matchloom.layers.features import PairFeatures
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import dot, gather_rows
+from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
@@ -47,7 +49,8 @@ SIMILARITY_DROPOUT = 0.1
 class M2SNet(PairModel):
     """Words are similar in several learned ways; convolutions over these maps are scored, beside word overlap."""
 
-    whole_batches = True
+    batch_coupled = True
+    draws_at_random = True
     trained_with: ClassVar[Settings] = {
         "loss": "cross_entropy",
         "optimizer": "adadelta",
@@ -62,7 +65,7 @@ class M2SNet(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         similarity: str = "metric",
         modalities: int = 4,
@@ -84,10 +87,10 @@ class M2SNet(PairModel):
                 raise MatchloomError(f"{name} {value!r} of m2s_net is unknown; choose one of {known}")
         if not 0 <= dropout < 1:
             raise MatchloomError(f"dropout of m2s_net is a part of 1, at least 0 and below 1; found {dropout}")
-        self.embedding, self.frame, self.dropout, self.needs_features = embedding, frame, dropout, features
-        self.features = PairFeatures(features, embedding)
+        self.encoder, self.frame, self.dropout, self.needs_features = encoder, frame, dropout, features
+        self.features = PairFeatures(features, encoder)
         self.needs_lexical = self.features.needs_lexical
-        self.similarity = Similarity(similarity, embedding.embedding_dim, modalities, frame if position_bias else 0)
+        self.similarity = Similarity(similarity, encoder.size, modalities, frame if position_bias else 0)
         C = self.similarity.channels
         self.channels = [similarity] if C == 1 else [f"{similarity} {c + 1}" for c in range(C)]
         self.blocks = nn.ModuleList(_blocks(blocks, self.similarity.channels, frame, pooling == "average"))
@@ -96,7 +99,7 @@ class M2SNet(PairModel):
         flat = len(last.beta) * last.pooled**2
         self.hidden = nn.Linear(flat + len(self.features.names), HIDDEN)
         self.classes = nn.Linear(HIDDEN, 2)  # no match, match
-        init_uniform_(self, embedding)
+        init_uniform_(self)
         for block in self.blocks:
             nn.init.ones_(block.gamma)  # type: ignore[arg-type]
             nn.init.zeros_(block.beta)  # type: ignore[arg-type]
@@ -106,7 +109,7 @@ class M2SNet(PairModel):
     def encode(self, texts: Texts) -> Tensor:
         """The word vectors in the part of the frame that `window` needs, 0 where there is no word. (N, W, D)"""
         places, inside = self.framed(texts)
-        x = self.embedding(texts.words.gather(1, places)) * inside[:, :, None]
+        x = take_positions(self.encoder(texts), places) * inside[:, :, None]
         return self.similarity.prepare(x)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

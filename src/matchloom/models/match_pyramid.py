@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
+from matchloom.encoders import Encoder
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
@@ -34,7 +35,7 @@ class MatchPyramid(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         interaction: str = "dot",
         slices: int = 4,
@@ -48,7 +49,7 @@ class MatchPyramid(PairModel):
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
-        self.embedding, self.grid = embedding, grid
+        self.encoder, self.grid = encoder, grid
         self.needs_lexical = interaction == "indicator"
         self.trains_embedding = not self.needs_lexical
         self.interaction: Indicator | Dot | Cosine | TensorLayer
@@ -59,7 +60,7 @@ class MatchPyramid(PairModel):
         elif interaction == "cosine":
             self.interaction = Cosine()
         else:
-            self.interaction = TensorLayer(embedding.embedding_dim, slices)
+            self.interaction = TensorLayer(encoder.size, slices)
         channels = self.interaction.channels
         self.channels = [interaction] if channels == 1 else [f"{interaction} {c + 1}" for c in range(channels)]
         self.conv_1 = nn.Conv2d(channels, maps_1, kernel_1, padding=kernel_1 // 2)
@@ -73,7 +74,7 @@ class MatchPyramid(PairModel):
         if self.needs_lexical:
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
-        return self.interaction.prepare(self.embedding(texts.words))
+        return self.interaction.prepare(self.encoder(texts))
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""

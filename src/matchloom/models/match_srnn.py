@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import Cosine, Indicator, TensorLayer
@@ -30,7 +31,7 @@ class MatchSRNN(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         interaction: str = "tensor",
         slices: int = 10,
@@ -43,8 +44,8 @@ class MatchSRNN(PairModel):
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
-        self.embedding, self.needs_features = embedding, features
-        self.features = FeatureScore(features, embedding)
+        self.encoder, self.needs_features = encoder, features
+        self.features = FeatureScore(features, encoder)
         self.trains_embedding = interaction != "indicator"
         self.needs_lexical = not self.trains_embedding or self.features.needs_lexical
         self.interaction: Cosine | Indicator | TensorLayer
@@ -53,21 +54,21 @@ class MatchSRNN(PairModel):
         elif interaction == "indicator":
             self.interaction = Indicator()
         else:
-            self.interaction = TensorLayer(embedding.embedding_dim, slices)
+            self.interaction = TensorLayer(encoder.size, slices)
         self.channels = ["forward", "backward"] if bidirectional else ["forward"]
         self.scans = nn.ModuleList(
             SpatialGRU(self.interaction.channels, dimensions, reverse=name == "backward", reset=reset, tied=tied)
             for name in self.channels
         )
         self.head = nn.Linear(len(self.channels) * dimensions, 1)
-        init_uniform_(self, embedding)
+        init_uniform_(self)
 
     def encode(self, texts: Texts) -> Tensor:
         """u(w) for every word, (N, L, D); for the indicator a number for every word, (N, L)."""
         if not self.trains_embedding:
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
-        return self.interaction.prepare(self.embedding(texts.words))
+        return self.interaction.prepare(self.encoder(texts))
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -131,7 +132,7 @@ def sizes(batch: PairBatch) -> tuple[Tensor, Tensor]:
 
 
 def match_srnn(
-    embedding: nn.Embedding,
+    encoder: Encoder,
     *,
     interaction: str = "tensor",
     slices: int = 10,
@@ -142,7 +143,7 @@ def match_srnn(
 ) -> MatchSRNN:
     """Match-SRNN: one scan, from the first words to the last."""
     return MatchSRNN(
-        embedding,
+        encoder,
         interaction=interaction,
         slices=slices,
         dimensions=dimensions,
@@ -153,7 +154,7 @@ def match_srnn(
 
 
 def bi_match_srnn(
-    embedding: nn.Embedding,
+    encoder: Encoder,
     *,
     interaction: str = "tensor",
     slices: int = 10,
@@ -164,7 +165,7 @@ def bi_match_srnn(
 ) -> MatchSRNN:
     """Bi-Match-SRNN: a second scan from the last words to the first."""
     return MatchSRNN(
-        embedding,
+        encoder,
         interaction=interaction,
         slices=slices,
         dimensions=dimensions,

@@ -21,11 +21,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
+from matchloom.encoders import Encoder
 from matchloom.layers.dynamic_pooling import dynamic_max
-from matchloom.layers.encoders import take_positions
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Bilinear, dot, gather_rows
 from matchloom.layers.pooling import ordered_k_max
+from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import ADAM, PairModel
 from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
 
@@ -42,7 +43,7 @@ class MultiGranCNN(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         match: str = "indirect",
         width: int = 3,
@@ -55,8 +56,8 @@ class MultiGranCNN(PairModel):
         super().__init__()
         if match not in MATCHES:
             raise MatchloomError(f"match {match!r} is unknown; choose one of {', '.join(MATCHES)}")
-        D = embedding.embedding_dim
-        self.embedding, self.kind, self.width, self.alpha, self.grid = embedding, match, width, alpha, grid
+        D = encoder.size
+        self.encoder, self.kind, self.width, self.alpha, self.grid = encoder, match, width, alpha, grid
         self.blocks = nn.ModuleList(nn.Conv1d(D, D, width, padding=width - 1) for _ in range(BLOCKS))
         if match == "indirect":
             self.M = Bilinear(D)
@@ -80,7 +81,7 @@ class MultiGranCNN(PairModel):
     def encode(self, texts: Texts) -> Tensor:
         """The units of each text, level after level and without gaps. (N, S, D)"""
         counts = self.counts(texts.lengths)
-        x = (self.embedding(texts.words) * texts.mask[:, :, None]).transpose(1, 2)  # (N, D, L)
+        x = (self.encoder(texts) * texts.mask[:, :, None]).transpose(1, 2)  # (N, D, L)
         levels, inside = [x], [texts.mask]
         for block, before, k in zip(self.blocks, counts.T, counts.T[1:], strict=False):
             c = block(x)  # (N, D, columns + width - 1)

@@ -11,14 +11,15 @@ Departures   none by default. The paper gives neither the number of tensor slice
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from matchloom.layers.encoders import BiLSTM
+from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import Bilinear, Cosine, TensorLayer
 from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
+from matchloom.layers.recurrence import BiLSTM
 from matchloom.models.base import PairModel
 from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
 
@@ -30,7 +31,7 @@ class MVLSTM(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         hidden: int = 50,
         interaction: str = "tensor",
@@ -43,10 +44,10 @@ class MVLSTM(PairModel):
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
-        self.embedding, self.k, self.lexical, self.needs_features = embedding, k, lexical, features
-        self.features = FeatureScore(features, embedding)
+        self.encoder, self.k, self.lexical, self.needs_features = encoder, k, lexical, features
+        self.features = FeatureScore(features, encoder)
         self.needs_lexical = lexical or self.features.needs_lexical
-        self.positions = BiLSTM(embedding.embedding_dim, hidden)
+        self.positions = BiLSTM(encoder.size, hidden)
         self.interaction: Cosine | Bilinear | TensorLayer
         if interaction == "cosine":
             self.interaction = Cosine()
@@ -60,11 +61,11 @@ class MVLSTM(PairModel):
         if lexical:
             self.channels += SLICES
         self.head = MLP(len(self.channels) * k + (len(SLICES) * SUMS if lexical else 0), units)
-        init_uniform_(self, embedding)
+        init_uniform_(self)
 
     def encode(self, texts: Texts) -> Tensor:
         """p_t for every position, (N, L, 2H).   step 1"""
-        return self.interaction.prepare(self.positions(self.embedding(texts.words), texts.lengths))
+        return self.interaction.prepare(self.positions(self.encoder(texts), texts.lengths))
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""

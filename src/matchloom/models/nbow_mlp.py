@@ -11,8 +11,9 @@ two words meet in this model, so that a cell of the map holds what its two words
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from matchloom.encoders import Encoder
 from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import gather_rows
@@ -23,15 +24,17 @@ from matchloom.types import PairBatch, Texts, Trace
 class NBOWMLP(PairModel):
     """Sums of word vectors, scored by an MLP."""
 
-    def __init__(self, embedding: nn.Embedding, *, units: int = 50) -> None:
+    sentence_vectors = True
+
+    def __init__(self, encoder: Encoder, *, units: int = 50) -> None:
         super().__init__()
-        self.embedding = embedding
-        self.head = MLP(2 * embedding.embedding_dim, units)
-        init_uniform_(self, embedding)
+        self.encoder = encoder
+        self.head = MLP(2 * encoder.size, units)
+        init_uniform_(self)
 
     def words(self, texts: Texts) -> Tensor:
         """The vectors of the words, 0 behind each text. (N, L, D)"""
-        x: Tensor = self.embedding(texts.words) * texts.mask[:, :, None]
+        x: Tensor = self.encoder(texts) * texts.mask[:, :, None]
         return x
 
     def encode(self, texts: Texts) -> Tensor:

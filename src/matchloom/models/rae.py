@@ -29,7 +29,6 @@ Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SR
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -37,18 +36,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.data.batching import Rows, TokenizedTexts, make_batch
+from matchloom.data.batching import make_batch
+from matchloom.data.tokenized import Rows, TokenizedTexts
+from matchloom.encoders import Encoder
+from matchloom.layers.autoencoder_training import BATCH, train_autoencoder
 from matchloom.layers.dynamic_pooling import dynamic_min
-from matchloom.layers.encoders import take_positions
 from matchloom.layers.features import PairFeatures
 from matchloom.layers.interactions import gather_rows
+from matchloom.layers.recurrence import take_positions
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
 from matchloom.models.base import PairModel, Settings
 from matchloom.parallel import thread_pool
 from matchloom.progress import track
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
-BATCH = 128  # texts of one step of the autoencoder
 SCALED_BY = 10_000  # pairs
 
 
@@ -62,7 +63,7 @@ class RAE(PairModel):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        encoder: Encoder,
         *,
         grid: int = 15,
         features: str = "paraphrase",
@@ -73,11 +74,11 @@ class RAE(PairModel):
         super().__init__()
         if not (rate > 0 and decay >= 0):
             raise MatchloomError(f"rate of rae must be above 0 and decay not below, found {rate} and {decay}")
-        self.embedding, self.grid, self.needs_features = embedding, grid, features
+        self.encoder, self.grid, self.needs_features = encoder, grid, features
         self.passes, self.rate, self.decay = passes, rate, decay
-        self.features = PairFeatures(features, embedding)
+        self.features = PairFeatures(features, encoder)
         self.needs_lexical = self.features.needs_lexical
-        self.autoencoder = RecursiveAutoencoder(embedding.embedding_dim).requires_grad_(False)
+        self.autoencoder = RecursiveAutoencoder(encoder.size).requires_grad_(False)
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("deviation", torch.ones(()))
         self.classifier = nn.Linear(grid**2 + len(self.features.names), 1)
@@ -90,7 +91,7 @@ class RAE(PairModel):
 
     def trees(self, texts: Texts) -> tuple[Tensor, Tensor]:
         """The nodes of each text, and of which words each one is: the first, and the one behind the last."""
-        trees = self.autoencoder.grow(self.embedding(texts.words).detach(), texts.lengths)
+        trees = self.autoencoder.grow(self.encoder(texts).detach(), texts.lengths)
         order = reading_order(trees)
         return take_positions(trees.nodes, order), take_positions(trees.spans, order)
 
@@ -124,7 +125,16 @@ class RAE(PairModel):
     ) -> None:
         """Stages 1 and 3: train the autoencoder on all texts, then take the scale of S_pooled from the pairs."""
         rng = np.random.default_rng(seed)
-        self.fit_autoencoder((left, right), rng, progress)
+        train_autoencoder(
+            self.autoencoder,
+            self.encoder,
+            (left, right),
+            rng,
+            passes=self.passes,
+            rate=self.rate,
+            decay=self.decay,
+            progress=progress,
+        )
         rows = pairs[rng.permutation(len(pairs))[:SCALED_BY], :2]
         rows = rows[np.lexsort((left.lengths[rows[:, 0]], right.lengths[rows[:, 1]]))]
         cuts = [rows[i : i + BATCH] for i in range(0, len(rows), BATCH)]
@@ -139,30 +149,6 @@ class RAE(PairModel):
         deviation, mean = torch.std_mean(torch.cat(found).double(), correction=0)
         self.mean.copy_(mean)
         self.deviation.copy_(torch.where(deviation > 1e-6, deviation, 1.0))
-
-    def fit_autoencoder(self, tables: tuple[TokenizedTexts, ...], rng: np.random.Generator, progress: bool) -> None:
-        """Lower the mean E_rec of the texts, in batches of nearly equal length; torch's threads share each batch."""
-        parameters = list(self.autoencoder.requires_grad_().parameters())
-        optimizer = torch.optim.Adam(parameters, lr=self.rate, weight_decay=self.decay)
-        threads = torch.get_num_threads()
-
-        def work(table: TokenizedTexts, rows: Rows) -> tuple[Tensor, ...]:
-            texts = table.pad(rows).to(self.mean.device)
-            error = self.autoencoder.unfolding_error(self.embedding(texts.words).detach(), texts.lengths)
-            return torch.autograd.grad(error, parameters)
-
-        with thread_pool(threads) as pool:
-            for number in range(self.passes):
-                batches = [(table, rows) for table in tables for rows in _batches(table, rng)]
-                order = rng.permutation(len(batches)).tolist()
-                for n in track(order, f"autoencoder, pass {number + 1} of {self.passes}", show=progress):
-                    table, rows = batches[n]
-                    shards = [rows[w::threads] for w in range(min(threads, len(rows)))]
-                    found = pool.map(work, [table] * len(shards), shards)
-                    for parameter, *gradients in zip(parameters, *found, strict=True):
-                        parameter.grad = torch.stack(gradients).sum(0) / len(rows)
-                    optimizer.step()
-        self.autoencoder.requires_grad_(False).zero_grad()
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """Words and phrases whose distance was the smallest of a cell, and the features.
@@ -207,14 +193,6 @@ class RAE(PairModel):
             )
             traces.append(Trace(score, signals, residual, grid.cpu().numpy(), ["words", "phrases"], of_pair))
         return traces
-
-
-def _batches(table: TokenizedTexts, rng: np.random.Generator) -> Iterator[Rows]:
-    """The texts ordered by length, those of one length at random, and cut. A single word makes no tree."""
-    order = rng.permutation(np.flatnonzero(table.lengths > 1))
-    order = order[np.argsort(table.lengths[order], kind="stable")]
-    for i in range(0, len(order), BATCH):
-        yield order[i : i + BATCH]
 
 
 def _evenly(spans: Tensor) -> Tensor:

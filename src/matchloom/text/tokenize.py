@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,22 +17,39 @@ from matchloom.types import MatchloomError
 # Numbers keep their inner points and commas, words their inner apostrophes; all else parts words and is dropped.
 _ENGLISH = regex.compile(r"\d+(?:[.,]\d+)+|[\p{L}\p{M}\d]+(?:['’][\p{L}\p{M}]+)*")
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+_BETWEEN_SPACES = re.compile(r"\S+")
 
 
-def _english(text: str) -> list[str]:
-    return _ENGLISH.findall(text)
+class Span(NamedTuple):
+    """A word as a matcher reads it, and where it stands in the user's own text: text[start:end]."""
+
+    word: str
+    start: int
+    end: int
 
 
-def _chinese(text: str) -> list[str]:
-    return [word for word in rjieba.cut(replace_surrogates(text)) if _HAS_WORD.search(word)]
+def _english(text: str) -> list[Span]:
+    return [Span(match[0], *match.span()) for match in _ENGLISH.finditer(text)]
 
 
-def _whitespace(text: str) -> list[str]:
-    return replace_surrogates(text).split()
+def _chinese(text: str) -> list[Span]:
+    spans, end = [], 0
+    for word in rjieba.cut(replace_surrogates(text)):  # the pieces are the whole text, in its order
+        start, end = end, end + len(word)
+        if _HAS_WORD.search(word):
+            spans.append(Span(word, start, end))
+    return spans
+
+
+def _whitespace(text: str) -> list[Span]:
+    return [Span(match[0], *match.span()) for match in _BETWEEN_SPACES.finditer(replace_surrogates(text))]
 
 
 def replace_surrogates(text: str) -> str:
-    """A text without half characters (an argument that is no UTF-8 has them), which nothing could write or hash."""
+    """A text without half characters (an argument that is no UTF-8 has them), which nothing could write or hash.
+
+    Each becomes one question mark, so that places in the text stay what they were.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -39,7 +57,7 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
+TOKENIZERS: dict[str, Callable[[str], list[Span]]] = {
     "english": _english,
     "chinese": _chinese,
     "whitespace": _whitespace,
@@ -61,10 +79,30 @@ class Tokenizer(NamedTuple):
 
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
+        return self.folded(self.cut(text))
+
+    def cut(self, text: str) -> list[str]:
+        """The words as they stand in the text, capitals included."""
+        return [span.word for span in self._spans(text)]
+
+    def folded(self, words: list[str]) -> list[str]:
+        """Words as a matcher reads them. Each is lower-cased alone: its spelling must not depend on its neighbours."""
+        return [word.lower() for word in words] if self.lower else words
+
+    def spans(self, text: str) -> list[Span]:
+        """The words with their places in the text, so that the user's own text can be marked.
+
+        >>> Tokenizer("english").spans("Stop: go!")
+        [Span(word='stop', start=0, end=4), Span(word='go', start=6, end=8)]
+        """
+        spans = self._spans(text)
+        return [span._replace(word=span.word.lower()) for span in spans] if self.lower else spans
+
+    def _spans(self, text: str) -> list[Span]:
         if self.kind not in TOKENIZERS:
             raise MatchloomError(f"tokenizer {self.kind!r} is unknown; choose one of {', '.join(TOKENIZERS)}")
-        words = TOKENIZERS[self.kind](text.lower() if self.lower else text)
-        return words if self.max_words is None else words[: self.max_words]
+        spans = TOKENIZERS[self.kind](text)
+        return spans if self.max_words is None else spans[: self.max_words]
 
 
 _STEMMER = Stemmer.Stemmer("english")

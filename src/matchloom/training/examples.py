@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from matchloom.data.batching import Rows, TokenizedTexts, deduplicate, features_of, make_batch
+from matchloom.data.batching import make_batch
+from matchloom.data.tokenized import Rows
+from matchloom.matcher import ReadPairs
 from matchloom.training.config import TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
@@ -42,71 +45,77 @@ class Shard:
         )
 
 
-class TrainingExamples:
-    """The training pairs as rows of text tables, grouped into examples.
+class Groups(NamedTuple):
+    """Which pairs make an example: each of `positives`, with the negatives of its list where the loss compares.
 
-    With the hinge loss an example is a positive text with the negatives drawn for it, which share one encoding of their
-    query; otherwise an example is a pair.
+    `left_out` counts the queries without a positive or without a negative.
     """
 
-    def __init__(self, pairs: Sequence[Pair], config: TrainConfig) -> None:
-        self.config = config
-        self.left_texts, self.left_rows = deduplicate([pair.query for pair in pairs])
-        self.right_texts, self.right_rows = deduplicate([pair.text for pair in pairs])
-        missing = sum(pair.label is None for pair in pairs)
-        if missing:
-            raise MatchloomError(f"{missing} of {len(pairs)} training pairs have no label; every one needs it")
-        self.labels = np.array([pair.label for pair in pairs], dtype=np.float32)
-        self.left: TokenizedTexts | None = None
-        self.right: TokenizedTexts | None = None
-        self.features: NDArray[np.float32] | None = None
-        self.workers = config.workers
-        self.by_length = True  # batches hold texts of like lengths
-        if config.loss == "hinge":
-            self._group(pairs)
-        else:
-            if config.loss == "cross_entropy" and not np.isin(self.labels, (0.0, 1.0)).all():
-                raise MatchloomError("cross_entropy needs labels 0 and 1; use squared_error for graded labels")
-            if len(set(self.labels.tolist())) < 2:
-                raise MatchloomError("all training labels are equal: there is nothing to learn; mine negatives first")
-            self.positives = np.arange(len(pairs))
-            self.left_out = 0
+    labels: NDArray[np.float32]
+    positives: Rows
+    negatives: list[Rows] | None
+    left_out: int
 
-    def _group(self, pairs: Sequence[Pair]) -> None:
-        lists: dict[str, tuple[list[int], list[int]]] = {}
-        for n, pair in enumerate(pairs):
-            lists.setdefault(pair.query_id or pair.query, ([], []))[0 if self.labels[n] > 0 else 1].append(n)
-        usable = [(good, bad) for good, bad in lists.values() if good and bad]
-        self.left_out = len(lists) - len(usable)
-        if not usable:
-            lacking = all(not good for good, _ in lists.values())
-            reason = "positive" if lacking else "negative"
-            remedy = "label the right texts 1" if lacking else "run 'matchloom mine' to add negatives"
-            raise MatchloomError(
-                f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); {remedy}"
-            )
-        self.positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
-        self.negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]
+
+def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
+    """Group labelled pairs as the loss wants them; those that teach nothing are refused in one line."""
+    missing = sum(pair.label is None for pair in pairs)
+    if missing:
+        raise MatchloomError(f"{missing} of {len(pairs)} training pairs have no label; every one needs it")
+    labels = np.array([pair.label for pair in pairs], dtype=np.float32)
+    if config.loss == "hinge":
+        return _lists(pairs, labels)
+    if config.loss == "cross_entropy" and not np.isin(labels, (0.0, 1.0)).all():
+        raise MatchloomError("cross_entropy needs labels 0 and 1; use squared_error for graded labels")
+    if len(set(labels.tolist())) < 2:
+        raise MatchloomError("all training labels are equal: there is nothing to learn; mine negatives first")
+    return Groups(labels, np.arange(len(pairs)), None, 0)
+
+
+def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
+    lists: dict[str, tuple[list[int], list[int]]] = {}
+    for n, pair in enumerate(pairs):
+        lists.setdefault(pair.query_id or pair.query, ([], []))[0 if labels[n] > 0 else 1].append(n)
+    usable = [(good, bad) for good, bad in lists.values() if good and bad]
+    if not usable:
+        lacking = all(not good for good, _ in lists.values())
+        reason = "positive" if lacking else "negative"
+        remedy = "label the right texts 1" if lacking else "run 'matchloom mine' to add negatives"
+        raise MatchloomError(
+            f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); {remedy}"
+        )
+    positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
+    negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]
+    return Groups(labels, positives, negatives, len(lists) - len(usable))
+
+
+class TrainingExamples:
+    """The training pairs as rows of tokenized texts, grouped into examples.
+
+    With the hinge loss an example is a positive text with the negatives drawn for it, which share one encoding of their
+    query; otherwise an example is a pair. `workers` is how many shards a batch has; `by_length` puts texts of like
+    lengths into a batch.
+    """
+
+    def __init__(
+        self, groups: Groups, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool = True
+    ) -> None:
+        self.groups, self.read, self.config = groups, read, config
+        self.workers, self.by_length = workers, by_length
 
     def __len__(self) -> int:
-        return len(self.positives)
-
-    def fill(self, left: TokenizedTexts, right: TokenizedTexts) -> None:
-        """Take the tables of `left_texts` and `right_texts`, and make the features of every pair, if there are any."""
-        self.left, self.right = left, right
-        self.features = features_of(left, right, self.left_rows, self.right_rows)
+        return len(self.groups.positives)
 
     def steps(self, epoch: int) -> Iterator[Step]:
-        """The batches of one epoch, each parted into what its shards hold: the pairs of their examples."""
-        assert self.right is not None, "the text tables are set before training"
+        """The batches of one epoch, each split into what its shards hold: the pairs of their examples."""
         rng = np.random.default_rng([self.config.seed, epoch])
-        if self.config.loss == "hinge":
-            members = [self._members(n, rng) for n in range(len(self))]
+        if self.groups.negatives is not None:
+            members = [self._members(n, self.groups.negatives[n], rng) for n in range(len(self))]
             size = max(1, round(self.config.batch / np.mean([len(m) - 1 for m in members])))
         else:
-            members = [np.array([n]) for n in self.positives]
+            members = [np.array([n]) for n in self.groups.positives]
             size = self.config.batch
-        lengths = np.array([self.right.lengths[self.right_rows[m]].max() for m in members])
+        lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
         order = rng.permutation(len(members))
         batches = []
         for start in range(0, len(order), size * _POOL):
@@ -119,21 +128,19 @@ class TrainingExamples:
             shards = [batches[b][w :: self.workers] for w in range(self.workers)]
             yield [[members[n] for n in shard] for shard in shards if len(shard)]
 
-    def _members(self, n: int, rng: np.random.Generator) -> Rows:
-        bad = self.negatives[n]
-        if len(bad) > self.config.negatives:
-            bad = rng.choice(bad, self.config.negatives, replace=False)
-        return np.concatenate([self.positives[n : n + 1], bad])
+    def _members(self, n: int, negatives: Rows, rng: np.random.Generator) -> Rows:
+        if len(negatives) > self.config.negatives:
+            negatives = rng.choice(negatives, self.config.negatives, replace=False)
+        return np.concatenate([self.groups.positives[n : n + 1], negatives])
 
     def shard(self, members: list[Rows]) -> Shard:
         """The padded pairs of some examples."""
-        assert self.left is not None
-        assert self.right is not None
+        left, right, left_rows, right_rows, features = self.read
         pairs = np.concatenate(members)
-        features = None if self.features is None else self.features[pairs]
-        batch = make_batch(self.left, self.right, self.left_rows[pairs], self.right_rows[pairs], features)
-        if self.config.loss != "hinge":
-            return Shard(batch, len(pairs), labels=torch.from_numpy(self.labels[pairs]))
+        known = None if features is None else features[pairs]
+        batch = make_batch(left, right, left_rows[pairs], right_rows[pairs], known)
+        if self.groups.negatives is None:
+            return Shard(batch, len(pairs), labels=torch.from_numpy(self.groups.labels[pairs]))
         starts = np.cumsum([0] + [len(m) for m in members[:-1]])
         positive = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
         negative = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])

@@ -1,13 +1,11 @@
-"""The whole run: vocabulary, model, epochs, development set, checkpoints, log."""
+"""The whole run: epochs, development set, checkpoints, log."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,26 +13,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from matchloom.data.batching import features_of, make_batch
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
-from matchloom.models import Argument, build_model, model_training
+from matchloom.models import Argument, model_training
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
-from matchloom.text.vectors import WordVectors, initial_matrix
-from matchloom.text.vocab import Vocab
+from matchloom.text.vectors import WordVectors
 from matchloom.training.checkpoint import load_checkpoint, read_state, save_checkpoint
+from matchloom.training.checks import refuse_collapse, warn_of_long_texts, warn_of_nothing_learnt
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import Step, TrainingExamples
+from matchloom.training.examples import Step
+from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, make_optimizer, step
 from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
-LOOKED_AT = 256  # pairs that tell whether a model still tells texts apart
 MAX_WORDS = 200
 
 
@@ -46,7 +43,7 @@ def train(
     arguments: Mapping[str, Argument] | None = None,
     config: TrainConfig | None = None,
     tokenizer: Tokenizer | None = None,
-    vectors: WordVectors | None = None,
+    vectors: WordVectors | Path | str | None = None,
     dimensions: int = 50,
     min_count: int = 1,
     folder: Path | str | None = None,
@@ -66,81 +63,32 @@ def train(
     Without a config the model is trained with what suits it (`TrainConfig` with the model's `trained_with`).
     Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
     """
-    run = _Run(
+    config = config or TrainConfig(**model_training(model))  # type: ignore[arg-type]
+    ready = set_up(
         list(pairs),
         None if development is None else list(development),
-        model,
-        dict(arguments or {}),
-        config or TrainConfig(**model_training(model)),  # type: ignore[arg-type]
-        tokenizer or Tokenizer(max_words=MAX_WORDS),
-        vectors,
-        dimensions,
-        min_count,
-        None if folder is None else Path(folder),
-        device,
-        on_epoch,
+        model=model,
+        arguments=dict(arguments or {}),
+        config=config,
+        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+        vectors=vectors,
+        dimensions=dimensions,
+        min_count=min_count,
+        device=device,
+        progress=progress,
     )
-    return run.go(resume, progress)
+    return _Run(ready, config, None if folder is None else Path(folder), on_epoch).go(resume, progress)
 
 
 class _Run:
+    """The epochs of a run, and what is kept of them."""
+
     def __init__(
-        self,
-        pairs: list[Pair],
-        development: list[Pair] | None,
-        model: str,
-        arguments: dict[str, Argument],
-        config: TrainConfig,
-        tokenizer: Tokenizer,
-        vectors: WordVectors | None,
-        dimensions: int,
-        min_count: int,
-        folder: Path | None,
-        device: str,
-        on_epoch: Callable[[dict[str, Any]], None] | None,
+        self, ready: Ready, config: TrainConfig, folder: Path | None, on_epoch: Callable[[dict[str, Any]], None] | None
     ) -> None:
-        self.config, self.folder, self.development, self.on_epoch = config, folder, development, on_epoch
-        self.examples = TrainingExamples(pairs, config)
-        words = [tokenizer(text) for text in (*self.examples.left_texts, *self.examples.right_texts)]
-        vocab = Vocab.build(words, min_count)
-        if not vocab.words:
-            raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
-        if vectors is not None:
-            dimensions = vectors.dimensions
-            matrix = initial_matrix(vocab, vectors, dimensions=dimensions, seed=config.seed)
-            extended = vocab.extended(vectors.words)
-            if len(extended) > len(vocab):
-                more = [vectors.index[word] for word in extended.words[len(vocab.words) :]]
-                matrix = np.concatenate([matrix, vectors.matrix[more]])
-            vocab = extended
-        else:
-            matrix = initial_matrix(vocab, None, dimensions=dimensions, seed=config.seed)
-        embedding = nn.Embedding(len(vocab), dimensions, padding_idx=0, _weight=torch.from_numpy(matrix))
-        network = build_model(model, arguments, embedding, seed=config.seed).to(device)
-        settings = {
-            "model": model,
-            "arguments": arguments,
-            "tokenizer": tokenizer._asdict(),
-            "min_count": min_count,
-            "config": config.as_dict(),
-            "data": _digest(pairs, development, matrix),
-        }
-        about = {
-            "config": config.as_dict(),
-            "pairs": len(pairs),
-            "development_pairs": None if development is None else len(development),
-            "queries_left_out": self.examples.left_out,
-        }
-        self.settings: dict[str, Any] = settings
-        self.matcher = Matcher(model, arguments, network, vocab, tokenizer, about)
-        self.optimizer = make_optimizer(network, config)
-        self.examples.fill(self.matcher.table(self.examples.left_texts), self.matcher.table(self.examples.right_texts))
-        self._warn_of_long_texts()
-        if self.examples.features is not None:
-            network.fit_features(torch.from_numpy(self.examples.features))
-        if network.whole_batches:
-            # Statistics of batches with texts of one length would not be those that scores are later taken with.
-            self.examples.workers, self.examples.by_length = 1, False
+        self.matcher, self.examples, self.development, self.settings = ready
+        self.config, self.folder, self.on_epoch = config, folder, on_epoch
+        self.optimizer = make_optimizer(self.matcher.model, config)
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
@@ -153,11 +101,13 @@ class _Run:
                 self._resume(self.folder / CHECKPOINT)
         elif resume:
             raise MatchloomError("resume needs the folder of the run to go on with")
+        warn_of_long_texts(self.matcher, self.examples)
+        model, config = self.matcher.model, self.config
+        whole = model.batch_coupled or model.draws_at_random
         try:
-            if not resume:  # a checkpoint holds what was fitted
+            if not resume:  # a checkpoint holds what was learnt before the first epoch
                 self._pretrain(progress)
-            whole = self.matcher.model.whole_batches
-            with inline_pool(self.config.workers) if whole else thread_pool(self.config.workers) as pool:
+            with inline_pool(config.workers) if whole else thread_pool(config.workers) as pool:
                 for epoch, first, steps in self._rounds():
                     self._round(epoch, first, steps, pool, progress)
         except KeyboardInterrupt:
@@ -165,39 +115,16 @@ class _Run:
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
             raise
         if self.best is not None:
-            self.matcher.model.load_state_dict(self.best)
-        self.matcher.model.eval()
-        lowest = min((entry["loss"] for entry in self.history), default=0.0)
-        if self.config.loss == "hinge" and lowest > 0.99 * self.config.margin:
-            _log.warning(
-                "nothing is learnt yet: the loss never fell below the margin (%.3f of %g); try more epochs with more "
-                "patience, another seed or another learning_rate",
-                lowest,
-                self.config.margin,
-            )
+            model.load_state_dict(self.best)
+        model.eval()
+        warn_of_nothing_learnt(self.history, config)
         return self.matcher
 
-    def _warn_of_long_texts(self) -> None:
-        max_words = self.matcher.model.max_words
-        assert self.examples.left is not None
-        assert self.examples.right is not None
-        share = np.mean(np.concatenate([self.examples.left.lengths, self.examples.right.lengths]) > (max_words or np.inf))
-        if share > 0.05:
-            _log.warning(
-                "%s reads the first %d words of a text, and %.0f%% of the training texts are longer; set max_words to "
-                "read more of them",
-                self.matcher.name,
-                max_words,
-                100 * share,
-            )
-
     def _pretrain(self, progress: bool) -> None:
-        examples = self.examples
-        assert examples.left is not None
-        assert examples.right is not None
-        pairs = np.stack([examples.left_rows, examples.right_rows, examples.labels > 0], axis=1).astype(np.int64)
+        left, right, left_rows, right_rows, _ = self.examples.read
+        pairs = np.stack([left_rows, right_rows, self.examples.groups.labels > 0], axis=1).astype(np.int64)
         with inline_pool(self.config.workers):
-            self.matcher.model.pretrain(examples.left, examples.right, pairs, self.config.seed, progress)
+            self.matcher.model.pretrain(left, right, pairs, self.config.seed, progress)
 
     def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
         """What is left to do, in the parts of epochs between two looks at the development set."""
@@ -237,13 +164,7 @@ class _Run:
                 live.update(
                     task, advance=sum(len(s) for s in shards), note=f"loss {loss:.4f}, {speed:,.0f} pairs/s{best}"
                 )
-        # Within a step: a bias that still moves makes dead scores differ between steps. These scores are older than the
-        # steps' updates, and a model may start with equal ones, so that what it says now has the last word.
-        if all(_equal(r.lowest, r.highest) for r in results) and self._scores_are_equal():
-            raise MatchloomError(
-                f"training collapsed in epoch {epoch + 1}: all scores are equal, nothing is learnt (loss {loss:.4f}); "
-                "try another seed or a lower learning_rate, and check that the labels differ within each query"
-            )
+        refuse_collapse(self.matcher, self.examples, results, epoch)
         entry: dict[str, Any] = {
             "epoch": epoch + 1,
             "step": first + len(steps),
@@ -253,10 +174,9 @@ class _Run:
         }
         model.eval()
         if self.development is not None:
-            scores = self.matcher.score(self.development)
-            entry[self.config.measure] = measure(self.development, scores, (self.config.measure,)).values[
-                self.config.measure
-            ]
+            pairs, read = self.development
+            found = measure(pairs, self.matcher.score_read(read), (self.config.measure,))
+            entry[self.config.measure] = found.values[self.config.measure]
         better = not self.history or not self._has_measure() or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
         if better:
@@ -265,20 +185,6 @@ class _Run:
         self._write(better)
         if self.on_epoch is not None:
             self.on_epoch(entry)
-
-    def _scores_are_equal(self) -> bool:
-        """Whether the model gives the first training pairs one score, as it is now."""
-        examples = self.examples
-        assert examples.left is not None
-        assert examples.right is not None
-        left, right = examples.left_rows[:LOOKED_AT], examples.right_rows[:LOOKED_AT]
-        batch = make_batch(
-            examples.left, examples.right, left, right, features_of(examples.left, examples.right, left, right)
-        )
-        model = self.matcher.model.eval()
-        with torch.inference_mode():
-            scores = model(batch.to(model.embedding.weight.device))
-        return _equal(float(scores.min()), float(scores.max()))
 
     def _write(self, better: bool) -> None:
         if self.folder is None:
@@ -319,26 +225,15 @@ class _Run:
         return bool(behind >= self.config.patience * self.steps)
 
 
-def _equal(lowest: float, highest: float) -> bool:
-    return highest - lowest <= 1e-6 * max(1.0, abs(highest))
-
-
 @contextmanager
 def _random_state(*place: int) -> Iterator[None]:
     """What a step draws (dropout) depends on the seed, the epoch and the step alone: a resumed run draws the same.
 
-    Only models with `whole_batches` draw: one state cannot be shared by shards that run side by side.
+    Only models that say `draws_at_random` do: one state cannot be shared by shards that run side by side.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
         yield
-
-
-def _digest(pairs: Sequence[Pair], development: Sequence[Pair] | None, matrix: np.ndarray[Any, Any]) -> str:
-    digest = hashlib.sha256(matrix.tobytes())
-    for pair in (*pairs, *(development or ())):
-        digest.update(repr(tuple(pair)).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def _difference(key: str, then: Any, now: Any) -> str:
@@ -349,6 +244,3 @@ def _difference(key: str, then: Any, now: Any) -> str:
     if key == "data":
         return "training data, development data or vectors were others"
     return f"{key} was {then!r}, now {now!r}"
-
-
-_log = logging.getLogger("matchloom")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from matchloom.data.batching import Rows
+from matchloom.data.tokenized import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
@@ -27,10 +27,9 @@ class StepResult(NamedTuple):
 
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimizer, and word vectors set up so that AdaGrad and AdaDelta touch only those a batch holds."""
-    learn_vectors = model.trains_embedding and not config.freeze_vectors
-    model.embedding.weight.requires_grad_(learn_vectors)
-    model.embedding.sparse = config.optimizer in ("adagrad", "adadelta") and learn_vectors
+    """The optimizer, and an encoder that learns as the optimizer wants it."""
+    learn = model.trains_embedding and not config.freeze_vectors
+    model.encoder.learn(learn, sparse=config.optimizer in ("adagrad", "adadelta"))
     parameters = trained(model)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.learning_rate)
@@ -55,7 +54,7 @@ def step(
     """Move the model once."""
     parameters = trained(model)
     decayed = {id(parameter) for parameter in model.decayed()} if config.weight_decay else set()
-    device = model.embedding.weight.device
+    device = model.encoder.device
 
     def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
         shard = examples.shard(members)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from matchloom.data.corpora.cutting import first_words
@@ -24,7 +24,9 @@ def test_cut_of_chinese() -> None:
     assert len(cut) < len(text)
 
 
-@given(st.text(max_size=80), st.integers(0, 8))
+@given(st.text(st.characters(), max_size=80), st.integers(0, 8))
+@example("AΣ.B", 1)  # a capital sigma is a final one at the end of a word, whatever follows the word
+@example("half \ud800 character", 2)
 def test_the_same_first_words_come_out(text: str, count: int) -> None:
     for kind in ("english", "whitespace"):
         tokenizer = Tokenizer(kind, max_words=count)

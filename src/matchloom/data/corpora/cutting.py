@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Tokenizer, replace_surrogates
 
 
 def first_words(text: str, tokenizer: Tokenizer) -> str:
@@ -15,7 +15,7 @@ def first_words(text: str, tokenizer: Tokenizer) -> str:
     words = tokenizer._replace(lower=False, max_words=None)(text)
     if tokenizer.max_words is None or len(words) <= tokenizer.max_words:
         return text
-    end = 0
+    end, searched = 0, replace_surrogates(text)  # as words are, and as long as the text
     for word in words[: tokenizer.max_words]:
-        end = text.index(word, end) + len(word)
+        end = searched.index(word, end) + len(word)
     return text[:end]

@@ -48,7 +48,7 @@ def reversed_positions(lengths: Tensor, width: int) -> Tensor:
 
 
 def take_positions(x: Tensor, order: Tensor) -> Tensor:
-    """x[n, order[n, t]] for every n and t. (N, L, D)"""
-    N, L, _ = x.shape
+    """x[n, order[n, t]] for every n and t. (N, L, D), (N, T) -> (N, T, D)"""
+    N, L, D = x.shape
     rows = (order + torch.arange(0, N * L, L, device=x.device)[:, None]).flatten()
-    return x.flatten(0, 1).index_select(0, rows).view_as(x)  # whole rows: several times faster than gather
+    return x.flatten(0, 1).index_select(0, rows).view(N, -1, D)  # whole rows: several times faster than gather

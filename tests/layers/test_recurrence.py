@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from matchloom.layers.encoders import LSTM, BiLSTM, reversed_positions
+from matchloom.layers.recurrence import LSTM, BiLSTM, reversed_positions
 
 
 def test_each_text_is_reversed_within_its_own_length() -> None:

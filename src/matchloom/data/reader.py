@@ -1,0 +1,72 @@
+"""How a matcher reads: a text becomes positions, which are words, and for some encoders the pieces of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.data.features import FeatureTexts
+from matchloom.data.tokenized import Ragged, TokenizedTexts
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer, stem, word_hash
+from matchloom.text.vocab import UNKNOWN, Vocab
+
+
+class WordPieces(NamedTuple):
+    """The pieces of one text: their ids, and the position of the word that each belongs to, -1 for none."""
+
+    ids: list[int]
+    words: list[int]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A tokenizer, the words that are known, and what cuts words into pieces where the encoder reads those."""
+
+    tokenizer: Tokenizer
+    vocab: Vocab
+    pieces: Callable[[Sequence[str]], WordPieces] | None = None
+
+    def read(
+        self,
+        texts: Sequence[str],
+        *,
+        lexical: bool = False,
+        features: str = "",
+        cut: Callable[[str], list[str]] | None = None,
+        progress: bool = False,
+    ) -> TokenizedTexts:
+        """The texts as positions; with `lexical` and `features` what models that ask for these need.
+
+        `cut` gives the words of a text, capitals included, where somebody has them already; else the tokenizer does.
+        """
+        cased = [(cut or self.tokenizer.cut)(text) for text in track(texts, "reading texts", show=progress)]
+        words = [self.tokenizer.folded(text) for text in cased]
+        pieces = None
+        if self.pieces is not None:
+            found = [self.pieces(text) for text in cased]
+            pieces = (Ragged.of([one.ids for one in found]), Ragged.of([one.words for one in found]))
+        return TokenizedTexts(
+            Ragged.of([self.vocab.ids(text) or [UNKNOWN] for text in words]),
+            self._lexical(words) if lexical else None,
+            FeatureTexts(features, cased, self.vocab, lower=self.tokenizer.lower) if features else None,
+            pieces,
+        )
+
+    def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each"""
+        faces: dict[str, list[tuple[int, float]]] = {}
+        for word in {word for text in texts for word in text}:
+            s = stem(word)
+            idf = self.vocab.stem_idf(s)
+            faces[word] = [(word_hash(word), self.vocab.idf(word)), (word_hash(s), idf), (word_hash(word[:4]), idf)]
+        # Hashes are positive; -1 - row is a word of its own in every wordless text.
+        flat = [face for n, text in enumerate(texts) for face in ([faces[w] for w in text] or [[(-1 - n, 0.0)] * 3])]
+        return (
+            np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
+            np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),
+        )

@@ -1,0 +1,88 @@
+"""Texts as flat arrays of what a reader made of them, from which padded batches are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from matchloom.data.features import FeatureTexts
+from matchloom.types import Lexical, Pieces, Texts
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A number for each position of each text, texts laid end to end."""
+
+    flat: NDArray[np.int64]
+    lengths: Rows
+
+    @cached_property
+    def starts(self) -> Rows:
+        """Where each text begins."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @classmethod
+    def of(cls, texts: Sequence[Sequence[int]]) -> Ragged:
+        """Whole numbers, a list for each text."""
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        return cls(np.array([x for text in texts for x in text], dtype=np.int64), lengths)
+
+
+@dataclass(frozen=True)
+class TokenizedTexts:
+    """Different texts as a reader gives them. A text without a word is one unknown word that matches nothing exactly.
+
+    `lexical` and `features` are there for models that ask for them, `pieces` for encoders that read pieces.
+    """
+
+    words: Ragged
+    lexical: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None  # keys and IDF of each word's faces, flat
+    features: FeatureTexts | None = None
+    pieces: tuple[Ragged, Ragged] | None = None  # ids, and the word of each
+
+    def __len__(self) -> int:
+        return len(self.words.lengths)
+
+    @property
+    def lengths(self) -> Rows:
+        """How many words each text has."""
+        return self.words.lengths
+
+    def word_ids(self, row: int) -> NDArray[np.int64]:
+        """The ids of one text's words."""
+        start = int(self.words.starts[row])
+        return self.words.flat[start : start + int(self.lengths[row])]
+
+    def pad(self, rows: Rows) -> Texts:
+        """The texts of these rows, padded to the longest of them."""
+        places, valid = _places(self.words, rows)
+        words = torch.from_numpy(np.where(valid, self.words.flat[places], 0))
+        lexical = None
+        if self.lexical is not None:
+            keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in self.lexical)
+            lexical = Lexical(keys, idf)
+        pieces = None
+        if self.pieces is not None:
+            ids, of_word = self.pieces
+            places, valid = _places(ids, rows)
+            pieces = Pieces(
+                torch.from_numpy(np.where(valid, ids.flat[places], 0)),
+                torch.from_numpy(np.where(valid, of_word.flat[places], -1)),
+                torch.from_numpy(ids.lengths[rows]),
+            )
+        return Texts(words, torch.from_numpy(self.lengths[rows]), lexical, pieces)
+
+
+def _places(ragged: Ragged, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """Where the positions of these texts stand in the flat array, 0 for padding, and which are none. (N, L) each"""
+    lengths = ragged.lengths[rows]
+    positions = np.arange(lengths.max())
+    valid = positions < lengths[:, None]
+    return np.where(valid, ragged.starts[rows][:, None] + positions, 0), valid

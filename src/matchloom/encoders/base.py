@@ -1,0 +1,51 @@
+"""What models, matcher, training and archive know of an encoder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.data.reader import Reader, WordPieces
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
+from matchloom.types import Texts
+
+
+class Encoder(nn.Module, ABC):
+    """One vector for every word of a text.
+
+    size        numbers of a vector
+    vocabulary  how many word ids it knows, for models that count words by their ids; None where it reads pieces
+    """
+
+    size: int
+    vocabulary: int | None = None
+
+    @abstractmethod
+    def forward(self, texts: Texts) -> Tensor:
+        """The vectors of all positions, (N, L, size); what lies behind a text is meaningless."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What a matcher's file keeps of it beside the weights: `kind`, a key of ENCODERS, and what that needs."""
+
+    def word_pieces(self, words: Sequence[str]) -> WordPieces:
+        """A text's words, capitals included, as the pieces that this encoder reads."""
+        raise TypeError(f"{type(self).__name__} reads words, not pieces")
+
+    def reader(self, tokenizer: Tokenizer, vocab: Vocab) -> Reader:
+        """What makes of texts the positions that this encoder takes."""
+        return Reader(tokenizer, vocab, self.word_pieces if self.vocabulary is None else None)
+
+    def learn(self, wanted: bool, *, sparse: bool) -> None:
+        """Say whether training moves it. `sparse`: the optimizer takes gradients of the touched rows alone."""
+        self.requires_grad_(wanted)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next(self.parameters()).device

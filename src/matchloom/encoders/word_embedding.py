@@ -1,0 +1,46 @@
+"""Word vectors: the first encoder. A word has one vector, wherever it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from matchloom.encoders.base import Encoder
+from matchloom.text.vocab import PADDING
+from matchloom.types import Texts
+
+
+class WordEmbedding(Encoder):
+    """A table with a row for each id of a vocabulary."""
+
+    vocabulary: int
+
+    def __init__(self, words: int, size: int, matrix: NDArray[np.float32] | None = None) -> None:
+        """`matrix` has the first vectors, (words, size); without, they are drawn at random or loaded later."""
+        super().__init__()
+        self.vocabulary, self.size = words, size
+        weight = None if matrix is None else torch.from_numpy(matrix)
+        self.embedding = nn.Embedding(words, size, padding_idx=PADDING, _weight=weight)
+
+    def forward(self, texts: Texts) -> Tensor:
+        """(N, L, size)"""
+        vectors: Tensor = self.embedding(texts.words)
+        return vectors
+
+    def settings(self) -> dict[str, Any]:
+        """Its size; the number of words is the vocabulary's."""
+        return {"kind": "word_embedding", "size": self.size}
+
+    def learn(self, wanted: bool, *, sparse: bool) -> None:
+        """With `sparse`, AdaGrad and AdaDelta touch only the words that a batch holds."""
+        super().learn(wanted, sparse=sparse)
+        self.embedding.sparse = sparse and wanted
+
+    def vectors(self) -> NDArray[np.float32]:
+        """The rows as they are now, (words, size)."""
+        rows: NDArray[np.float32] = self.embedding.weight.detach().cpu().numpy()
+        return rows
