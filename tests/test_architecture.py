@@ -16,6 +16,7 @@ SOURCE = Path(matchloom.__file__).parent
 ORDER = [
     ("types",),
     ("progress", "files", "parallel", "traces"),
+    ("sealed",),
     ("plots",),
     ("text",),
     ("lexical",),

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import read_pairs, write_pairs
-from matchloom.data.negatives import highest, mine_negatives
+from matchloom.data.negatives import Pool, highest, mine_negatives
+from matchloom.lexical import BM25
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scores
 from tests.drawing import examples
@@ -32,7 +33,7 @@ def corpus(size: int, seed: int = 0) -> list[Pair]:
 
 
 def bm25_by_hand(query: list[str], texts: list[list[str]]) -> list[float]:
-    """Lucene's BM25 with k1 = 1.5, b = .75, written from its formula."""
+    """Lucene's BM25 with its k1 = 1.2, b = .75, written from its formula."""
     mean = sum(map(len, texts)) / len(texts)
     scores = []
     for text in texts:
@@ -41,7 +42,7 @@ def bm25_by_hand(query: list[str], texts: list[list[str]]) -> list[float]:
             df = sum(word in other for other in texts)
             tf = text.count(word)
             idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
-            score += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(text) / mean))
+            score += idf * tf / (tf + 1.2 * (0.25 + 0.75 * len(text) / mean))
         scores.append(score)
     return scores
 
@@ -299,3 +300,12 @@ def test_mined_pairs_survive_a_file(tmp_path: Path) -> None:
     mined = list(mine_negatives(pairs, top=10))
     write_pairs(tmp_path / "p.tsv", mined)
     assert list(read_pairs(tmp_path / "p.tsv")) == mined
+
+
+def test_the_pools_bm25_is_the_scorers() -> None:
+    pairs = corpus(30)
+    pool = Pool([pair.text for pair in pairs], Tokenizer())
+    scorer = BM25.fit(pool.texts, tokenizer=Tokenizer())
+    for pair in pairs[:5]:
+        expected = scorer.score([Pair(pair.query, text) for text in pool.texts])
+        np.testing.assert_allclose(pool.scores(pair.query), expected, rtol=1e-5, atol=1e-6)

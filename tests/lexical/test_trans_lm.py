@@ -101,7 +101,7 @@ class TestFile:
     @pytest.mark.parametrize("keep", [0, 10, 200, -3])
     def test_cut_off(self, path: Path, keep: int) -> None:
         path.write_bytes(path.read_bytes()[:keep])
-        self.refused(path, "is damaged or no trans_lm file")
+        self.refused(path, "is damaged, cut off or no trans_lm file")
 
     def test_altered(self, path: Path) -> None:
         content = bytearray(path.read_bytes())
@@ -113,8 +113,8 @@ class TestFile:
         ("changes", "told"),
         [
             ({"smoothing": 0.9}, "was altered since it was saved"),
-            ({"format": 1}, "has format 1, this matchloom reads 2; make it again"),
-            ({"format": None}, "is damaged or no trans_lm file"),
+            ({"format": 1}, "has format 1, this matchloom reads 2; make it from a pairs file"),
+            ({"format": None}, "is damaged, cut off or no trans_lm file"),
         ],
     )
     def test_altered_settings(self, path: Path, changes: dict[str, object], told: str) -> None:
@@ -133,7 +133,7 @@ class TestFile:
     def test_something_else_or_nothing(self, path: Path) -> None:
         self.refused(path.parent / "none.safetensors", "cannot be read")
         path.write_text("1 Q0 2 3 4 x\n")
-        self.refused(path, "is damaged or no trans_lm file")
+        self.refused(path, "is damaged, cut off or no trans_lm file")
 
     def test_a_function_in_place_of_a_tokenizer_cannot_be_saved(self, path: Path) -> None:
         with pytest.raises(MatchloomError, match="can be saved with a Tokenizer only"):

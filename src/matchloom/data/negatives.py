@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.ids import digest, fold
+from matchloom.lexical.bm25 import K1, B
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -23,7 +24,7 @@ PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 find
 
 
 class Pool:
-    """Different texts, and for any words the nearest of them by BM25.
+    """Different texts, and for any words the nearest of them by BM25, the scorer's own (lexical/bm25.py).
 
     The texts stand in the order of their digests, so that neither the order they came in nor the alphabet decides
     which of equally near ones is taken.
@@ -45,7 +46,7 @@ class Pool:
     def scores(self, text: str) -> Scores:
         """BM25 of every text of the pool for the words of this one."""
         if self._index is None:  # random negatives need none
-            self._index = bm25s.BM25()
+            self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
             # Our own word ids: those of bm25s change from run to run.
             ids = [
                 [self._words.setdefault(word, len(self._words)) for word in self._tokenizer(line)]

@@ -22,6 +22,8 @@ from matchloom.progress import track
 from matchloom.text.tokenize import stem as stem_of
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
+K1, B = 1.2, 0.75  # Lucene's; also of mined negatives (data/negatives.py)
+
 
 class BM25:
     """BM25 of a text for a query. `stem` joins the forms of a word; `stop_words` drops function words.
@@ -38,8 +40,8 @@ class BM25:
         tokenizer: Words = ENGLISH,
         stem: bool = False,
         stop_words: bool = False,
-        k1: float = 1.2,
-        b: float = 0.75,
+        k1: float = K1,
+        b: float = B,
     ) -> None:
         if not (k1 >= 0 and 0 <= b <= 1):
             raise MatchloomError(f"BM25 takes k1 >= 0 and b between 0 and 1, found k1={k1}, b={b}")
@@ -59,8 +61,8 @@ class BM25:
         tokenizer: Words = ENGLISH,
         stem: bool = False,
         stop_words: bool = False,
-        k1: float = 1.2,
-        b: float = 0.75,
+        k1: float = K1,
+        b: float = B,
     ) -> BM25:
         """Take document frequencies and the mean length from these texts."""
         terms = (_terms(tokenizer(text), stem, stop_words) for text in texts)

@@ -13,21 +13,17 @@ as they are. T(w|w) stays as it was learnt: 1 - beta is what sees the same word 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
-from matchloom.files import atomic_write
 from matchloom.lexical.collection import ENGLISH, Words
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.progress import track
+from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import MatchloomError, Pair, Scores, Trace
@@ -191,46 +187,22 @@ class TransLM:
             "t": self.translations.t,
             "probability": self.translations.probability,
         }
-        about = {
-            "format": FORMAT,
-            "tokenizer": self.tokenizer._asdict(),
-            "smoothing": self.smoothing,
-            "beta": self.beta,
-        }
-        about["digest"] = _digest(about, tensors)
-        with atomic_write(path, "wb") as file:
-            file.write(safetensors.numpy.save(tensors, metadata={"trans_lm": json.dumps(about)}))
+        settings = {"tokenizer": self.tokenizer._asdict(), "smoothing": self.smoothing, "beta": self.beta}
+        write_sealed(path, "trans_lm", FORMAT, settings, tensors)
 
     @classmethod
     def load(cls, path: Path | str) -> TransLM:
         """Read what `save` wrote. A file that is cut off, altered, newer or something else is refused in one line."""
-        try:
-            with safetensors.safe_open(path, "np") as opened:
-                about = json.loads((opened.metadata() or {})["trans_lm"])
-                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
-                version, sealed = int(about["format"]), about.pop("digest")
-        except OSError as error:
-            raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
-        except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError):
-            raise MatchloomError(
-                f"{path} is damaged or no trans_lm file; 'matchloom trans-lm' makes one from a pairs file"
-            ) from None
-        if version > FORMAT:
-            raise MatchloomError(f"{path} has format {version}, this matchloom reads {FORMAT}; upgrade it")
-        if version < FORMAT:
-            raise MatchloomError(
-                f"{path} has format {version}, this matchloom reads {FORMAT}; make it again with 'matchloom trans-lm'"
-            )
-        if sealed != _digest(about, tensors):
-            raise MatchloomError(f"{path} was altered since it was saved; make it again with 'matchloom trans-lm'")
+        remedy = "make it from a pairs file with 'matchloom trans-lm'"
+        settings, tensors, _ = read_sealed(path, "trans_lm", FORMAT, remedy=remedy, finite=True)
         words = tensors["words"].tobytes().decode()
         return cls(
             words.split("\n") if words else [],
             tensors["counts"],
             Translations(tensors["w"], tensors["t"], tensors["probability"]),
-            tokenizer=Tokenizer(**about["tokenizer"]),
-            smoothing=about["smoothing"],
-            beta=about["beta"],
+            tokenizer=Tokenizer(**settings["tokenizer"]),
+            smoothing=settings["smoothing"],
+            beta=settings["beta"],
         )
 
 
@@ -249,11 +221,3 @@ def _jobs(place: int, query: Bags, text: Bags) -> Iterator[_Job]:
     if len(text.words):
         for i in range(0, len(query.words), step):
             yield _Job(place, query.words[i : i + step], query.counts[i : i + step], text)
-
-
-def _digest(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}\n".encode())
-        digest.update(tensors[name].tobytes())
-    return digest.hexdigest()
