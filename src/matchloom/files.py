@@ -69,8 +69,10 @@ def atomic_write(path: Path | str, mode: Literal["w", "wb"] = "w") -> AbstractCo
 
     A full disk, an exception or a kill inside the `with` leaves the file that was there before.
 
-    >>> with atomic_write("notes.txt") as file:  # doctest: +SKIP
-    ...     file.write("all or nothing")
+    >>> with atomic_write("notes.txt") as file:
+    ...     _ = file.write("all or nothing")
+    >>> Path("notes.txt").read_text()
+    'all or nothing'
     """
     return _atomic_write(Path(path), mode)
 

@@ -35,9 +35,11 @@ class Added(NamedTuple):
 class QuestionIndex:
     """An archive of questions with their answers, in a folder that one may write and many may read at a time.
 
-    >>> index = QuestionIndex.create("faq.archive", "runs/faq")  # doctest: +SKIP
-    >>> index.add(read_pairs("faq.tsv", fill_ids=False))  # doctest: +SKIP
-    >>> index.search("how do I get my money back?", top=3)  # doctest: +SKIP
+    >>> index = QuestionIndex.create("faq.archive")  # with a matcher's folder: its sentence vectors too
+    >>> index.add([Pair("How do I get my money back?", "Write to us within a month.", query_id="q1")])
+    Added(new=1, replaced=0, wrong=0)
+    >>> [answer.id for answer in index.search("money back", top=3)]
+    ['q1']
     """
 
     def __init__(self, archive: Archive) -> None:
