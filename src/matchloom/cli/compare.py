@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from matchloom.cli.evaluate import MeasuresOption
+from matchloom import Matcher, TrainConfig, evaluate, train
 from matchloom.cli.options import (
     DimensionsOption,
     FirstVectorsOption,
     MaxWordsOption,
+    MeasuresOption,
     PairsArgument,
     TokenizerOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, note, print_json, table
-from matchloom.cli.reading import make_folder, read_all, texts_of
+from matchloom.cli.reading import make_folder, read_all, texts_of, tokenizer_of
 from matchloom.cli.train import first_vectors, set_aside
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Report
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair, Scorer
+from matchloom.evaluation import Report
+from matchloom.evaluation import measure as figure
+from matchloom.evaluation.significance import compare
+from matchloom.files import read_lines
+from matchloom.lexical import LEXICAL, fit_scorer
+from matchloom.models import MODELS, model_training
+from matchloom.plots import check_plot, new_figure, save_plot
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors
+from matchloom.training.run import CHECKPOINT, LOG
+from matchloom.types import MatchloomError, Pair, Scorer
 
 BASELINES = ("random", "bm25", "bm25_stemmed")
 
@@ -95,12 +101,6 @@ def command(
       matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --plot all.png
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
     """
-    from matchloom.evaluation import measure as figure
-    from matchloom.lexical import LEXICAL
-    from matchloom.models import MODELS
-    from matchloom.plots import check_plot
-    from matchloom.types import MatchloomError
-
     names = list(dict.fromkeys(system or [*BASELINES, *MODELS]))
     for name in names:
         if name not in MODELS and (name not in LEXICAL or name == "trans_lm"):
@@ -161,11 +161,6 @@ def command(
 
 def _seconds_before(folder: Path) -> float:
     """How long a run that is resumed has trained already, by its log."""
-    from json import loads
-
-    from matchloom.files import read_lines
-    from matchloom.training.run import LOG
-
     path = folder / LOG
     return sum(float(loads(line)["seconds"]) for _, line in read_lines(path)) if path.exists() else 0.0
 
@@ -181,10 +176,6 @@ def _trained(
     folder: Path,
     resume: bool,
 ) -> Scorer:
-    from matchloom import TrainConfig, train
-    from matchloom.models import model_training
-    from matchloom.training.run import CHECKPOINT
-
     config = TrainConfig(**model_training(name))  # type: ignore[arg-type]
     make_folder(folder)
     return train(
@@ -202,14 +193,10 @@ def _trained(
 
 
 def _fitted(name: str, training: list[Pair], tokenizer: Tokenizer, vectors: WordVectors | None, seed: int) -> Scorer:
-    from matchloom.lexical import fit_scorer
-
     return fit_scorer(name, texts_of(training), tokenizer=tokenizer, vectors=vectors, seed=seed)
 
 
 def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str]) -> tuple[Report, float]:
-    from matchloom import evaluate
-
     scorer.score(pairs[:256])  # the first call may build or load something
     start = time.perf_counter()
     scores = scorer.score(pairs, progress=True)
@@ -218,9 +205,6 @@ def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str]) -> tuple[R
 
 
 def _row(name: str, report: Report, first: Report | None, scorer: Scorer, minutes: float, speed: float) -> Row:
-    from matchloom import Matcher
-    from matchloom.evaluation.significance import compare
-
     p = None if first is None else next(iter(compare(report.measured, first.measured).values())).p
     parameters = scorer.model.size() if isinstance(scorer, Matcher) else None
     return Row(name, report.values, p, parameters, minutes, speed)
@@ -245,8 +229,6 @@ def _print(rows: list[Row]) -> None:
 
 def _draw(rows: list[Row], plot: Path) -> None:
     """Quality against speed; right and up is better."""
-    from matchloom.plots import new_figure, save_plot
-
     figure = new_figure(9, 6)
     ax = figure.subplots()
     measure = next(iter(rows[0].values))

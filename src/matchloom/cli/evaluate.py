@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from matchloom import evaluate
 from matchloom.cli.options import (
     CollectionOption,
+    MeasuresOption,
     PairsArgument,
     ScorerArgument,
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, print_json, table
-from matchloom.cli.reading import both_sides, read_all, read_texts, texts_of, vectors_for
+from matchloom.cli.reading import both_sides, read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Comparison, Report
-
-MeasuresOption = Annotated[str, typer.Option(help="By their ir-measures names, such as R@10 or Success@5.")]
+from matchloom.data.formats import write_qrels, write_run
+from matchloom.evaluation import Comparison, Report, compare
+from matchloom.files import atomic_write, write_lines
 
 
 def command(
@@ -67,11 +66,6 @@ def command(
       matchloom evaluate runs/faq data/test.tsv --against bm25_stemmed --measures "P@1 RR"
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
     """
-    from matchloom import evaluate
-    from matchloom.data.formats import write_qrels, write_run
-    from matchloom.evaluation import compare
-    from matchloom.files import atomic_write
-
     cut = tokenizer_of(tokenizer)
     found = read_all(pairs, require_label=True)
     texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and baselines
@@ -130,8 +124,6 @@ def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], comp
 
 
 def _write_per_query(path: Path, report: Report) -> None:
-    from matchloom.files import write_lines
-
     queries = {pair.query_id: " ".join(pair.query.split()) for pair in report.subset.pairs}
     rows = [["query_id", *report.values, "query"]]
     for query_id, values in report.per_query.items():

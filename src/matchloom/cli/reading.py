@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair
+from matchloom import read_pairs
+from matchloom.data.formats import FORMATS
+from matchloom.files import read_lines
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors, read_vectors
+from matchloom.types import MatchloomError, Pair
 
 
 def read_all(path: Path, *, require_label: bool = False) -> list[Pair]:
     """All pairs of a file."""
-    from matchloom import read_pairs
-    from matchloom.progress import track
-
     return list(track(read_pairs(path, require_label=require_label), f"Reading {path.name}"))
 
 
 def read_texts(path: Path) -> list[str]:
     """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines."""
-    from matchloom import read_pairs
-    from matchloom.data.formats import FORMATS
-    from matchloom.files import read_lines
-    from matchloom.progress import track
-    from matchloom.types import MatchloomError
-
     if Path(path.name.lower().removesuffix(".gz")).suffix in FORMATS:
         found: Iterable[str] = (pair.text for pair in read_pairs(path))
     else:
@@ -52,15 +45,19 @@ def vectors_for(path: Path | None, texts: Iterable[str], tokenizer: Tokenizer) -
     """The vectors of a file, of the words of these texts only; None without a file."""
     if path is None:
         return None
-    from matchloom.text.vectors import read_vectors
 
     return read_vectors(path, keep={word for text in texts for word in tokenizer(text)}, progress=True)
 
 
+def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
+    """The tokenizer of an option; an unknown kind is refused before any file is read."""
+    tokenizer = Tokenizer(kind or "english", max_words=max_words)
+    tokenizer("")
+    return tokenizer
+
+
 def make_folder(path: Path) -> None:
     """Make a folder to write into, and those above it."""
-    from matchloom.types import MatchloomError
-
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
