@@ -16,6 +16,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.mv_lstm import WORDS, text
+from benchmarks.spatial_gru import BATCH, PASSES, all_threads
+from benchmarks.turns import Work, row, take_turns
 from matchloom.data.batching import features_of, make_batch
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
@@ -26,9 +29,6 @@ from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, trained
 from matchloom.types import PairBatch
-from mv_lstm import WORDS, text
-from spatial_gru import BATCH, PASSES, all_threads
-from turns import Work, row, take_turns
 
 DIMENSIONS = 50
 MATRIX = 1024

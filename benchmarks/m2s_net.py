@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lists import trecqa
+from benchmarks.lists import trecqa
+from benchmarks.turns import Work, row, take_turns
 from matchloom.data.batching import Rows, features_of, make_batch
 from matchloom.matcher import Matcher
 from matchloom.models import build_model, model_training
@@ -28,7 +29,6 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.examples import TrainingExamples
 from matchloom.training.step import make_optimizer, step
 from matchloom.types import Pair
-from turns import Work, row, take_turns
 
 DATA = Path(os.environ.get("MATCHLOOM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PAIRS = 4000
@@ -52,7 +52,7 @@ class Plain(nn.Module):
     def __init__(self, ours: M2SNet) -> None:
         super().__init__()
         vectors = ours.embedding.weight.detach().clone()
-        self.embedding = nn.Embedding(*vectors.shape, padding_idx=0, _weight=vectors)
+        self.embedding = nn.Embedding(vectors.shape[0], vectors.shape[1], padding_idx=0, _weight=vectors)
         assert ours.similarity.B is not None
         self.U, self.B = (nn.Parameter(x.detach().clone()) for x in (ours.similarity.U, ours.similarity.B))
         layers: list[nn.Module] = []
@@ -60,7 +60,8 @@ class Plain(nn.Module):
             layers += [nn.Conv2d(channels, filters, 5, bias=False), nn.BatchNorm2d(filters), nn.AvgPool2d(pool)]
             layers.append(nn.Tanh())
         self.convolutions = nn.Sequential(*layers)
-        for block, layer in zip(ours.blocks, (layers[0], layers[4]), strict=True):
+        blocks: Any = ours.blocks
+        for block, layer in zip(blocks, (layers[0], layers[4]), strict=True):
             layer.load_state_dict({"weight": block.F.detach()})
         self.hidden, self.classes = (
             nn.Linear(ours.hidden.in_features, ours.hidden.out_features),
@@ -93,17 +94,16 @@ class Runs:
         words = [task.tokenizer(text) for text in (*self.examples.left_texts, *self.examples.right_texts)]
         vocab = Vocab.build(words).extended(task.vectors.words)  # every word of the vectors, as in a run
         matrix = initial_matrix(vocab, task.vectors, dimensions=task.vectors.dimensions, seed=0)
-        model = build_model(
-            "m2s_net", {}, nn.Embedding(*matrix.shape, padding_idx=0, _weight=torch.from_numpy(matrix)), seed=0
-        )
+        embedding = nn.Embedding(matrix.shape[0], matrix.shape[1], padding_idx=0, _weight=torch.from_numpy(matrix))
+        model = build_model("m2s_net", {}, embedding, seed=0)
         assert isinstance(model, M2SNet)
         with torch.no_grad():
             model.similarity.U.normal_(std=0.01)  # as after some steps: from 0 nothing could be compared
         self.model, self.matcher = model, Matcher("m2s_net", {}, model, vocab, task.tokenizer)
         self.examples.fill(self.matcher.table(self.examples.left_texts), self.matcher.table(self.examples.right_texts))
-        assert self.units.features is not None
-        model.fit_features(torch.from_numpy(self.units.features))
-        self.units.workers, self.units.by_length = 1, False
+        assert self.examples.features is not None
+        model.fit_features(torch.from_numpy(self.examples.features))
+        self.examples.workers, self.examples.by_length = 1, False
         self.steps = list(self.examples.steps(0))
         self.same()
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.turns import Work, row, take_turns
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.models.mv_lstm import MVLSTM
@@ -25,7 +26,6 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.examples import TrainingExamples
 from matchloom.training.step import make_optimizer, step
 from matchloom.types import Pair
-from turns import Work, row, take_turns
 
 WORDS = [f"w{n}" for n in range(20_000)]
 
@@ -54,7 +54,8 @@ class Plain(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(words, 50, padding_idx=0)
         self.lstm = nn.LSTM(50, 50, batch_first=True, bidirectional=True)
-        self.interaction, self.head, self.k = ours.interaction, ours.head, ours.k
+        self.interaction: Any = ours.interaction
+        self.head, self.k = ours.head, ours.k
 
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         """Word ids (B, L) and (B, R) to scores (B,)."""
@@ -68,7 +69,8 @@ class Plain(nn.Module):
         else:
             grid = nn.functional.normalize(u, dim=-1) @ nn.functional.normalize(v, dim=-1).transpose(1, 2)
             grid = grid[:, None]
-        return self.head(grid.flatten(2).topk(self.k, dim=2).values.flatten(1))
+        scores: Tensor = self.head(grid.flatten(2).topk(self.k, dim=2).values.flatten(1))
+        return scores
 
 
 def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, float]:
@@ -113,7 +115,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
             score = plain(left, rows(list(better), examples.right, examples.right_rows))
             loss = torch.relu(1 - score + plain(left, rows(list(worse), examples.right, examples.right_rows))).mean()
             plain_optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(plain.parameters(), 5.0)
             plain_optimizer.step()
             seen += 2 * len(better)

@@ -1,6 +1,6 @@
 """Reproduce a published table: train every system of a TOML file, measure, print the table beside the paper's.
 
-    python benchmarks/paper.py benchmarks/papers/qa.toml --data ../shared/data
+    python -m benchmarks.paper benchmarks/papers/qa.toml --data ../shared/data
 
 Each finished system is written to benchmarks/results at once, and is not run again unless --again is given. At the end
 the pictures and docs/results.md are made anew.
@@ -21,8 +21,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import figures
-from lists import TASKS, Task
+from benchmarks import figures
+from benchmarks.lists import TASKS, Task
+from benchmarks.page import PAGE, results_page, table_rows
+from benchmarks.provenance import commit
 from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
 from matchloom.lexical import LEXICAL, fit_scorer
@@ -30,8 +32,6 @@ from matchloom.models import model_training
 from matchloom.text.vectors import train_vectors
 from matchloom.training import TrainConfig, train
 from matchloom.types import Scorer
-from page import PAGE, results_page, table_rows
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
 SHOWN = ("seed", "development", "minutes")  # of each run, as soon as it is done; the table shows the rest
@@ -63,7 +63,7 @@ def run_system(
             model=system["model"],
             arguments=system.get("arguments", {}),
             config=TrainConfig(
-                **{**table.get("train", {}), **model_training(system["model"]), **system.get("train", {}), "seed": seed}  # type: ignore[arg-type]
+                **{**table.get("train", {}), **model_training(system["model"]), **system.get("train", {}), "seed": seed}
             ),
             tokenizer=task.tokenizer,
             vectors=vectors,
@@ -177,7 +177,7 @@ def main() -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """The results so far."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"systems": {}}  # type: ignore[no-any-return]
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"systems": {}}
 
 
 def add(path: Path, name: str, entry: dict[str, Any], task: Task) -> None:

@@ -1,6 +1,6 @@
 """How fast RAE's autoencoder learns: one pass over 20,000 sentences of 5 to 50 words, and how far the error falls.
 
-    python benchmarks/rae.py DATA [--sentences 20000] [--threads 2]
+    python -m benchmarks.rae DATA [--sentences 20000] [--threads 2]
 
 The sentences are questions and answers of the cqa corpus, the vectors 50-dimensional skip-gram of the same sentences.
 Results go to benchmarks/results/rae.json. Fewer sentences are for a quick look: their time is extrapolated.
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.provenance import commit
 from matchloom.data.batching import TokenizedTexts
 from matchloom.data.corpora import read_cqa
 from matchloom.files import atomic_write
@@ -26,7 +27,6 @@ from matchloom.models.rae import BATCH, RAE
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import initial_matrix, train_vectors
 from matchloom.text.vocab import Vocab
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "rae.json"
 WHOLE, DIMENSIONS = 20_000, 50
