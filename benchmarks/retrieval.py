@@ -28,9 +28,10 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.lists import TASKS, Task
-from benchmarks.paper import fit_lexical, kept_as
+from benchmarks.paper import kept_as
 from benchmarks.provenance import commit
 from matchloom import Matcher
+from matchloom.comparison import System, make_scorer
 from matchloom.data.batching import deduplicate
 from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
@@ -55,7 +56,14 @@ MixtureScores = dict[str, Scores]  # by name, one score for each pair
 def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs: list[Pair]) -> Scores:
     """One part of the mixture for each pair."""
     if model not in MODELS:
-        fitted = fit_lexical(model, task, seed)
+        fitted = make_scorer(
+            System(name, model),
+            task.train,
+            tokenizer=task.tokenizer,
+            vectors=task.vectors,
+            collection=task.collection,
+            seed=seed,
+        )
         scorer: Scorer = NormalizedBM25(fitted) if isinstance(fitted, BM25) else fitted
         return scorer.score(pairs)
     matcher = load(kept / kept_as(name.removeprefix(VECTORS), seed))

@@ -27,7 +27,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
-    ("simulation", "retrieval"),
+    ("comparison", "simulation", "retrieval"),
     ("cli",),
     ("__main__",),
 ]
@@ -77,6 +77,7 @@ def test_public_names_are_few_and_all_there() -> None:
         "MODELS",
         "TrainConfig",
         "train",
+        "compare",
         "Matcher",
         "evaluate",
         "explain",

@@ -22,7 +22,7 @@ from matchloom.cli.printing import console, print_json, table
 from matchloom.cli.reading import both_sides, read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.formats import write_qrels, write_run
-from matchloom.evaluation import Comparison, Report, compare
+from matchloom.evaluation import Difference, Report, compare_runs
 from matchloom.files import atomic_write, write_lines
 
 
@@ -91,7 +91,7 @@ def command(
 
     report = measure(scorer, not no_baselines)
     other = None if against is None else measure(against, False)
-    compared = None if other is None else compare(report.measured, other.measured, seed=seed)
+    compared = None if other is None else compare_runs(report.measured, other.measured, seed=seed)
     if qrels is not None:
         write_qrels(qrels, report.subset.pairs)
     if per_query is not None:
@@ -111,7 +111,7 @@ def command(
         _show_comparison((scorer, report), (against or "", other), compared)
 
 
-def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Comparison]) -> None:
+def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Difference]) -> None:
     (name, report), (other_name, other) = first, second  # as the user called them: two matchers may share a model
     shown = table("measure", name, other_name, "difference", "p", right=(name, other_name, "difference", "p"))
     for measure, result in compared.items():

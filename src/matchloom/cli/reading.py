@@ -56,9 +56,10 @@ def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
     return tokenizer
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder to write into, and those above it."""
+def make_folder(path: Path) -> Path:
+    """Make a folder to write into, and those above it; the same again."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MatchloomError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from None
+    return path
