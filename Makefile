@@ -33,7 +33,7 @@ lint: $(READY)
 # Pages that are made from the code.
 docs: $(READY)
 	$(BIN)/python -m matchloom.cli.docs docs
-	$(BIN)/python benchmarks/page.py
+	$(BIN)/python -m benchmarks.page
 
 clean:
 	rm -rf $(VENV) build dist runs

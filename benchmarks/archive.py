@@ -1,6 +1,6 @@
 """How an archive of questions grows: building, appending, searching, and what the candidate stage misses.
 
-    python benchmarks/archive.py 10000 100000 1000000      # results go to benchmarks/results/archive.json
+    python -m benchmarks.archive 10000 100000 1000000      # results go to benchmarks/results/archive.json
 
 The pairs are made: words drawn by their frequencies in the questions and the answers of InsuranceQA (the folder
 MATCHLOOM_DATA, or ../shared/data beside the project), questions of 5 to 15 words, answers of 10 to 50. The matcher is
@@ -39,13 +39,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.provenance import commit
 from matchloom import MODELS, Matcher, Pair, QuestionIndex, TrainConfig, mine_negatives, train
 from matchloom.data.corpora.insuranceqa import read_insuranceqa
 from matchloom.files import atomic_write
 from matchloom.models import build_model
 from matchloom.retrieval.store import VECTORS, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
-from provenance import commit
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MATCHLOOM_DATA", ROOT.parent / "shared" / "data")) / "insuranceqa"
@@ -144,9 +144,8 @@ def search(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     asked = words.asked(size, SEARCHES)
     index = QuestionIndex.open(archive)
     loaded = Matcher.load(matcher)
-    reader = Matcher(
-        "mv_lstm", {}, build_model("mv_lstm", {}, loaded.model.embedding, seed=0).eval(), loaded.vocab, CUT
-    )
+    model = build_model("mv_lstm", {}, loaded.model.encoder, seed=0).eval()
+    reader = Matcher("mv_lstm", {}, model, loaded.reader)
     figures: dict[str, Any] = {}
     scorers = (("stored vectors", None, SEARCHES), ("mv_lstm, read at every search", reader, 50))
     for name, scorer, count in scorers:
@@ -231,8 +230,9 @@ STAGES = {"build": build, "search": search, "recall": recall}
 
 def stage(name: str, *arguments: object) -> Any:
     """The figures of a stage, from a process of its own."""
-    given = [sys.executable, __file__, "--stage", name, *map(str, arguments)]
-    return json.loads(subprocess.run(given, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
+    given = [sys.executable, "-m", "benchmarks.archive", "--stage", name, *map(str, arguments)]
+    done = subprocess.run(given, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:

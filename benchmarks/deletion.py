@@ -1,7 +1,7 @@
 """Does the matching path matter: delete the words at which the score rose on Match-SRNN's path, and others at random.
 
-    python benchmarks/paper.py benchmarks/papers/qa.toml --only "Match-SRNN, vectors kept" --keep runs
-    python benchmarks/deletion.py "runs/Match-SRNN, vectors kept, seed 0"
+    python -m benchmarks.paper benchmarks/papers/qa.toml --only "Match-SRNN, vectors kept" --keep runs
+    python -m benchmarks.deletion "runs/Match-SRNN, vectors kept, seed 0"
 
 A path runs from one corner of the map to the other, so that most words of the text lie on it. Those are deleted at
 whose cells the running score rose most, three of them, and as many drawn from all words of the text (ten draws). The
@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from lists import TASKS
+from benchmarks.lists import TASKS
+from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
 from matchloom.progress import track
 from matchloom.types import Pair, Signal
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "deletion.json"
 WORDS, DRAWS = 3, 10

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.mv_lstm import WORDS, text
+from benchmarks.spatial_gru import BATCH, PASSES, all_threads
+from benchmarks.turns import Work, row, take_turns
 from matchloom.data.batching import features_of, make_batch
 from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
@@ -26,9 +29,6 @@ from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, trained
 from matchloom.types import PairBatch
-from mv_lstm import WORDS, text
-from spatial_gru import BATCH, PASSES, all_threads
-from turns import Work, row, take_turns
 
 DIMENSIONS = 50
 MATRIX = 1024
@@ -70,7 +70,8 @@ def batch_of(name: str, vocab: Vocab, size: int, train: bool, pool: ThreadPoolEx
 def shards_of(name: str, model: PairModel, vocab: Vocab, size: int, count: int) -> list[PairBatch]:
     """A batch of texts of random words, in so many parts; a model that learns from the texts first has done so."""
     rng = random.Random(0)
-    table = Matcher(name, {}, model, vocab, Tokenizer("whitespace")).table([text(size, rng) for _ in range(2 * BATCH)])
+    reader = model.encoder.reader(Tokenizer("whitespace"), vocab)
+    table = Matcher(name, {}, model, reader).read([text(size, rng) for _ in range(2 * BATCH)])
     left = np.arange(BATCH)
     model.pretrain(table, table, np.stack([left, left + BATCH, np.ones_like(left)], axis=1), 0, False)
     features = features_of(table, table, left, left + BATCH)

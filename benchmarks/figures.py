@@ -1,4 +1,4 @@
-"""The papers' figures from benchmarks/results, as pictures in docs/figures: `python benchmarks/figures.py`."""
+"""The papers' figures from benchmarks/results, as pictures in docs/figures: `python -m benchmarks.figures`."""
 
 from __future__ import annotations
 

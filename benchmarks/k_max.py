@@ -12,16 +12,18 @@ from unittest.mock import patch
 
 import torch
 
-from every_model import BATCH, DIMENSIONS, shards_of
+from benchmarks.every_model import DIMENSIONS, shards_of
+from benchmarks.mv_lstm import WORDS
+from benchmarks.spatial_gru import BATCH
+from benchmarks.turns import Work, row, take_turns
 from matchloom.encoders import WordEmbedding
+from matchloom.kernels import k_max as kernel
 from matchloom.kernels import native
 from matchloom.layers import pooling
 from matchloom.models import build_model
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, trained
-from mv_lstm import WORDS
-from turns import Work, row, take_turns
 
 TEXTS, POSITIONS, CHANNELS, KEPT = 1024, 52, 50, 34
 
@@ -42,7 +44,7 @@ def without_kernel(work: Work) -> Work:
     """The same work by torch alone."""
 
     def plain() -> float:
-        with patch.object(pooling.native, "serves", lambda _: False):
+        with patch.object(kernel, "serves", lambda _: False):
             return work()
 
     return plain

@@ -1,4 +1,4 @@
-"""Match-SRNN and the longest common subsequence, three seeds: `python benchmarks/lcs.py`, about a minute each.
+"""Match-SRNN and the longest common subsequence, three seeds: `python -m benchmarks.lcs`, about a minute each.
 
 Trained on 10,000 pairs of strings of up to 10 letters; compared with the dynamic programme on 1,000 new pairs of up to
 10, 20, 30 and 50 letters. `matchloom reproduce lcs` does the same once, and draws. Results go to
@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.simulation import check, train_lcs
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "lcs.json"
 SEEDS, LENGTHS = (0, 1, 2), (10, 20, 30, 50)

@@ -56,11 +56,13 @@ def cqa(data: Path, seed: int) -> Task:
 def insuranceqa(data: Path, seed: int) -> Task:
     """InsuranceQA English, answers cut to 50 words, first gold answer, 4 of the BM25 top 1,000 of it."""
     pool = list(insuranceqa_answers(data / "insuranceqa", cut=Tokenizer(max_words=50)).values())
-    parts = [_insurance_lists(data, split, "en", 4, "bm25", pool) for split in ("train", "valid", "test")]
+    train = _insurance_lists(data, "train", "en", 4, "bm25", pool)
+    development = _insurance_lists(data, "valid", "en", 4, "bm25", pool)
+    test = _insurance_lists(data, "test", "en", 4, "bm25", pool)
     protocol = (
         "English, answers cut to 50 words, its own splits, first gold answer, 4 negatives from the BM25 top 1,000"
     )
-    return Task(*parts, Tokenizer(), sorted(set(pool)), None, protocol)
+    return Task(train, development, test, Tokenizer(), sorted(set(pool)), None, protocol)
 
 
 def cntn_english(data: Path, seed: int) -> Task:
@@ -79,14 +81,15 @@ def _experiment_one(data: Path, language: Language) -> Task:
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
     wrong in some lists and right in others, and knowing it by heart helps nobody.
     """
-    counts: dict[Split, int] = {"train": 10, "valid": 5, "test": 5}
-    parts = [_insurance_lists(data, split, language, count, "random") for split, count in counts.items()]
+    train = _insurance_lists(data, "train", language, 10, "random")
+    development = _insurance_lists(data, "valid", language, 5, "random")
+    test = _insurance_lists(data, "test", language, 5, "random")
     tokenizer = Tokenizer(KINDS[language])
     protocol = (
         f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, random answers of other "
         "questions as negatives: 10 for training, 5 for development and test"
     )
-    return Task(*parts, tokenizer, _texts(parts[0]), None, protocol)
+    return Task(train, development, test, tokenizer, _texts(train), None, protocol)
 
 
 KINDS: dict[Language, str] = {"en": "english", "zh": "chinese"}

@@ -15,20 +15,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lists import trecqa
-from matchloom.data.batching import Rows, features_of, make_batch
-from matchloom.matcher import Matcher
-from matchloom.models import build_model, model_training
+from benchmarks.lists import trecqa
+from benchmarks.turns import Work, row, take_turns
+from matchloom.data.batching import features_of, make_batch
+from matchloom.data.tokenized import Rows
+from matchloom.encoders import WordEmbedding
+from matchloom.models import model_training
 from matchloom.models.m2s_net import M2SNet
 from matchloom.parallel import inline_pool
-from matchloom.text.vectors import initial_matrix
-from matchloom.text.vocab import Vocab
 from matchloom.training.adadelta import EPSILON, RHO, AdaDelta
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples
+from matchloom.training.setup import set_up
 from matchloom.training.step import make_optimizer, step
 from matchloom.types import Pair
-from turns import Work, row, take_turns
 
 DATA = Path(os.environ.get("MATCHLOOM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PAIRS = 4000
@@ -51,8 +50,9 @@ class Plain(nn.Module):
 
     def __init__(self, ours: M2SNet) -> None:
         super().__init__()
-        vectors = ours.encoder.embedding.weight.detach().clone()
-        self.embedding = nn.Embedding(*vectors.shape, padding_idx=0, _weight=vectors)
+        assert isinstance(ours.encoder, WordEmbedding)
+        vectors = torch.from_numpy(ours.encoder.vectors().copy())
+        self.embedding = nn.Embedding(len(vectors), ours.encoder.size, padding_idx=0, _weight=vectors)
         assert ours.similarity.B is not None
         self.U, self.B = (nn.Parameter(x.detach().clone()) for x in (ours.similarity.U, ours.similarity.B))
         layers: list[nn.Module] = []
@@ -60,7 +60,8 @@ class Plain(nn.Module):
             layers += [nn.Conv2d(channels, filters, 5, bias=False), nn.BatchNorm2d(filters), nn.AvgPool2d(pool)]
             layers.append(nn.Tanh())
         self.convolutions = nn.Sequential(*layers)
-        for block, layer in zip(ours.blocks, (layers[0], layers[4]), strict=True):
+        blocks: Any = ours.blocks
+        for block, layer in zip(blocks, (layers[0], layers[4]), strict=True):
             layer.load_state_dict({"weight": block.F.detach()})
         self.hidden, self.classes = (
             nn.Linear(ours.hidden.in_features, ours.hidden.out_features),
@@ -88,29 +89,31 @@ class Runs:
         draw = np.random.default_rng(0).permutation(len(task.train))[:PAIRS]
         self.pairs: list[Pair] = [task.train[n] for n in draw]
         self.config = TrainConfig(**model_training("m2s_net"))  # type: ignore[arg-type]
-        self.examples = TrainingExamples(self.pairs, self.config)
-        assert task.vectors is not None
-        words = [task.tokenizer(text) for text in (*self.examples.left_texts, *self.examples.right_texts)]
-        vocab = Vocab.build(words).extended(task.vectors.words)  # every word of the vectors, as in a run
-        matrix = initial_matrix(vocab, task.vectors, dimensions=task.vectors.dimensions, seed=0)
-        model = build_model(
-            "m2s_net", {}, nn.Embedding(*matrix.shape, padding_idx=0, _weight=torch.from_numpy(matrix)), seed=0
+        ready = set_up(
+            self.pairs,
+            None,
+            model="m2s_net",
+            arguments={},
+            config=self.config,
+            tokenizer=task.tokenizer,
+            vectors=task.vectors,
+            dimensions=50,
+            min_count=1,
+            device="cpu",
+            progress=False,
         )
+        self.matcher, self.examples, model = ready.matcher, ready.examples, ready.matcher.model
         assert isinstance(model, M2SNet)
         with torch.no_grad():
             model.similarity.U.normal_(std=0.01)  # as after some steps: from 0 nothing could be compared
-        self.model, self.matcher = model, Matcher("m2s_net", {}, model, vocab, task.tokenizer)
-        self.examples.fill(self.matcher.table(self.examples.left_texts), self.matcher.table(self.examples.right_texts))
-        assert self.units.features is not None
-        model.fit_features(torch.from_numpy(self.units.features))
-        self.units.workers, self.units.by_length = 1, False
+        self.model = model
         self.steps = list(self.examples.steps(0))
         self.same()
 
     def plain_batch(self, members: Rows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Texts in the middle of their frames, features made anew, labels."""
         pairs = [self.pairs[n] for n in members]
-        left, right = self.matcher.table([p.query for p in pairs]), self.matcher.table([p.text for p in pairs])
+        left, right = self.matcher.read([p.query for p in pairs]), self.matcher.read([p.text for p in pairs])
         each = np.arange(len(pairs))
         features = features_of(left, right, each, each)
         batch = make_batch(left, right, each, each, features)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.turns import Work, row, take_turns
 from matchloom.encoders import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
@@ -23,10 +24,9 @@ from matchloom.parallel import thread_pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples
+from matchloom.training.setup import set_up
 from matchloom.training.step import make_optimizer, step
 from matchloom.types import Pair
-from turns import Work, row, take_turns
 
 WORDS = [f"w{n}" for n in range(20_000)]
 
@@ -53,9 +53,10 @@ class Plain(nn.Module):
 
     def __init__(self, ours: MVLSTM, words: int) -> None:
         super().__init__()
-        self.embedding = WordEmbedding(words, 50)
+        self.embedding = nn.Embedding(words, 50, padding_idx=0)
         self.lstm = nn.LSTM(50, 50, batch_first=True, bidirectional=True)
-        self.interaction, self.head, self.k = ours.interaction, ours.head, ours.k
+        self.interaction: Any = ours.interaction
+        self.head, self.k = ours.head, ours.k
 
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         """Word ids (B, L) and (B, R) to scores (B,)."""
@@ -69,7 +70,8 @@ class Plain(nn.Module):
         else:
             grid = nn.functional.normalize(u, dim=-1) @ nn.functional.normalize(v, dim=-1).transpose(1, 2)
             grid = grid[:, None]
-        return self.head(grid.flatten(2).topk(self.k, dim=2).values.flatten(1))
+        scores: Tensor = self.head(grid.flatten(2).topk(self.k, dim=2).values.flatten(1))
+        return scores
 
 
 def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, float]:
@@ -80,13 +82,20 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         query = text(50, rng)
         pairs += [Pair(query, text(50, rng), float(n == 0), f"q{q}", f"{q}-{n}") for n in range(candidates)]
     config = TrainConfig(negatives=candidates - 1)
-    examples = TrainingExamples(pairs, config)
-    vocab = Vocab.build([t.split() for t in examples.left_texts + examples.right_texts])
-    embedding = WordEmbedding(len(vocab), 50)
-    model = build_model("mv_lstm", {"interaction": interaction}, embedding, seed=0)
-    assert isinstance(model, MVLSTM)
-    matcher = Matcher("mv_lstm", {}, model, vocab, Tokenizer("whitespace"))
-    examples.fill(matcher.table(examples.left_texts), matcher.table(examples.right_texts))
+    matcher, examples, _, _ = set_up(
+        pairs,
+        None,
+        model="mv_lstm",
+        arguments={"interaction": interaction},
+        config=config,
+        tokenizer=Tokenizer("whitespace"),
+        vectors=None,
+        dimensions=50,
+        min_count=1,
+        device="cpu",
+        progress=False,
+    )
+    model, read = matcher.model, examples.read
     optimizer = make_optimizer(model, config)
     threads = torch.get_num_threads()
 
@@ -97,7 +106,9 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
                 seen += step(model, optimizer, examples, shards, config, pool).pairs
         return seen
 
-    plain = Plain(build_model("mv_lstm", {"interaction": interaction}, nn.Embedding(2, 50), seed=0), len(vocab))  # type: ignore[arg-type]
+    other = build_model("mv_lstm", {"interaction": interaction}, WordEmbedding(2, 50), seed=0)
+    assert isinstance(other, MVLSTM)
+    plain = Plain(other, len(matcher.vocab))
     plain_optimizer = torch.optim.Adagrad(plain.parameters(), lr=0.03)
     good = [n for n, pair in enumerate(pairs) if pair.label]
     triples = [(n, n + 1 + m) for n in good for m in range(candidates - 1)]
@@ -109,15 +120,15 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         torch.set_num_threads(threads)
         seen = 0
         for start in range(0, len(triples), config.batch):
-            better, worse = zip(*triples[start : start + config.batch], strict=True)
-            left = rows(list(better), examples.left, examples.left_rows)
-            score = plain(left, rows(list(better), examples.right, examples.right_rows))
-            loss = torch.relu(1 - score + plain(left, rows(list(worse), examples.right, examples.right_rows))).mean()
+            positive, negative = zip(*triples[start : start + config.batch], strict=True)
+            left = rows(list(positive), read.left, read.left_rows)
+            score = plain(left, rows(list(positive), read.right, read.right_rows))
+            loss = torch.relu(1 - score + plain(left, rows(list(negative), read.right, read.right_rows))).mean()
             plain_optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(plain.parameters(), 5.0)
             plain_optimizer.step()
-            seen += 2 * len(better)
+            seen += 2 * len(positive)
         return seen
 
     speeds = take_turns({"plain": plainly, "ours": ours}, rounds)
@@ -134,8 +145,9 @@ def ranking_speed(rounds: int) -> dict[str, float]:
     candidates = [text(50, rng) for _ in range(1000)]
     queries = [text(10, rng) for _ in range(50)]
     vocab = Vocab.build([t.split() for t in candidates])
-    model = build_model("mv_lstm", {"interaction": "cosine"}, WordEmbedding(len(vocab), 50), seed=0)
-    matcher = Matcher("mv_lstm", {"interaction": "cosine"}, model.eval(), vocab, Tokenizer("whitespace"))
+    encoder = WordEmbedding(len(vocab), 50)
+    model = build_model("mv_lstm", {"interaction": "cosine"}, encoder, seed=0).eval()
+    matcher = Matcher("mv_lstm", {"interaction": "cosine"}, model, encoder.reader(Tokenizer("whitespace"), vocab))
     encoded = matcher.encode(candidates)
 
     def rank() -> int:

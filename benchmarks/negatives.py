@@ -1,6 +1,6 @@
 """How long mining takes at the papers' size: 60,000 questions against 60,000 answers, 4 drawn from the BM25 top 1,000.
 
-Run: python benchmarks/negatives.py [--texts zipf|real] [--size 60000] [--out benchmarks/results/negatives.json]
+Run: python -m benchmarks.negatives [--texts zipf|real] [--size 60000] [--out benchmarks/results/negatives.json]
 
 `zipf` makes texts of 5 to 50 words whose frequencies follow Zipf's law, so that anyone can repeat it; `real` takes
 questions and answers of the real data sets (the folder MATCHLOOM_DATA, or ../shared/data beside the project).

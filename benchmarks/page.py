@@ -1,4 +1,4 @@
-"""The page docs/results.md, made from benchmarks/results: `python benchmarks/page.py`."""
+"""The page docs/results.md, made from benchmarks/results: `python -m benchmarks.page`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def results_page() -> str:
 def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     """One published table beside ours: means and deviations over seeds, and what the blind probes got."""
     measures = table["measures"]
-    lines = [f"## {table['title']}\n", f"`python benchmarks/paper.py benchmarks/papers/{name}`: {done['protocol']}.\n"]
+    lines = [f"## {table['title']}\n", f"`python -m benchmarks.paper benchmarks/papers/{name}`: {done['protocol']}.\n"]
     lines += markdown(*table_rows(table, done))
     lines += ["\n" + table["note"].strip()] if "note" in table else []
     commits, probes = set(), []
@@ -131,7 +131,7 @@ def retrieval_tables(done: dict[str, Any]) -> str:
     lines = [
         f"""## CNTN Experiment II: the mixture, and search in a whole archive
 
-`python benchmarks/retrieval.py runs/semeval` (with the matchers of cntn_semeval.toml): new questions t are ranked by
+`python -m benchmarks.retrieval runs/semeval` (with the matchers of cntn_semeval.toml): new questions t are ranked by
 alpha * first part + (1 - alpha) * second part. The paper's parts are v_t . v_q and s(t, a); these forum questions come
 without answers, so s reads the forum question itself, s(t, q). Any scorer may be a part; BM25 is then its share, BM25
 over the question's own. Vectors have a length of one, as the archive compares them; before that change, dev figures of
@@ -196,7 +196,7 @@ def archive_table(done: dict[str, Any]) -> str:
     return "\n".join(
         [
             "## An archive of questions\n",
-            f"`python benchmarks/archive.py {' '.join(sizes)}`: made pairs, encoded by {done['encoder']}. A search "
+            f"`python -m benchmarks.archive {' '.join(sizes)}`: made pairs, encoded by {done['encoder']}. A search "
             f"reranks {done['candidates']} candidates for\nthe best 10: one by one for the latency, by two threads on "
             f"{done['cores']} cores for searches/s. Memory is the peak of the process.\n",
             *markdown(head, *rows),
@@ -215,7 +215,7 @@ def number(value: float) -> str:
 def lcs_table(done: dict[str, Any]) -> str:
     """What benchmarks/lcs.py found."""
     lines = ["## Match-SRNN and the longest common subsequence\n"]
-    lines.append(f"`python benchmarks/lcs.py`: trained on strings of up to 10 letters. Commit {done['commit']}.\n")
+    lines.append(f"`python -m benchmarks.lcs`: trained on strings of up to 10 letters. Commit {done['commit']}.\n")
     body = []
     for longest in sorted({row["longest"] for row in done["rows"]}):
         rows = [row for row in done["rows"] if row["longest"] == longest]
@@ -229,7 +229,7 @@ def deletion_lines(done: dict[str, Any]) -> str:
     """What benchmarks/deletion.py found."""
     return f"""## Words on Match-SRNN's path
 
-`python benchmarks/deletion.py` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]} right pairs
+`python -m benchmarks.deletion` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]} right pairs
 of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path lowers the
 score by {done["path"]:.2f} on average, deleting as many random words by {done["random"]:.2f} ({done["draws"]} draws).
 The path's words matter more in {done["pairs where the path matters more"]:.0%} of the pairs (mean difference
@@ -246,7 +246,7 @@ def rae_line(done: dict[str, Any]) -> str:
     """One pass of RAE's autoencoder."""
     return (
         "## RAE's autoencoder\n\n"
-        f"`python benchmarks/rae.py`: one pass over {done['sentences']:,} cqa sentences of {done['words']:.1f} words "
+        f"`python -m benchmarks.rae`: one pass over {done['sentences']:,} cqa sentences of {done['words']:.1f} words "
         f"on average took {done['seconds']:.1f} seconds with {done['threads']} threads; the mean unfolding error fell "
         f"from {done['error_before']:.0f} to {done['error_after']:.0f}. Commit {done['commit']}.\n"
     )
@@ -255,7 +255,7 @@ def rae_line(done: dict[str, Any]) -> str:
 def speed_table(done: dict[str, Any]) -> str:
     """The ratios of benchmarks/speed.py."""
     commits = ", ".join(sorted({row["commit"] for row in done["rows"]}))
-    lines = ["## Speed\n", f"`python benchmarks/speed.py`, {done['threads']} threads, commits {commits}.\n"]
+    lines = ["## Speed\n", f"`python -m benchmarks.speed`, {done['threads']} threads, commits {commits}.\n"]
     rows = [[row["what"], *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))] for row in done["rows"]]
     return "\n".join([*lines, *markdown(["", "speeds", "ratios"], *rows), ""])
 

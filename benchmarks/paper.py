@@ -1,6 +1,6 @@
 """Reproduce a published table: train every system of a TOML file, measure, print the table beside the paper's.
 
-    python benchmarks/paper.py benchmarks/papers/qa.toml --data ../shared/data
+    python -m benchmarks.paper benchmarks/papers/qa.toml --data ../shared/data
 
 Each finished system is written to benchmarks/results at once, and is not run again unless --again is given. At the end
 the pictures and docs/results.md are made anew.
@@ -21,17 +21,17 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import figures
-from lists import TASKS, Task
+from benchmarks import figures
+from benchmarks.lists import TASKS, Task
+from benchmarks.page import PAGE, results_page, table_rows
+from benchmarks.provenance import commit
+from matchloom.comparison import System, make_scorer
 from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
-from matchloom.lexical import LEXICAL, fit_scorer
-from matchloom.models import model_training
+from matchloom.matcher import Matcher
+from matchloom.models import MODELS, model_training
 from matchloom.text.vectors import train_vectors
-from matchloom.training import TrainConfig, train
 from matchloom.types import Scorer
-from page import PAGE, results_page, table_rows
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
 SHOWN = ("seed", "development", "minutes")  # of each run, as soon as it is done; the table shows the rest
@@ -42,12 +42,9 @@ def run_system(
 ) -> dict[str, Any]:
     """Train (where there is something to train) and measure one system with one seed."""
     start = time.perf_counter()
-    trained: dict[str, Any] = {}
-    scorer: Scorer
-    vectors = task.vectors
-    if system["model"] in LEXICAL:
-        scorer = fit_lexical(system["model"], task, seed)
-    else:
+    vectors, settings = task.vectors, {}
+    if system["model"] in MODELS:
+        settings = {**table.get("train", {}), **model_training(system["model"]), **system.get("train", {})}
         if vectors is None:
             texts = sorted({pair.query for pair in task.train} | {pair.text for pair in task.train})
             vectors = train_vectors(
@@ -57,21 +54,18 @@ def run_system(
                 seed=seed,
                 progress=True,
             )
-        scorer = train(
-            task.train,
-            task.development,
-            model=system["model"],
-            arguments=system.get("arguments", {}),
-            config=TrainConfig(
-                **{**table.get("train", {}), **model_training(system["model"]), **system.get("train", {}), "seed": seed}  # type: ignore[arg-type]
-            ),
-            tokenizer=task.tokenizer,
-            vectors=vectors,
-            progress=True,
-        )
-        trained = dict(scorer.training["best"])
-        if keep is not None:
-            scorer.save(keep / kept_as(system["name"], seed))
+    scorer = make_scorer(
+        System(system["name"], system["model"], system.get("arguments", {}), settings),
+        task.train,
+        task.development,
+        tokenizer=task.tokenizer,
+        vectors=vectors,
+        collection=task.collection,
+        seed=seed,
+        progress=True,
+    )
+    if isinstance(scorer, Matcher) and keep is not None:
+        scorer.save(keep / kept_as(system["name"], seed))
     subset = table.get("subsets", ["both"])[0]
     development = evaluate(scorer, task.development, measures=table["measures"], subset=subset, baselines=False)
     entry: dict[str, Any] = {
@@ -79,18 +73,12 @@ def run_system(
         "commit": commit(),
         "development": development.values,
         "minutes": 0.0,
-        "best_epoch": trained,
+        "best_epoch": dict(scorer.training["best"]) if isinstance(scorer, Matcher) else {},
     }
     if system.get("test", True):  # what only a choice on the development lists needs is not measured on the test lists
         entry |= test_figures(scorer, system, table, task)
     entry["minutes"] = round((time.perf_counter() - start) / 60, 2)
     return entry
-
-
-def fit_lexical(name: str, task: Task, seed: int) -> Scorer:
-    """The scorer without a network of this name; trans_lm learns from the right training pairs."""
-    right = [pair for pair in task.train if pair.label == 1]
-    return fit_scorer(name, task.collection, tokenizer=task.tokenizer, vectors=task.vectors, pairs=right, seed=seed)
 
 
 def kept_as(name: str, seed: int) -> str:
@@ -177,7 +165,7 @@ def main() -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """The results so far."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"systems": {}}  # type: ignore[no-any-return]
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"systems": {}}
 
 
 def add(path: Path, name: str, entry: dict[str, Any], task: Task) -> None:

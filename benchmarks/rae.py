@@ -1,6 +1,6 @@
 """How fast RAE's autoencoder learns: one pass over 20,000 sentences of 5 to 50 words, and how far the error falls.
 
-    python benchmarks/rae.py DATA [--sentences 20000] [--threads 2]
+    python -m benchmarks.rae DATA [--sentences 20000] [--threads 2]
 
 The sentences are questions and answers of the cqa corpus, the vectors 50-dimensional skip-gram of the same sentences.
 Results go to benchmarks/results/rae.json. Fewer sentences are for a quick look: their time is extrapolated.
@@ -16,17 +16,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
+from benchmarks.provenance import commit
 from matchloom.data.corpora import read_cqa
 from matchloom.data.tokenized import TokenizedTexts
+from matchloom.encoders import WordEmbedding
 from matchloom.files import atomic_write
+from matchloom.layers.autoencoder_training import BATCH, train_autoencoder
 from matchloom.models import build_model
-from matchloom.models.rae import BATCH, RAE
+from matchloom.models.rae import RAE
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import initial_matrix, train_vectors
 from matchloom.text.vocab import Vocab
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "rae.json"
 WHOLE, DIMENSIONS = 20_000, 50
@@ -57,14 +58,23 @@ def main() -> None:
     words = [tokenizer(sentence) for sentence in sentences]
     vocab = Vocab.build(words)
     matrix = initial_matrix(vocab, train_vectors(words, dimensions=DIMENSIONS), dimensions=DIMENSIONS, seed=0)
-    embedding = nn.Embedding(len(vocab), DIMENSIONS, padding_idx=0, _weight=torch.from_numpy(matrix))
-    model = build_model("rae", {"passes": 1}, embedding, seed=0)
+    encoder = WordEmbedding(len(vocab), DIMENSIONS, matrix)
+    model = build_model("rae", {"passes": 1}, encoder, seed=0)
     assert isinstance(model, RAE)
-    table = TokenizedTexts(sentences, vocab, tokenizer)
+    table = encoder.reader(tokenizer, vocab).read(sentences)
 
     before = error(model, table)
     start = time.perf_counter()
-    model.fit_autoencoder((table,), np.random.default_rng(0), True)
+    train_autoencoder(
+        model.autoencoder,
+        encoder,
+        (table,),
+        np.random.default_rng(0),
+        passes=1,
+        rate=model.rate,
+        decay=model.decay,
+        progress=True,
+    )
     seconds = time.perf_counter() - start
     found = {
         "commit": commit(),

@@ -1,8 +1,8 @@
 """CNTN's Experiment II beyond single systems: the mixture of Eq. 4, its Figure 3, and search in a whole archive.
 
-    python benchmarks/paper.py benchmarks/papers/cntn_semeval.toml --data ../shared/data --keep runs/semeval
-    python benchmarks/retrieval.py runs/semeval --data ../shared/data    # to benchmarks/results/retrieval.json
-    python benchmarks/figures.py                                         # Figure 3, to docs/figures
+    python -m benchmarks.paper benchmarks/papers/cntn_semeval.toml --data ../shared/data --keep runs/semeval
+    python -m benchmarks.retrieval runs/semeval --data ../shared/data    # to benchmarks/results/retrieval.json
+    python -m benchmarks.figures                                         # Figure 3, to docs/figures
 
 The paper ranks archived pairs (q, a) for a new question t by alpha * v_t . v_q + (1 - alpha) * s(t, a). SemEval's 3B
 files hold forum questions without answers, so s reads the forum question in the answer's place: s(t, q). Any scorer can
@@ -27,8 +27,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lists import TASKS, Task
+from benchmarks.lists import TASKS, Task
+from benchmarks.paper import kept_as
+from benchmarks.provenance import commit
 from matchloom import Matcher
+from matchloom.comparison import System, make_scorer
 from matchloom.data.batching import deduplicate
 from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
@@ -38,8 +41,6 @@ from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.retrieval.store import unit
 from matchloom.retrieval.tuning import GRID, best_alpha
 from matchloom.types import Pair, Scorer
-from paper import fit_lexical, kept_as
-from provenance import commit
 
 HERE = Path(__file__).parent
 TABLE = HERE / "papers" / "cntn_semeval.toml"
@@ -55,7 +56,14 @@ MixtureScores = dict[str, Scores]  # by name, one score for each pair
 def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs: list[Pair]) -> Scores:
     """One part of the mixture for each pair."""
     if model not in MODELS:
-        fitted = fit_lexical(model, task, seed)
+        fitted = make_scorer(
+            System(name, model),
+            task.train,
+            tokenizer=task.tokenizer,
+            vectors=task.vectors,
+            collection=task.collection,
+            seed=seed,
+        )
         scorer: Scorer = NormalizedBM25(fitted) if isinstance(fitted, BM25) else fitted
         return scorer.score(pairs)
     matcher = load(kept / kept_as(name.removeprefix(VECTORS), seed))

@@ -23,13 +23,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.turns import Work, gemm, row, take_turns
+from matchloom.encoders import WordEmbedding
 from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU, diagonal_places, wavefront
 from matchloom.models import build_model
 from matchloom.models.match_srnn import MatchSRNN
 from matchloom.parallel import thread_pool
 from matchloom.types import PairBatch, Texts
-from turns import Work, gemm, row, take_turns
 
 BATCH, C, D = 128, 10, 10
 PASSES = (("forward", False, 6400), ("forward+backward", True, 3 * 6400))
@@ -93,7 +94,7 @@ def by_fused_loop(gru: SpatialGRU) -> Run:
 
     def run(s: Tensor, m: Tensor, n: Tensor) -> Tensor:
         weights, d = gru.weights(), gru.dimensions
-        top, left, corner, x = weights.gates.split([d, d, d, s.shape[1]], 1)
+        top, left, corner, x = torch.split(weights.gates, [d, d, d, s.shape[1]], 1)
         W = torch.cat([left, top, corner, x], 1).T
         U = weights.candidate.T
 
@@ -101,7 +102,7 @@ def by_fused_loop(gru: SpatialGRU) -> Run:
             h = torch.cat(near, 1)
             a = torch.addmm(weights.gates_bias, torch.cat([h, x], 1), W)
             r = torch.sigmoid(a[:, : 3 * d])
-            z_i, z = torch.softmax(a[:, 3 * d :].view(len(x), 4, d), 1).split([1, 3], 1)
+            z_i, z = torch.split(torch.softmax(a[:, 3 * d :].view(len(x), 4, d), 1), [1, 3], 1)
             candidate = torch.tanh(torch.addmm(weights.candidate_bias, torch.cat([r * h, x], 1), U))
             return (z * h.view(len(x), 3, d)).sum(1) + z_i[:, 0] * candidate
 
@@ -188,7 +189,7 @@ def whole_model(size: int, rounds: int) -> Iterator[dict[str, Any]]:
     The same model on a loop may choose: on one thread, on all of torch's, or side by side.
     """
     torch.manual_seed(0)
-    model = build_model("match_srnn", {}, nn.Embedding(20_000, 50, padding_idx=0), seed=0)
+    model = build_model("match_srnn", {}, WordEmbedding(20_000, 50), seed=0)
     assert isinstance(model, MatchSRNN)
     scan: Any = model.scans[0]
     usual = scan.forward
@@ -248,7 +249,7 @@ def unequal(rounds: int) -> Iterator[dict[str, Any]]:
         return [(grids(BATCH, int(m.max()), int(n.max())), m, n) for m, n in cut]
 
     def contender(parts: Any, groups: Any, train: bool) -> Work:
-        works = [work(gru.forward, gru, train, *part, all_threads()) for part in parts]
+        works = [work(gru.forward, gru, train, s, m, n, all_threads()) for s, m, n in parts]
 
         def once() -> float:
             kernel.groups = groups
@@ -301,9 +302,9 @@ def memory() -> dict[str, float]:
     """MB that one forward and backward pass at 50 x 50 adds to a process that holds s. Each in a new process."""
     found = {}
     for name in CONTENDERS:
-        code = f"import spatial_gru; print(spatial_gru.memory_here({name!r}))"
+        code = f"from benchmarks.spatial_gru import memory_here; print(memory_here({name!r}))"
         run = subprocess.run(
-            [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
         )
         found[name] = float(run.stdout)
     return found

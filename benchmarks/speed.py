@@ -1,6 +1,6 @@
 """How fast, as ratios within one run: the spatial GRU, k-max, Match-SRNN, MV-LSTM and every model, in one table.
 
-    python benchmarks/speed.py                 # about fifteen minutes; results go to benchmarks/results/speed.json
+    python -m benchmarks.speed                 # about fifteen minutes; results go to benchmarks/results/speed.json
 
 The machines are shared and noisy: contenders take turns, and the median of each is compared.
 """
@@ -18,15 +18,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import every_model
-import k_max
-import m2s_net
-import mv_lstm
-import spatial_gru
+from benchmarks import every_model, k_max, m2s_net, mv_lstm, spatial_gru
+from benchmarks.page import figures
+from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.kernels import native
-from page import figures
-from provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PARTS = {

@@ -30,7 +30,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
-    ("simulation", "retrieval"),
+    ("comparison", "simulation", "retrieval"),
     ("cli",),
     ("__main__",),
 ]
@@ -80,6 +80,7 @@ def test_public_names_are_few_and_all_there() -> None:
         "MODELS",
         "TrainConfig",
         "train",
+        "compare",
         "Matcher",
         "evaluate",
         "explain",

@@ -118,9 +118,7 @@ def test_with_features_of_the_pair_there_are_no_sentence_vectors() -> None:
 
 
 def test_a_model_without_sentence_vectors_names_those_that_have_them() -> None:
-    with pytest.raises(
-        MatchloomError, match="mv_lstm has no sentence vectors; train one of lstm_rnn, bi_lstm_rnn"
-    ):
+    with pytest.raises(MatchloomError, match="mv_lstm has no sentence vectors; train one of lstm_rnn, bi_lstm_rnn"):
         make_matcher().vectors(TEXTS)
 
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import page
+
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("page", ROOT / "benchmarks" / "page.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def cells(text: str) -> dict[str, list[str]]:
@@ -28,18 +18,16 @@ def cells(text: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in rows}
 
 
-def test_the_page_is_up_to_date(page: ModuleType) -> None:
+def test_the_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.results_page(), "run: make docs"
 
 
-def test_results_that_are_missing_are_left_out(
-    page: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_that_are_missing_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "HERE", tmp_path)
     assert "##" not in page.results_page()
 
 
-def test_archive(page: ModuleType) -> None:
+def test_archive() -> None:
     speeds = {"median_ms": 7.25, "p99_ms": 12.0, "searches_a_second": 1234.5}
     plain: dict[str, Any] = {
         "build_seconds": 12.345,
@@ -65,7 +53,7 @@ def test_archive(page: ModuleType) -> None:
     assert "Commits abc, def." in section
 
 
-def test_retrieval(page: ModuleType) -> None:
+def test_retrieval() -> None:
     def runs(measure: str, *values: float) -> list[dict[str, Any]]:
         return [{"seed": n, "test": {measure: v}, "per_query": {"q": v, "r": v}} for n, v in enumerate(values)]
 

@@ -1,28 +1,19 @@
-"""What benchmarks/retrieval.py and its task measure on."""
+"""What benchmarks.retrieval and its task measure on."""
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
+from benchmarks import lists, retrieval
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.types import Pair
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
-
-@pytest.fixture
-def retrieval(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("retrieval")
-
-
-def test_an_archive_asks_every_question_of_every_text(retrieval: ModuleType) -> None:
+def test_an_archive_asks_every_question_of_every_text() -> None:
     pairs = [
         Pair("wool?", "yarn", 0.0, "1", "1_R1"),
         Pair("wool?", "yarn", 1.0, "1", "1_R4"),  # twice in one list: right if either is
@@ -37,7 +28,7 @@ def test_an_archive_asks_every_question_of_every_text(retrieval: ModuleType) -> 
     ]
 
 
-def test_alpha_has_the_highest_map_over_the_questions_of_all_fifths(retrieval: ModuleType) -> None:
+def test_alpha_has_the_highest_map_over_the_questions_of_all_fifths() -> None:
     lists = [
         CandidateLists(["q", "q"], ["a", "b"], [1, 0], ["AP"]),
         CandidateLists(["r", "r"], ["a", "b"], [1, 0], ["AP"]),
@@ -56,8 +47,8 @@ def test_alpha_has_the_highest_map_over_the_questions_of_all_fifths(retrieval: M
 
 
 @pytest.mark.data
-def test_the_fifths_hold_out_each_training_question_once(retrieval: ModuleType, data_dir: Path) -> None:
-    tasks = [importlib.import_module("lists").semeval(data_dir, seed) for seed in range(5)]
+def test_the_fifths_hold_out_each_training_question_once(data_dir: Path) -> None:
+    tasks = [lists.semeval(data_dir, seed) for seed in range(5)]
     held_out = Counter(query for task in tasks for query in {pair.query_id for pair in task.development})
     assert len(held_out) == 267
     assert set(held_out.values()) == {1}

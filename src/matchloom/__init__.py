@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matchloom.comparison import compare
     from matchloom.data.formats import read_pairs
     from matchloom.data.negatives import mine_negatives
     from matchloom.evaluation import evaluate
@@ -28,6 +29,7 @@ __all__ = [
     "Pair",
     "QuestionIndex",
     "TrainConfig",
+    "compare",
     "evaluate",
     "explain",
     "mine_negatives",
@@ -41,6 +43,7 @@ _HOMES = {
     "Pair": "types",
     "QuestionIndex": "retrieval",
     "TrainConfig": "training",
+    "compare": "comparison",
     "evaluate": "evaluation",
     "explain": "explanation",
     "mine_negatives": "data.negatives",

@@ -46,7 +46,7 @@ def test_finished_runs_are_not_trained_again(run: Run, compared: tuple[list[str]
     if not (out / "lstm_rnn" / "matcher.json").exists():
         assert main([*given, "--system", "lstm_rnn"]) == 0
     before = (out / "lstm_rnn" / "weights.safetensors").stat().st_mtime_ns
-    assert "holds a matcher already; add --resume" in error_of(run(*given, "--system", "lstm_rnn"))
+    assert "holds a matcher already; resume its run" in error_of(run(*given, "--system", "lstm_rnn"))
     again = run(*given, "--system", "lstm_rnn", "--resume", "--json")
     assert again.code == 0, again.err
     assert json.loads(again.out)[0]["system"] == "lstm_rnn"
@@ -92,7 +92,7 @@ def test_minutes_count_what_was_trained_before(run: Run, compared: tuple[list[st
 
 def test_what_cannot_be(run: Run, compared: tuple[list[str], Path]) -> None:
     given, _ = compared
-    assert error_of(run(*given, "--system", "bert")).startswith("--system 'bert' is unknown; choose among mv_lstm")
+    assert error_of(run(*given, "--system", "bert")).startswith("system 'bert' is unknown; choose among mv_lstm")
     assert "measure 'FOO' is unknown" in error_of(run(*given, "--system", "lstm_rnn", "--measures", "FOO", "--resume"))
     assert "the picture a.gif must end in .png, .svg or .pdf" in error_of(
         run(*given, "--system", "bm25", "--plot", "a.gif")

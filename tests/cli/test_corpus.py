@@ -31,7 +31,7 @@ def test_pydocs_is_written_as_lists_of_five_split_by_group(
         for name in NAMES
         for i in range(8)
     ]
-    monkeypatch.setattr("matchloom.data.corpora.pydocs.read_pydocs", lambda: made)
+    monkeypatch.setattr("matchloom.cli.corpus.read_pydocs", lambda: made)
     result = run("corpus", "pydocs", "--out", tmp_path / "deep" / "data", "--seed", 3)
     assert result.code == 0, result.err
     assert "Python 3." in result.err

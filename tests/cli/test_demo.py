@@ -29,7 +29,7 @@ def small_docs() -> list[Pair]:
 def test_it_trains_compares_explains_and_says_what_next(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matchloom.data.corpora.pydocs.read_pydocs", small_docs)
+    monkeypatch.setattr("matchloom.cli.demo.read_pydocs", small_docs)
     monkeypatch.setattr(demo, "ARGUMENTS", {"hidden": 4, "slices": 2, "lexical": True})
     monkeypatch.setattr(demo, "SETTINGS", {"epochs": 2, "optimizer": "adam", "learning_rate": 0.01})
     result = run("demo", "--out", tmp_path / "d", "--seeds", "2")

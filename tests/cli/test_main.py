@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import matchloom.cli.models
-from matchloom.cli import app, main
+from matchloom.cli import commands, main
 from tests.cli.conftest import Run, error_of
 
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {name: commands.load(name) for name in commands.COMMANDS}
 DESIGNED = [
     "demo",
     "corpus",
@@ -50,6 +49,7 @@ def test_the_commands_are_those_of_the_design() -> None:
 def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run, name: str) -> None:
     result = run(name, "--help")
     assert result.code == 0
+    assert COMMANDS[name].help.partition("\n")[0] == commands.COMMANDS[name].about
     assert f"matchloom {name}" in COMMANDS[name].help, "no example of its own"
     assert len(COMMANDS[name].help.partition("\n")[0]) <= 60, "the list of commands cuts it off"
     for parameter in COMMANDS[name].params:
@@ -102,12 +102,20 @@ def test_a_bug_shows_its_traceback_and_ctrl_c_gives_130(run: Run, monkeypatch: p
     assert run("models").code == 130
 
 
-def test_help_does_not_wait_for_torch() -> None:
+def test_help_and_usage_errors_do_not_wait_for_torch() -> None:
+    given = [[], *([name, "--help"] for name in DESIGNED), ["train", "--nosuch"], ["weave"]]
     code = (
-        "import sys, matchloom.cli as c; c.main(['train', '--help']); c.main([]); "
+        f"import sys, matchloom.cli as c; codes = [c.main(arguments) for arguments in {given}]; "
+        f"assert codes == [0] * {len(given) - 2} + [2, 2], codes; "
         "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gensim', 'pyarrow', 'lancedb')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_name_is_met_with_the_nearest() -> None:
+    done = shell("trian")
+    assert "'train'" in done.stderr
 
 
 def test_as_a_process_errors_go_to_stderr_with_code_2(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from matchloom.evaluation import compare, measure, paired_randomisation
+from matchloom.evaluation import compare_runs, measure, paired_randomisation
 from matchloom.types import MatchloomError, Pair
 
 
@@ -46,11 +46,11 @@ def test_false_alarms_are_as_rare_as_they_claim() -> None:
 def test_compare_runs() -> None:
     pairs = [Pair(f"q{i // 2}", f"t{i}", float(i % 2)) for i in range(12)]
     good, bad = measure(pairs, np.arange(12) % 2, ["AP", "P@1"]), measure(pairs, -(np.arange(12) % 2), ["P@1", "AP"])
-    result = compare(good, bad)
+    result = compare_runs(good, bad)
     assert list(result) == ["AP", "P@1"]
     assert result["AP"] == pytest.approx((0.5, 2 / 2**6))
     assert result["P@1"] == pytest.approx((1.0, 2 / 2**6))
     with pytest.raises(MatchloomError, match="the first has 6, the second 5, shared 5"):
-        compare(good, measure(pairs[2:], np.arange(10)))
+        compare_runs(good, measure(pairs[2:], np.arange(10)))
     with pytest.raises(MatchloomError, match="two rows of one length"):
         paired_randomisation([1.0], [1.0, 2.0])

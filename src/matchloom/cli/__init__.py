@@ -1,6 +1,6 @@
 """The command `matchloom`: one file a command, each of which parses, calls one Python function and prints.
 
-Nothing here imports torch before a command runs, so that `--help` is there at once.
+A command is imported when it is called (commands.py), so that `matchloom --help` is there at once.
 """
 
 from __future__ import annotations
@@ -8,62 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
-from matchloom.cli import (
-    compare,
-    corpus,
-    demo,
-    doctor,
-    evaluate,
-    explain,
-    index,
-    mine,
-    models,
-    rank,
-    reproduce,
-    score,
-    search,
-    split,
-    train,
-    trans_lm,
-    tune,
-    vectors,
-)
-from matchloom.cli.options import PAIRS_FILE, RERANKER, SCORER
+from matchloom.cli.commands import Commands
 
 app = typer.Typer(
     name="matchloom",
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,  # plain help: what a user wrote in brackets is never markup, and a pipe sees the same
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
 )
-
-for name, function, epilog in (
-    ("demo", demo.command, ""),
-    ("corpus", corpus.command, ""),
-    ("split", split.command, PAIRS_FILE),
-    ("vectors", vectors.command, PAIRS_FILE),
-    ("mine", mine.command, PAIRS_FILE),
-    ("train", train.command, PAIRS_FILE),
-    ("trans-lm", trans_lm.command, PAIRS_FILE),
-    ("evaluate", evaluate.command, f"{SCORER}\n\n{PAIRS_FILE}"),
-    ("compare", compare.command, PAIRS_FILE),
-    ("score", score.command, f"{SCORER}\n\n{PAIRS_FILE}"),
-    ("rank", rank.command, SCORER),
-    ("explain", explain.command, SCORER),
-    ("index", index.command, PAIRS_FILE),
-    ("search", search.command, RERANKER),
-    ("tune", tune.command, f"{RERANKER}\n\n{PAIRS_FILE}"),
-    ("reproduce", reproduce.command, ""),
-    ("doctor", doctor.command, ""),
-    ("models", models.command, ""),
-):
-    app.command(name, epilog=epilog or None)(function)
 
 # typer has carried a click of its own since 0.26; by way of the class we need not know which.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -71,15 +31,13 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
         print(f"matchloom {version('matchloom')}")
         raise typer.Exit
 
 
 @app.callback()
 def about(
-    version: Annotated[
+    show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
@@ -116,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{getattr(error, 'format_message', error.__str__)()} (see {path} --help)")
         return 2
     except Exception as error:
-        from matchloom.types import MatchloomError
+        from matchloom.types import MatchloomError  # torch comes with it, and a usage error needs none
 
         if not isinstance(error, MatchloomError):
             raise  # a bug of ours, which needs its traceback

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from matchloom.cli.models import written
-
-if TYPE_CHECKING:
-    from matchloom.models import Argument
+from matchloom.models import Argument, model_arguments
+from matchloom.types import MatchloomError
 
 _YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def parse_arguments(model: str, settings: Sequence[str]) -> dict[str, Argument]:
     """The arguments that `settings` give to a model; a wrong one lists those it takes."""
-    from matchloom.models import model_arguments
-    from matchloom.types import MatchloomError
-
     defaults = model_arguments(model)
     takes = f"{model} takes {', '.join(f'{name}={written(value)}' for name, value in defaults.items())}"
     parsed: dict[str, Argument] = {}

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from matchloom.cli.evaluate import MeasuresOption
 from matchloom.cli.options import (
     DimensionsOption,
     FirstVectorsOption,
     MaxWordsOption,
+    MeasuresOption,
     PairsArgument,
     TokenizerOption,
-    tokenizer_of,
 )
-from matchloom.cli.printing import console, note, print_json, table
-from matchloom.cli.reading import make_folder, read_all, texts_of
-from matchloom.cli.train import first_vectors, set_aside
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Report
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair, Scorer
-
-BASELINES = ("random", "bm25", "bm25_stemmed")
-
-
-class Row(NamedTuple):
-    """One system: its figures on the test pairs, and what it cost."""
-
-    system: str
-    values: dict[str, float]
-    p: float | None  # of the difference to the first system's first measure
-    parameters: int | None
-    minutes: float
-    pairs_per_second: float
-
+from matchloom.cli.printing import console, note, print_json
+from matchloom.cli.reading import make_folder, read_all, tokenizer_of
+from matchloom.cli.train import set_aside
+from matchloom.comparison import BASELINES, Row, check_systems, compare
+from matchloom.data.ids import both_sides
+from matchloom.evaluation import measure
+from matchloom.models import MODELS
+from matchloom.plots import check_plot, new_figure, save_plot
+from matchloom.text.vectors import first_vectors
+from matchloom.types import MatchloomError
 
 _LINE, _LETTER = 10.0, 4.6  # points of the names in the picture
 
@@ -95,158 +79,66 @@ def command(
       matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --plot all.png
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
     """
-    from matchloom.evaluation import measure as figure
-    from matchloom.lexical import LEXICAL
-    from matchloom.models import MODELS
-    from matchloom.plots import check_plot
-    from matchloom.types import MatchloomError
-
-    names = list(dict.fromkeys(system or [*BASELINES, *MODELS]))
-    for name in names:
-        if name not in MODELS and (name not in LEXICAL or name == "trans_lm"):
-            known = ", ".join([*MODELS, *(key for key in LEXICAL if key != "trans_lm")])
-            raise MatchloomError(f"--system {name!r} is unknown; choose among {known}")
-        if (out / name / "matcher.json").exists() and not resume:
-            raise MatchloomError(f"{out / name} holds a matcher already; add --resume, or choose another --out")
+    names = [one.name for one in check_systems(system or (*BASELINES, *MODELS), out, resume=resume)]
     if plot is not None:
         check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)
     training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
     wanted = measures.replace(",", " ").split()
-    figure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after the first training
+    measure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after vectors are trained
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
         training, development = set_aside(training, seed)
     start = None
     if any(name in MODELS or name == "soft_coverage" for name in names):
-        start = first_vectors(vectors, training, cut, dimensions, 1, seed)
-    first: Report | None = None
-    rows = []
-    failed: dict[str, str] = {}
-    for name in names:
-        begun, before = time.perf_counter(), _seconds_before(out / name) if resume else 0.0
-        try:
-            if name in MODELS:
-                given = {"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors, "seed": seed}
-                scorer = _trained(name, training, development, given, cut, start, dimensions, out / name, resume)
-            else:
-                scorer = _fitted(name, training, cut, start, seed)
-            minutes = (time.perf_counter() - begun + before) / 60
-            report, speed = _measured(scorer, measured, wanted)
-        except MatchloomError as error:  # the others are worth their table
-            failed[name] = str(error)
-            note(f"{name} failed: {error}")
-            continue
-        except KeyboardInterrupt:
-            note(f"stopped at {name}; the same command with --resume goes on.")
-            raise
-        rows.append(_row(name, report, first, scorer, minutes, speed))
-        first = first or report
-        note(f"{name}: " + ", ".join(f"{key} {value:.4f}" for key, value in report.values.items()))
-    if not rows:
-        raise MatchloomError(f"every system failed; {names[0]}: {failed[names[0]]}")
+        words = (cut(text) for text in both_sides(training))
+        start = first_vectors(vectors, words, dimensions=dimensions, seed=seed, progress=True)
+    done: list[Row] = []
+    try:
+        compared = compare(
+            training,
+            measured,
+            development,
+            systems=names,
+            measures=wanted,
+            settings={"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors},
+            tokenizer=cut,
+            vectors=start,
+            dimensions=dimensions,
+            folder=make_folder(out),
+            resume=resume,
+            seed=seed,
+            on_row=lambda row: _tell(row, done),
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        note(f"stopped at {names[len(done)]}; the same command with --resume goes on.")
+        raise
     if json:
-        print_json([row._asdict() for row in rows])
+        print_json(compared.to_dict()["rows"])
     else:
-        _print(rows)
+        console().print(compared)
+        print("Parameters are counted without the word vectors.")
     if plot is not None:
-        _draw(rows, plot)
+        _draw(compared.rows, plot)
         note(f"{plot} is written.")
-    if failed:
+    if compared.failed:
         raise MatchloomError(
-            f"{len(failed)} of {len(names)} systems failed and are not in the table: {', '.join(failed)}"
+            f"{len(compared.failed)} of {len(names)} systems failed and are not in the table: "
+            f"{', '.join(compared.failed)}"
         )
 
 
-def _seconds_before(folder: Path) -> float:
-    """How long a run that is resumed has trained already, by its log."""
-    from json import loads
-
-    from matchloom.files import read_lines
-    from matchloom.training.run import LOG
-
-    path = folder / LOG
-    return sum(float(loads(line)["seconds"]) for _, line in read_lines(path)) if path.exists() else 0.0
-
-
-def _trained(
-    name: str,
-    training: list[Pair],
-    development: list[Pair],
-    given: dict[str, int | bool],
-    tokenizer: Tokenizer,
-    vectors: WordVectors | None,
-    dimensions: int,
-    folder: Path,
-    resume: bool,
-) -> Scorer:
-    from matchloom import TrainConfig, train
-    from matchloom.models import model_training
-    from matchloom.training.run import CHECKPOINT
-
-    config = TrainConfig(**model_training(name))  # type: ignore[arg-type]
-    make_folder(folder)
-    return train(
-        training,
-        development,
-        model=name,
-        config=replace(config, **given),  # type: ignore[arg-type]
-        tokenizer=tokenizer,
-        vectors=vectors,
-        dimensions=dimensions,
-        folder=folder,
-        resume=resume and (folder / CHECKPOINT).exists(),
-        progress=True,
-    )
-
-
-def _fitted(name: str, training: list[Pair], tokenizer: Tokenizer, vectors: WordVectors | None, seed: int) -> Scorer:
-    from matchloom.lexical import fit_scorer
-
-    return fit_scorer(name, texts_of(training), tokenizer=tokenizer, vectors=vectors, seed=seed)
-
-
-def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str]) -> tuple[Report, float]:
-    from matchloom import evaluate
-
-    scorer.score(pairs[:256])  # the first call may build or load something
-    start = time.perf_counter()
-    scores = scorer.score(pairs, progress=True)
-    took = time.perf_counter() - start
-    return evaluate(scores, pairs, measures=measures, baselines=False), len(pairs) / took
-
-
-def _row(name: str, report: Report, first: Report | None, scorer: Scorer, minutes: float, speed: float) -> Row:
-    from matchloom import Matcher
-    from matchloom.evaluation.significance import compare
-
-    p = None if first is None else next(iter(compare(report.measured, first.measured).values())).p
-    parameters = scorer.model.size() if isinstance(scorer, Matcher) else None
-    return Row(name, report.values, p, parameters, minutes, speed)
-
-
-def _print(rows: list[Row]) -> None:
-    measures = list(rows[0].values)
-    columns = [*measures, f"p to {rows[0].system}", "parameters", "minutes", "pairs/s"]
-    shown = table("system", *columns, right=tuple(columns))
-    for row in rows:
-        shown.add_row(
-            row.system,
-            *(f"{row.values[name]:.4f}" for name in measures),
-            "" if row.p is None else f"{row.p:.3f}",
-            "" if row.parameters is None else f"{row.parameters:,}",
-            f"{row.minutes:.1f}",
-            f"{row.pairs_per_second:,.0f}",
-        )
-    console().print(shown)
-    print("Parameters are counted without the word vectors.")
+def _tell(row: Row, done: list[Row]) -> None:
+    """A line as soon as a system is through."""
+    done.append(row)
+    figures = ", ".join(f"{key} {value:.4f}" for key, value in row.values.items())
+    note(f"{row.system} failed: {row.error}" if row.error else f"{row.system}: {figures}")
 
 
 def _draw(rows: list[Row], plot: Path) -> None:
     """Quality against speed; right and up is better."""
-    from matchloom.plots import new_figure, save_plot
-
     figure = new_figure(9, 6)
     ax = figure.subplots()
     measure = next(iter(rows[0].values))

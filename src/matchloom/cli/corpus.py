@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from matchloom.cli.options import SeedOption
+from matchloom.cli.options import (
+    SeedOption,
+)
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import make_folder
-
-if TYPE_CHECKING:
-    from matchloom.types import Pair
+from matchloom.data.corpora.citations import read_citations
+from matchloom.data.corpora.cqa import read_cqa
+from matchloom.data.corpora.insuranceqa import read_insuranceqa
+from matchloom.data.corpora.lcs import lcs_pairs
+from matchloom.data.corpora.msrp import read_msrp
+from matchloom.data.corpora.pydocs import python_version, read_pydocs
+from matchloom.data.corpora.reuters import read_reuters
+from matchloom.data.corpora.semeval import read_semeval
+from matchloom.data.corpora.trecqa import read_trecqa
+from matchloom.data.corpora.wikiqa import read_wikiqa
+from matchloom.data.formats import write_pairs
+from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.types import MatchloomError, Pair
 
 
 class Corpus(NamedTuple):
@@ -25,72 +37,49 @@ class Corpus(NamedTuple):
 
 
 def _pydocs(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.pydocs import python_version, read_pydocs
-    from matchloom.data.grouping import grouped_lists, split_by_group
-
     note(f"Reading the documentation of Python {python_version()}: other versions have other texts.")
     lists = grouped_lists(read_pydocs(), seed=seed, progress=True)
     return dict(zip(("train", "dev", "test"), split_by_group(lists, seed=seed), strict=True))
 
 
 def _lcs(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.lcs import lcs_pairs
-
     pairs = lcs_pairs(12_000, seed=seed)
     return {"train": pairs[:10_000], "dev": pairs[10_000:11_000], "test": pairs[11_000:]}
 
 
 def _trecqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.trecqa import read_trecqa
-
     return {_name(path): read_trecqa(path) for path in _files(data, "*.tsv", "*.xml")}
 
 
 def _wikiqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.wikiqa import read_wikiqa
-
     return {_name(path): read_wikiqa(path) for path in _files(data, "WikiQA-*.tsv", "WikiQA*-*.txt")}
 
 
 def _msrp(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.msrp import read_msrp
-
     return {_name(path): read_msrp(path) for path in _files(data, "msr_paraphrase_t*.txt")}
 
 
 def _semeval(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.semeval import read_semeval
-
     return {_name(path): read_semeval(path) for path in _files(data, "*.jsonl")}
 
 
 def _cqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.cqa import read_cqa
-
     return {_name(path): read_cqa(path) for path in _files(data, "*.tsv.gz", "*.tsv")}
 
 
 def _reuters(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.reuters import read_reuters
-
     return {"reuters": read_reuters(data)}
 
 
 def _citations(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.citations import read_citations
-
     return {"citations": read_citations(data)}
 
 
 def _insuranceqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.insuranceqa import read_insuranceqa
-
     return {split: read_insuranceqa(data, split) for split in ("train", "valid", "test")}
 
 
 def _insuranceqa_zh(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    from matchloom.data.corpora.insuranceqa import read_insuranceqa
-
     return {split: read_insuranceqa(data, split, language="zh") for split in ("train", "valid", "test")}
 
 
@@ -132,9 +121,6 @@ def command(
       matchloom corpus pydocs --out data
       matchloom corpus trecqa --data ~/trecqa --out data/trecqa
     """
-    from matchloom.data.formats import write_pairs
-    from matchloom.types import MatchloomError
-
     if name is None:
         listed = table("name", "what it is", "--data")
         for known, corpus in CORPORA.items():
@@ -166,8 +152,6 @@ def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
 
 def _files(data: Path, *patterns: str) -> list[Path]:
     """The file, or those of the folder that fit the first pattern that any fits."""
-    from matchloom.types import MatchloomError
-
     if not data.is_dir():
         return [data]
     for pattern in patterns:

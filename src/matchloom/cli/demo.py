@@ -5,17 +5,24 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from matchloom import TrainConfig, evaluate, explain, train
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import make_folder
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Report
-    from matchloom.matcher import Matcher
-    from matchloom.types import Pair
+from matchloom.data.corpora.pydocs import python_version, read_pydocs
+from matchloom.data.formats import write_pairs
+from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.encoders import WordEmbedding
+from matchloom.evaluation import Report
+from matchloom.explanation import render_html
+from matchloom.files import atomic_write
+from matchloom.matcher import Matcher
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors, train_vectors
+from matchloom.types import Pair
 
 MEASURES = ("P@1", "RR")
 # By development figures of some fifteen settings: small, because there are only some 2,300 questions to learn from.
@@ -38,10 +45,6 @@ def command(
     Example:
       matchloom demo --seeds 1
     """
-    from matchloom.data.corpora.pydocs import python_version, read_pydocs
-    from matchloom.data.formats import write_pairs
-    from matchloom.data.grouping import grouped_lists, split_by_group
-
     start = time.perf_counter()
     make_folder(out)
     positives = read_pydocs()
@@ -68,10 +71,6 @@ def command(
 
 
 def _train(training: list[Pair], development: list[Pair], out: Path, seed: int) -> Matcher:
-    from matchloom import TrainConfig, train
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import train_vectors
-
     words = Tokenizer()
     texts = sorted({pair.query for pair in training} | {pair.text for pair in training})
     vectors = train_vectors([words(text) for text in texts], dimensions=50, epochs=10, seed=seed, progress=True)
@@ -80,10 +79,6 @@ def _train(training: list[Pair], development: list[Pair], out: Path, seed: int) 
 
 
 def _evaluate(matcher: Matcher, test: list[Pair], training: list[Pair], collection: list[str]) -> Report:
-    from matchloom import evaluate
-    from matchloom.encoders import WordEmbedding
-    from matchloom.text.vectors import WordVectors
-
     # Soft coverage gets the vectors that training ended with: there are no others without a download.
     encoder = matcher.model.encoder
     assert isinstance(encoder, WordEmbedding)
@@ -117,10 +112,6 @@ def _compare(reports: list[Report]) -> None:
 
 
 def _explain(matcher: Matcher, test: list[Pair], out: Path) -> None:
-    from matchloom import explain
-    from matchloom.explanation import render_html
-    from matchloom.files import atomic_write
-
     texts = sorted({pair.text for pair in test})
     candidates = matcher.encode(texts)
     right = sorted((pair for pair in test if pair.label), key=lambda pair: (len(pair.query) + len(pair.text), pair))

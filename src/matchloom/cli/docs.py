@@ -10,7 +10,9 @@ from typing import Any
 from typer.main import get_command
 
 from matchloom.cli import app
-from matchloom.cli.options import PAIRS_FILE, SCORER
+from matchloom.cli.commands import COMMANDS, PAIRS_FILE, SCORER, load
+from matchloom.cli.models import LEXICAL_ABOUT, written
+from matchloom.models import MODELS, model_arguments, model_training
 
 _HEAD = """# Commands
 
@@ -24,7 +26,8 @@ def commands_page() -> str:
     """The whole page."""
     root: Any = get_command(app)
     sections = [_HEAD, _text(root.help), _text(PAIRS_FILE), _text(SCORER)]  # the latter two end many a help
-    for name, command in root.commands.items():
+    for name in COMMANDS:
+        command = load(name)
         sections.append(f"## matchloom {name}\n")
         sections.append(_text(command.help))
         rows = [row for row in map(_row, command.params) if row]
@@ -67,9 +70,6 @@ embedding and the arguments below, by keyword in Python and by `--set NAME=VALUE
 
 def models_page() -> str:
     """Every model with its paper, symbols, departures and arguments, and the scorers that need no training."""
-    from matchloom.cli.models import LEXICAL_ABOUT, written
-    from matchloom.models import MODELS, model_arguments, model_training
-
     sections = [_MODELS_HEAD]
     for name, make in MODELS.items():
         module = inspect.getmodule(make)

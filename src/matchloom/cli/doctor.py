@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import torch
 import typer
 
-from matchloom.cli.evaluate import MeasuresOption
-from matchloom.cli.options import SeedOption
+from matchloom.cli.options import (
+    MeasuresOption,
+    SeedOption,
+)
 from matchloom.cli.printing import console, print_json, table
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Finding
+from matchloom.evaluation import Finding, audit
+from matchloom.kernels.native import status
+from matchloom.types import MatchloomError
 
 _PACKAGES = (
     "torch",
@@ -51,9 +55,6 @@ def command(
       matchloom doctor system.run test.qrels
       matchloom doctor --system
     """
-    from matchloom.evaluation import audit
-    from matchloom.types import MatchloomError
-
     if system:
         _print_pairs(system_facts(), json)
         return
@@ -74,12 +75,6 @@ def command(
 
 def system_facts() -> dict[str, str]:
     """Versions, cores, threads and what is there."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    import torch
-
-    from matchloom.kernels.native import status
-
     facts = {
         "matchloom": version("matchloom"),
         "python": f"{platform.python_version()} ({platform.python_implementation()})",

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from matchloom import evaluate
 from matchloom.cli.options import (
     CollectionOption,
+    MeasuresOption,
     PairsArgument,
     ScorerArgument,
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, print_json, table
-from matchloom.cli.reading import both_sides, read_all, read_texts, texts_of, vectors_for
+from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-
-if TYPE_CHECKING:
-    from matchloom.evaluation import Comparison, Report
-
-MeasuresOption = Annotated[str, typer.Option(help="By their ir-measures names, such as R@10 or Success@5.")]
+from matchloom.data.formats import write_qrels, write_run
+from matchloom.data.ids import both_sides
+from matchloom.evaluation import Difference, Report, compare_runs
+from matchloom.files import atomic_write, write_lines
 
 
 def command(
@@ -67,11 +67,6 @@ def command(
       matchloom evaluate runs/faq data/test.tsv --against bm25_stemmed --measures "P@1 RR"
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
     """
-    from matchloom import evaluate
-    from matchloom.data.formats import write_qrels, write_run
-    from matchloom.evaluation import compare
-    from matchloom.files import atomic_write
-
     cut = tokenizer_of(tokenizer)
     found = read_all(pairs, require_label=True)
     texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and baselines
@@ -97,7 +92,7 @@ def command(
 
     report = measure(scorer, not no_baselines)
     other = None if against is None else measure(against, False)
-    compared = None if other is None else compare(report.measured, other.measured, seed=seed)
+    compared = None if other is None else compare_runs(report.measured, other.measured, seed=seed)
     if qrels is not None:
         write_qrels(qrels, report.subset.pairs)
     if per_query is not None:
@@ -117,7 +112,7 @@ def command(
         _show_comparison((scorer, report), (against or "", other), compared)
 
 
-def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Comparison]) -> None:
+def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Difference]) -> None:
     (name, report), (other_name, other) = first, second  # as the user called them: two matchers may share a model
     shown = table("measure", name, other_name, "difference", "p", right=(name, other_name, "difference", "p"))
     for measure, result in compared.items():
@@ -130,8 +125,6 @@ def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], comp
 
 
 def _write_per_query(path: Path, report: Report) -> None:
-    from matchloom.files import write_lines
-
     queries = {pair.query_id: " ".join(pair.query.split()) for pair in report.subset.pairs}
     rows = [["query_id", *report.values, "query"]]
     for query_id, values in report.per_query.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,14 @@ from matchloom.cli.options import (
     ScorerArgument,
     ScorerTokenizerOption,
     VectorsOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, note, print_json
-from matchloom.cli.reading import read_texts, vectors_for
+from matchloom.cli.reading import read_texts, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-
-if TYPE_CHECKING:
-    from matchloom.explanation import Explanation
+from matchloom.explanation import Explanation, explain
+from matchloom.files import atomic_write
+from matchloom.lexical import LEXICAL
+from matchloom.types import MatchloomError
 
 
 def command(
@@ -53,10 +53,6 @@ def command(
       matchloom explain runs/faq "how do I open a file?" "open(path) opens a file and returns it" --html why.html
       matchloom explain bm25 "open a file" "files are opened with open" --collection answers.txt
     """
-    from matchloom.explanation import explain
-    from matchloom.files import atomic_write
-    from matchloom.lexical import LEXICAL
-
     cut = tokenizer_of(tokenizer)
     chosen = load_scorer(
         scorer,
@@ -80,8 +76,6 @@ def command(
 
 def _channel(explanation: Explanation, wanted: str | None) -> str | None:
     """The name of a channel, which may be given by its number."""
-    from matchloom.types import MatchloomError
-
     names = explanation.trace.channels
     if wanted is None or wanted in names:
         return wanted

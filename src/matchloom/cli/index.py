@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from matchloom.cli.options import tokenizer_of
+from matchloom import QuestionIndex, read_pairs
 from matchloom.cli.printing import console, note, print_json, table
-
-if TYPE_CHECKING:
-    from matchloom import QuestionIndex
+from matchloom.cli.reading import tokenizer_of
+from matchloom.files import read_lines
+from matchloom.types import MatchloomError
 
 
 def command(
@@ -71,9 +71,6 @@ def command(
       matchloom index faq.archive --delete q17 --delete outdated.txt --compact
       matchloom index faq.archive --reencode runs/faq-2
     """
-    from matchloom import QuestionIndex, read_pairs
-    from matchloom.types import MatchloomError
-
     done: dict[str, Any] = {}
     if reencode is not None and matcher is not None:
         raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher")
@@ -117,8 +114,6 @@ def command(
 
 def _ids(given: str) -> list[str]:
     """An id, or the lines of a file."""
-    from matchloom.files import read_lines
-
     try:
         listed = Path(given).is_file()
     except OSError:  # too long for a name

@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from matchloom.cli.options import PairsArgument, SeedOption, TokenizerOption, tokenizer_of
+from matchloom import Matcher, mine_negatives
+from matchloom.cli.options import (
+    PairsArgument,
+    SeedOption,
+    TokenizerOption,
+)
 from matchloom.cli.printing import note
-from matchloom.cli.reading import read_all, read_texts
+from matchloom.cli.reading import read_all, read_texts, tokenizer_of
+from matchloom.data.formats import write_pairs
+from matchloom.types import MatchloomError, Scorer
 
 
 def command(
@@ -43,10 +50,6 @@ def command(
       matchloom mine faq.tsv --out faq.mined.tsv
       matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
     """
-    from matchloom import Matcher, mine_negatives
-    from matchloom.data.formats import write_pairs
-    from matchloom.types import MatchloomError, Scorer
-
     cut = tokenizer_of(tokenizer)
     chosen: str | Scorer = source if source in ("bm25", "random") else Matcher.load(source)
     found = read_all(pairs)

@@ -8,9 +8,21 @@ import sys
 import time
 from typing import Annotated
 
+import numpy as np
+import torch
 import typer
 
+from matchloom import MODELS
 from matchloom.cli.printing import console, note, table
+from matchloom.data.batching import features_of, make_batch
+from matchloom.encoders import WordEmbedding
+from matchloom.lexical import LEXICAL
+from matchloom.matcher import Matcher
+from matchloom.models import build_model, model_arguments, model_training, sentence_vector_models
+from matchloom.parallel import inline_pool
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
 
 LEXICAL_ABOUT = {
     "random": "A number drawn from the seed and the pair: the lowest baseline.",
@@ -42,11 +54,6 @@ def command(
       matchloom models mv_lstm
       matchloom train faq.tsv --out runs/faq --model mv_lstm --set interaction=cosine --set k=10
     """
-    from matchloom import MODELS
-    from matchloom.lexical import LEXICAL
-    from matchloom.models import sentence_vector_models
-    from matchloom.progress import track
-
     if name:
         _tell(name)
         return
@@ -75,8 +82,6 @@ def command(
 
 def paper(name: str) -> str:
     """Who described the model, and when: the brackets in the first line of its file."""
-    from matchloom import MODELS
-
     line = _first_line(sys.modules[MODELS[name].__module__].__doc__)
     found = re.search(r"\((?:a baseline of )?([^()]+) (\d{4})\)", line)
     assert found is not None, f"the first line of {name}'s file ends with (authors, year)"
@@ -89,9 +94,6 @@ def written(value: object) -> str:
 
 
 def _tell(name: str) -> None:
-    from matchloom import MODELS
-    from matchloom.models import model_arguments, model_training
-
     arguments = model_arguments(name)
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
     shown = table("argument (--set NAME=VALUE)", "default")
@@ -106,17 +108,6 @@ def _tell(name: str) -> None:
 
 def _measured(name: str) -> tuple[int, float]:
     """Parameters, and pairs a second of texts that all differ, the best of a few rounds."""
-    import numpy as np
-    import torch
-
-    from matchloom.data.batching import features_of, make_batch
-    from matchloom.encoders import WordEmbedding
-    from matchloom.matcher import Matcher
-    from matchloom.models import build_model
-    from matchloom.parallel import inline_pool
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vocab import Vocab
-
     known, rng = [f"w{n}" for n in range(2 * PAIRS * WORDS)], random.Random(0)
     rarity = [1 / (n + 10) for n in range(len(known))]  # few words are frequent, as in any language
     texts = [" ".join(rng.choices(known, rarity, k=WORDS)) for _ in range(2 * PAIRS)]

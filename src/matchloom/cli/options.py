@@ -1,25 +1,14 @@
-"""Options that several commands share, and the paragraphs their help ends with."""
+"""Options that several commands share. Nothing of the library is imported here: `--help` need not wait for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from matchloom.text.tokenize import Tokenizer
-
-PAIRS_FILE = (
-    "A pairs file is TSV, CSV, JSONL or Parquet by its name (the text formats also with .gz). Its columns, in any "
-    "order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
-    "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
-    "split). Other columns are ignored; question and answer will do for query and text."
-)
-_TRAINED = "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm',"
-_LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
-SCORER = f"{_TRAINED} a TREC run file, {_LEXICAL}"
-RERANKER = f"{_TRAINED} {_LEXICAL}"  # a run knows its own pairs only
+EPOCHS = 10  # of skip-gram, in `matchloom vectors` and in `matchloom train`
+TRANS_LM = ".safetensors"  # how the file of a trans_lm ends
 
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]
 ScorerArgument = Annotated[
@@ -53,6 +42,7 @@ FirstVectorsOption = Annotated[
 ]
 DimensionsOption = Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")]
 MaxWordsOption = Annotated[int, typer.Option(min=1, help="Longer texts are cut.")]
+MeasuresOption = Annotated[str, typer.Option(help="By their ir-measures names, such as R@10 or Success@5.")]
 ScorerTokenizerOption = Annotated[
     str | None,
     typer.Option(
@@ -75,12 +65,3 @@ CollectionOption = Annotated[
         show_default=False,
     ),
 ]
-
-
-def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
-    """The tokenizer of an option; an unknown kind is refused before any file is read."""
-    from matchloom.text.tokenize import Tokenizer
-
-    tokenizer = Tokenizer(kind or "english", max_words=max_words)
-    tokenizer("")
-    return tokenizer

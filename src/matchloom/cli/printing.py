@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from rich.console import Console
+from rich.table import Table
 
 WIDTH = 100  # where there is no terminal to ask
 
 
 def console() -> Console:
     """Standard output, where brackets in a user's text are brackets; no colour and 100 columns in a pipe."""
-    from rich.console import Console
-
     printer = Console(highlight=False, markup=False, emoji=False)
     if not printer.is_terminal:
         printer.width = WIDTH
@@ -25,8 +22,6 @@ def console() -> Console:
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """A plain table; the columns in `right` are numbers."""
-    from rich.table import Table
-
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         numbers = column in right

@@ -6,25 +6,26 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from matchloom import Matcher, Pair
+from matchloom import explain as explain_one
 from matchloom.cli.options import (
     CollectionOption,
     ScorerArgument,
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, print_json, table
-from matchloom.cli.reading import read_texts
+from matchloom.cli.reading import read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
-
-if TYPE_CHECKING:
-    from matchloom.explanation import Explanation
-    from matchloom.types import Ranked, Scorer
+from matchloom.explanation import Explanation, cells
+from matchloom.explanation.cells import printable
+from matchloom.text.vectors import read_vectors
+from matchloom.types import MatchloomError, Ranked, Scorer
 
 _REASONS = 3  # pairs of words shown beside a text
 
@@ -63,9 +64,6 @@ def command(
       matchloom rank runs/faq "how do I reset my password?" answers.txt --top 5 --explain
       matchloom rank bm25 - data/test.tsv --json < questions.txt > rankings.jsonl
     """
-    from matchloom import explain as explain_one
-    from matchloom.text.vectors import read_vectors
-
     cut = tokenizer_of(tokenizer)
     texts = read_texts(candidates)
     chosen = load_scorer(
@@ -87,8 +85,6 @@ def command(
 
 def lines_of_input() -> Iterator[str]:
     """The lines of standard input that hold something."""
-    from matchloom.types import MatchloomError
-
     try:
         for line in sys.stdin:
             if line.strip():
@@ -102,9 +98,6 @@ def lines_of_input() -> Iterator[str]:
 
 def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranked]]:
     """A function of query and top. A matcher encodes the texts now, once; any other scorer scores pairs."""
-    from matchloom import Matcher, Pair
-    from matchloom.types import Ranked
-
     if isinstance(scorer, Matcher):
         encoded = scorer.encode(texts, progress=True)
         return lambda query, top: scorer.rank(query, encoded, top=top)
@@ -128,8 +121,6 @@ def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explana
 
 
 def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None, count: int, *, titled: bool) -> None:
-    from matchloom.explanation.cells import printable
-
     printer = console()
     shown = table("", "score", "text", *(["why"] if reasons is not None else []), right=("", "score"))
     for n, one in enumerate(found):
@@ -152,8 +143,6 @@ def in_words(explanation: Explanation) -> str:
     Where the text is several, as the question and answer that a search found, each is named, and so is what such a
     score has beside words.
     """
-    from matchloom.explanation import cells
-
     contributions: dict[str, float] = defaultdict(float)
     for cell in cells(explanation):
         same = cell.query_word == cell.text_word

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair
+from matchloom import read_pairs
+from matchloom.data.formats import FORMATS
+from matchloom.files import read_lines
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors, read_vectors
+from matchloom.types import MatchloomError, Pair
 
 
 def read_all(path: Path, *, require_label: bool = False) -> list[Pair]:
     """All pairs of a file."""
-    from matchloom import read_pairs
-    from matchloom.progress import track
-
     return list(track(read_pairs(path, require_label=require_label), f"Reading {path.name}"))
 
 
 def read_texts(path: Path) -> list[str]:
     """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines."""
-    from matchloom import read_pairs
-    from matchloom.data.formats import FORMATS
-    from matchloom.files import read_lines
-    from matchloom.progress import track
-    from matchloom.types import MatchloomError
-
     if Path(path.name.lower().removesuffix(".gz")).suffix in FORMATS:
         found: Iterable[str] = (pair.text for pair in read_pairs(path))
     else:
@@ -43,25 +36,25 @@ def texts_of(pairs: Iterable[Pair]) -> list[str]:
     return list(dict.fromkeys(pair.text for pair in pairs))
 
 
-def both_sides(pairs: Iterable[Pair]) -> list[str]:
-    """The different texts of both sides of pairs."""
-    return list(dict.fromkeys(side for pair in pairs for side in (pair.query, pair.text)))
-
-
 def vectors_for(path: Path | None, texts: Iterable[str], tokenizer: Tokenizer) -> WordVectors | None:
     """The vectors of a file, of the words of these texts only; None without a file."""
     if path is None:
         return None
-    from matchloom.text.vectors import read_vectors
 
     return read_vectors(path, keep={word for text in texts for word in tokenizer(text)}, progress=True)
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder to write into, and those above it."""
-    from matchloom.types import MatchloomError
+def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
+    """The tokenizer of an option; an unknown kind is refused before any file is read."""
+    tokenizer = Tokenizer(kind or "english", max_words=max_words)
+    tokenizer("")
+    return tokenizer
 
+
+def make_folder(path: Path) -> Path:
+    """Make a folder to write into, and those above it; the same again."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MatchloomError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from None
+    return path

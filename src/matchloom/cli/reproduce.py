@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from matchloom.cli.printing import console, note, table
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from matchloom.matcher import Matcher
-    from matchloom.simulation import Scan
-    from matchloom.types import Pair
+from matchloom.data.corpora.lcs import lcs_path, lcs_table
+from matchloom.matcher import Matcher
+from matchloom.plots import check_plot, new_figure, save_plot
+from matchloom.progress import track
+from matchloom.simulation import NORMALISER, Scan, check, scans, train_lcs
+from matchloom.types import MatchloomError, Pair
 
 EXPERIMENTS = ("lcs",)
 LONGER = (20, 30, 50)
@@ -51,11 +52,6 @@ def command(
       matchloom reproduce lcs
       matchloom reproduce lcs --first GATTACA --second CATGATCA --plot lcs.png
     """
-    from matchloom.matcher import Matcher
-    from matchloom.plots import check_plot
-    from matchloom.simulation import scans, train_lcs
-    from matchloom.types import MatchloomError, Pair
-
     if experiment not in EXPERIMENTS:
         raise MatchloomError(f"experiment {experiment!r} is unknown; choose one of {', '.join(EXPERIMENTS)}")
     for name, letters in (("--first", first), ("--second", second)):
@@ -85,9 +81,6 @@ def command(
 
 def compare(network: Matcher, seed: int) -> None:
     """The table beside the dynamic programme's, which is right by definition."""
-    from matchloom.progress import track
-    from matchloom.simulation import NORMALISER, check
-
     rows = table(
         "strings of up to", "pairs", "length right", "mean error", "path is an LCS", right=("pairs", "length right",
         "mean error", "path is an LCS"),
@@ -108,8 +101,6 @@ def compare(network: Matcher, seed: int) -> None:
 
 def panels(pair: Pair, scan: Scan) -> list[tuple[str, list[list[str]], list[tuple[int, int]]]]:
     """Figure 4: titles, what stands in the cells, and the path."""
-    from matchloom.data.corpora.lcs import lcs_path, lcs_table
-
     a, b = pair.query.split(), pair.text.split()
     gates = [
         [" ".join(f"{gate:.1f}" for gate in cell) for cell in row] for row in scan.gates.transpose(1, 2, 0).tolist()
@@ -130,9 +121,6 @@ def print_figure(pair: Pair, scan: Scan) -> None:
 
 
 def _grid(a: Sequence[str], b: Sequence[str], values: list[list[str]], path: list[tuple[int, int]]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
     for _ in range(len(b) + 1):
         made.add_column(justify="right", no_wrap=True)
@@ -146,8 +134,6 @@ def _grid(a: Sequence[str], b: Sequence[str], values: list[list[str]], path: lis
 def draw_figure(pair: Pair, scan: Scan, plot: Path) -> None:
     """Figure 4 as a picture."""
     from matplotlib.patches import Rectangle
-
-    from matchloom.plots import new_figure, save_plot
 
     a, b = pair.query.split(), pair.text.split()
     size = 0.62

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
+from matchloom import read_pairs
 from matchloom.cli.options import (
     CollectionOption,
     PairsArgument,
@@ -17,13 +19,14 @@ from matchloom.cli.options import (
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
-    tokenizer_of,
 )
-from matchloom.cli.reading import both_sides, read_texts, texts_of, vectors_for
+from matchloom.cli.reading import read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-
-if TYPE_CHECKING:
-    from matchloom.types import Pair, Scorer
+from matchloom.data.formats.pairs import COLUMNS
+from matchloom.data.ids import both_sides
+from matchloom.files import write_lines
+from matchloom.progress import track
+from matchloom.types import MatchloomError, Pair, Scorer
 
 _CHUNK = 8192  # pairs in memory at a time
 
@@ -51,10 +54,6 @@ def command(
       matchloom score runs/faq new.tsv --out new.scored.tsv
       matchloom score bm25 new.jsonl | sort -t "$(printf '\\t')" -k 7 -gr | head
     """
-    from matchloom import read_pairs
-    from matchloom.files import write_lines
-    from matchloom.types import MatchloomError
-
     ending = Path(out.name.lower().removesuffix(".gz")).suffix if out is not None else ".tsv"
     if ending not in (".tsv", ".jsonl"):
         raise MatchloomError(f"{out}: scores are written as .tsv or .jsonl (or with .gz); choose one of them")
@@ -75,9 +74,6 @@ def command(
 
 def _scored(scorer: Scorer, path: Path) -> Iterator[tuple[Pair, str]]:
     """Each pair with its score, as the shortest digits that make the same float32 again."""
-    from matchloom import read_pairs
-    from matchloom.progress import track
-
     pairs = track(read_pairs(path), "Scoring")
     while chunk := list(islice(pairs, _CHUNK)):
         for pair, score in zip(chunk, scorer.score(chunk), strict=True):
@@ -85,8 +81,6 @@ def _scored(scorer: Scorer, path: Path) -> Iterator[tuple[Pair, str]]:
 
 
 def _tsv(scorer: Scorer, path: Path) -> Iterator[bytes]:
-    from matchloom.data.formats.pairs import COLUMNS
-
     yield ("\t".join([*COLUMNS, "score"]) + "\n").encode()
     spaces = str.maketrans("\t\n\r", "   ")  # TSV has no way to quote
     for pair, score in _scored(scorer, path):
@@ -96,9 +90,5 @@ def _tsv(scorer: Scorer, path: Path) -> Iterator[bytes]:
 
 
 def _jsonl(scorer: Scorer, path: Path) -> Iterator[bytes]:
-    import msgspec
-
-    from matchloom.data.formats.pairs import COLUMNS
-
     for pair, score in _scored(scorer, path):
         yield msgspec.json.encode({**{name: getattr(pair, name) for name in COLUMNS}, "score": float(score)}) + b"\n"

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair, Scorer, Scores
+import numpy as np
 
-TRANS_LM = ".safetensors"  # how the file of a trans_lm ends
+from matchloom import Matcher
+from matchloom.cli.options import TRANS_LM
+from matchloom.data.formats import read_run
+from matchloom.lexical import LEXICAL, TransLM, fit_scorer
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors
+from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 
 class Run:
     """The scores of a TREC run file, by query_id and text_id."""
 
     def __init__(self, path: Path) -> None:
-        from matchloom.data.formats import read_run
-        from matchloom.types import MatchloomError
-
         self.name = path.name
         self._path = path
         self._scores: dict[tuple[str, str], float] = {}
@@ -34,10 +33,6 @@ class Run:
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair; a pair that the run lacks is an error, as any score for it would be invented."""
-        import numpy as np
-
-        from matchloom.types import MatchloomError
-
         missing = [pair for pair in pairs if (pair.query_id, pair.text_id) not in self._scores]
         if missing:
             raise MatchloomError(
@@ -57,10 +52,6 @@ def load_scorer(
     seed: int = 0,
 ) -> Scorer:
     """The scorer of this name; a lexical one counts its words in `texts`, which are read only then."""
-    from matchloom import Matcher
-    from matchloom.lexical import LEXICAL, TransLM, fit_scorer
-    from matchloom.types import MatchloomError
-
     if name in LEXICAL:
         return fit_scorer(name, texts(), tokenizer=tokenizer, vectors=vectors, seed=seed)
     path = Path(name)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from matchloom import QuestionIndex
 from matchloom.cli.options import (
+    TRANS_LM,
     ArchiveArgument,
     CandidatesOption,
     MovedOption,
@@ -17,12 +20,13 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
-from matchloom.cli.scorers import TRANS_LM, load_scorer
-
-if TYPE_CHECKING:
-    from matchloom import QuestionIndex
-    from matchloom.retrieval import Answer
-    from matchloom.types import Scorer
+from matchloom.cli.scorers import load_scorer
+from matchloom.explanation import render_html
+from matchloom.explanation.cells import printable
+from matchloom.files import atomic_write
+from matchloom.retrieval import Answer
+from matchloom.text.vectors import read_vectors
+from matchloom.types import MatchloomError, Scorer
 
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
@@ -69,10 +73,6 @@ def command(
       matchloom search faq.archive "refund" --top 3 --rerank runs/mv_lstm --explain
       matchloom search faq.archive - --json < questions.txt > answers.jsonl
     """
-    from matchloom import QuestionIndex
-    from matchloom.explanation import render_html
-    from matchloom.files import atomic_write
-
     index = QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     wanted = explain or html is not None
@@ -92,9 +92,6 @@ def command(
 
 def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
     """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
-    from matchloom.text.vectors import read_vectors
-    from matchloom.types import MatchloomError
-
     if not name.endswith(TRANS_LM) and Path(name).is_file():
         raise MatchloomError(f"--rerank {name}: a run file knows no archive; expected a matcher's folder or a name")
     read = None if vectors is None else read_vectors(vectors, progress=True)
@@ -108,10 +105,6 @@ def _plain(one: Answer) -> dict[str, Any]:
 
 
 def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:
-    from rich.text import Text
-
-    from matchloom.explanation.cells import printable
-
     printer = console()
     if titled:
         printer.print(printable(question), style="bold")
@@ -137,7 +130,5 @@ def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) 
 
 def _line(text: str) -> str:
     """A text on one line, cut where it would fill the screen."""
-    from matchloom.explanation.cells import printable
-
     line = " ".join(text[: 2 * _LONGEST].split())
     return printable(line if len(line) <= _LONGEST else line[:_LONGEST] + " …")

@@ -8,8 +8,14 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.corpus import print_parts
-from matchloom.cli.options import PairsArgument, SeedOption
+from matchloom.cli.options import (
+    PairsArgument,
+    SeedOption,
+)
 from matchloom.cli.reading import make_folder, read_all
+from matchloom.data.formats import write_pairs
+from matchloom.data.grouping import split_by_group
+from matchloom.types import MatchloomError
 
 _NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
@@ -31,9 +37,6 @@ def command(
       matchloom split faq.tsv --out data
       matchloom split faq.jsonl --out data --parts 9,1 --seed 7
     """
-    from matchloom.data.formats import write_pairs
-    from matchloom.data.grouping import split_by_group
-
     shares = _shares(parts)
     found = read_all(pairs)
     split = split_by_group(found, parts=shares, seed=seed)
@@ -46,8 +49,6 @@ def command(
 
 
 def _shares(parts: str) -> list[float]:
-    from matchloom.types import MatchloomError
-
     try:
         shares = [float(part) for part in parts.split(",")]
     except ValueError:

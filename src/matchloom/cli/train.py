@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import torch
 import typer
 
+from matchloom import TrainConfig, train
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
     DimensionsOption,
@@ -19,17 +21,16 @@ from matchloom.cli.options import (
     MaxWordsOption,
     PairsArgument,
     TokenizerOption,
-    tokenizer_of,
 )
 from matchloom.cli.printing import console, note, table
-from matchloom.cli.reading import both_sides, make_folder, read_all
-from matchloom.cli.vectors import EPOCHS
-
-if TYPE_CHECKING:
-    from matchloom import TrainConfig
-    from matchloom.text.tokenize import Tokenizer
-    from matchloom.text.vectors import WordVectors
-    from matchloom.types import Pair
+from matchloom.cli.reading import make_folder, read_all, tokenizer_of
+from matchloom.data.grouping import split_by_group
+from matchloom.encoders import WordEmbedding
+from matchloom.evaluation import measure as figure
+from matchloom.models import build_model, model_training
+from matchloom.text.vectors import read_vectors
+from matchloom.training.run import CHECKPOINT, LOG
+from matchloom.types import MatchloomError, Pair
 
 
 def command(
@@ -104,13 +105,6 @@ def command(
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
       matchloom train faq.mined.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
-    from matchloom import TrainConfig, train
-    from matchloom.encoders import WordEmbedding
-    from matchloom.evaluation import measure as figure
-    from matchloom.models import build_model
-    from matchloom.training.run import CHECKPOINT
-    from matchloom.types import MatchloomError
-
     config = TrainConfig(
         loss=loss,
         margin=margin,
@@ -148,10 +142,8 @@ def command(
         training, development = set_aside(training, seed)
     figure(development, [0.0] * len(development), [config.measure])  # refuse it now, not after the first epoch
     best: dict[int, dict[str, Any]] = {}
-    start = None
+    start = vectors if vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
     for number, folder in folders.items():
-        if start is None or vectors == "skip-gram":
-            start = first_vectors(vectors, training, cut, dimensions, min_count, number)
         make_folder(folder)
         if overwrite:
             _drop_run(folder)
@@ -190,8 +182,6 @@ def command(
 
 def _as_it_likes(model: str, config: TrainConfig, ctx: typer.Context) -> TrainConfig:
     """The settings that suit the model, where no option was given."""
-    from matchloom.models import model_training
-
     theirs = {}
     for name, value in model_training(model).items():
         source = ctx.get_parameter_source(name)
@@ -225,8 +215,6 @@ def _line(entry: dict[str, Any], config: TrainConfig) -> str:
 
 def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
     """Training and development pairs, where there is no file of the second."""
-    from matchloom.data.grouping import split_by_group
-
     training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
     kept, aside = (len({pair.query_id for pair in part}) for part in (training, development))
     note(
@@ -236,25 +224,7 @@ def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
     return training, development
 
 
-def first_vectors(
-    source: str, pairs: Sequence[Pair], tokenizer: Tokenizer, dimensions: int, min_count: int, seed: int
-) -> WordVectors | None:
-    """The vectors to start with: of a file, trained on the pairs' own texts, or none for random ones."""
-    from matchloom.text.vectors import read_vectors, train_vectors
-
-    if source == "random":
-        return None
-    if source != "skip-gram":
-        return read_vectors(source, progress=True)
-    texts = (tokenizer(text) for text in both_sides(pairs))
-    return train_vectors(texts, dimensions=dimensions, min_count=min_count, epochs=EPOCHS, seed=seed, progress=True)
-
-
 def _check_device(name: str) -> None:
-    import torch
-
-    from matchloom.types import MatchloomError
-
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
@@ -264,15 +234,11 @@ def _check_device(name: str) -> None:
 
 def _drop_run(folder: Path) -> None:
     """Forget an old run's checkpoint and log; its matcher stays until the first epoch of the new one is done."""
-    from matchloom.training.run import CHECKPOINT, LOG
-
     for name in (CHECKPOINT, LOG):
         (folder / name).unlink(missing_ok=True)
 
 
 def _what_is_there(folder: Path) -> str:
-    from matchloom.training.run import CHECKPOINT
-
     try:
         about = json.loads((folder / "matcher.json").read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 
-from matchloom.cli.options import CollectionOption, PairsArgument, TokenizerOption, tokenizer_of
-from matchloom.cli.reading import read_all, read_texts, texts_of
-from matchloom.cli.scorers import TRANS_LM
+from matchloom.cli.options import (
+    TRANS_LM,
+    CollectionOption,
+    PairsArgument,
+    TokenizerOption,
+)
+from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of
+from matchloom.lexical import TransLM
+from matchloom.types import MatchloomError
 
 
 def command(
@@ -33,9 +39,6 @@ def command(
       matchloom trans-lm data/train.tsv --out faq.safetensors
       matchloom evaluate faq.safetensors data/test.tsv --against bm25
     """
-    from matchloom.lexical import TransLM
-    from matchloom.types import MatchloomError
-
     if out.suffix != TRANS_LM:
         raise MatchloomError(f"--out {out}: other commands know the file by its name; let it end with {TRANS_LM}")
     cut = tokenizer_of(tokenizer, max_words)

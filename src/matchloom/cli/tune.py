@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from matchloom import QuestionIndex, read_pairs
 from matchloom.cli.options import (
     ArchiveArgument,
     CandidatesOption,
@@ -17,6 +18,8 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.search import reranker
+from matchloom.plots import check_plot
+from matchloom.retrieval import draw_curve
 
 _WIDTH = 40  # of the longest bar
 
@@ -50,10 +53,6 @@ def command(
       matchloom tune faq.archive dev.tsv --plot alpha.png
       matchloom tune faq.archive dev.tsv --rerank runs/mv_lstm
     """
-    from matchloom import QuestionIndex, read_pairs
-    from matchloom.plots import check_plot
-    from matchloom.retrieval import draw_curve
-
     if plot is not None:
         check_plot(plot)
     index = QuestionIndex.open(archive, matcher)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from matchloom.cli.options import SeedOption, TokenizerOption, tokenizer_of
-from matchloom.cli.reading import both_sides, read_all
-
-if TYPE_CHECKING:
-    from matchloom.text.vectors import WordVectors
-
-EPOCHS = 10  # of skip-gram, here and in `matchloom train`
+from matchloom.cli.options import (
+    EPOCHS,
+    SeedOption,
+    TokenizerOption,
+)
+from matchloom.cli.reading import read_all, tokenizer_of
+from matchloom.data.ids import both_sides
+from matchloom.explanation.cells import printable
+from matchloom.text.vectors import WordVectors, coverage, read_vectors, train_vectors, write_vectors
+from matchloom.types import MatchloomError
 
 
 def command(
@@ -48,9 +51,6 @@ def command(
       matchloom vectors data/train.tsv --out data/vectors.txt.gz
       matchloom vectors data/train.tsv --check glove.6B.100d.txt
     """
-    from matchloom.text.vectors import read_vectors, train_vectors, write_vectors
-    from matchloom.types import MatchloomError
-
     if (out is None) == (check is None):
         raise MatchloomError("give --out FILE to train vectors, or --check VECTORS to look at some; one of the two")
     cut = tokenizer_of(tokenizer)
@@ -74,9 +74,6 @@ def command(
 
 
 def _report(path: Path, vectors: WordVectors, counts: Counter[str]) -> None:
-    from matchloom.explanation.cells import printable
-    from matchloom.text.vectors import coverage
-
     covered = coverage(vectors, counts)
     print(f"{path}: {len(vectors.words):,} words of the texts, {vectors.dimensions} dimensions")
     print(f"covered: {covered.running:.1%} of {counts.total():,} running words", end=", ")

@@ -3,20 +3,20 @@
 from matchloom.evaluation.doctor import Finding, audit
 from matchloom.evaluation.measures import DEFAULT_MEASURES, Measured, measure
 from matchloom.evaluation.report import Report, evaluate
-from matchloom.evaluation.significance import Comparison, compare, paired_randomisation
+from matchloom.evaluation.significance import Difference, compare_runs, paired_randomisation
 from matchloom.evaluation.subset import SUBSETS
 from matchloom.evaluation.ties import TieBounds, tie_bounds
 
 __all__ = [
     "DEFAULT_MEASURES",
     "SUBSETS",
-    "Comparison",
+    "Difference",
     "Finding",
     "Measured",
     "Report",
     "TieBounds",
     "audit",
-    "compare",
+    "compare_runs",
     "evaluate",
     "measure",
     "paired_randomisation",

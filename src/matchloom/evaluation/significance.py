@@ -14,14 +14,14 @@ from matchloom.types import MatchloomError
 _BLOCK = 4_000_000  # signs in memory at a time
 
 
-class Comparison(NamedTuple):
+class Difference(NamedTuple):
     """The mean of the first run less that of the second, and the chance of a difference as large if they were equal."""
 
     difference: float
     p: float
 
 
-def compare(first: Measured, second: Measured, *, draws: int = 10_000, seed: int = 0) -> dict[str, Comparison]:
+def compare_runs(first: Measured, second: Measured, *, draws: int = 10_000, seed: int = 0) -> dict[str, Difference]:
     """Compare two runs over the same queries, measure by measure."""
     if first.queries != second.queries:
         raise MatchloomError(
@@ -32,7 +32,7 @@ def compare(first: Measured, second: Measured, *, draws: int = 10_000, seed: int
     for name in first.per_query.keys() & second.per_query.keys():
         a, b = first.per_query[name], second.per_query[name]
         defined = ~(np.isnan(a) | np.isnan(b))
-        result[name] = Comparison(
+        result[name] = Difference(
             float((a - b)[defined].mean()) if defined.any() else 0.0,
             paired_randomisation(a[defined], b[defined], draws=draws, seed=seed),
         )

@@ -231,6 +231,27 @@ def coverage(vectors: WordVectors, vocab: Vocab | Mapping[str, int]) -> Coverage
     )
 
 
+def first_vectors(
+    source: WordVectors | Path | str | None,
+    texts: Iterable[Sequence[str]],
+    *,
+    dimensions: int,
+    min_count: int = 1,
+    seed: int = 0,
+    progress: bool = False,
+) -> WordVectors | None:
+    """Vectors as they are given or stand in a file, or "skip-gram", trained on these texts; None for random ones."""
+    if source is None or source == "random":
+        return None
+    if isinstance(source, WordVectors):
+        return source
+    if source != "skip-gram":
+        return read_vectors(source, progress=progress)
+    return train_vectors(
+        texts, dimensions=dimensions, min_count=min_count, epochs=SKIP_GRAM_EPOCHS, seed=seed, progress=progress
+    )
+
+
 def initial_matrix(
     vocab: Vocab, vectors: WordVectors | None, *, dimensions: int, seed: int, scale: float = 0.1
 ) -> NDArray[np.float32]:

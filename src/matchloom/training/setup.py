@@ -17,7 +17,7 @@ from matchloom.matcher import Matcher, ReadPairs
 from matchloom.models import Argument, build_model
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
-from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, initial_matrix, read_vectors, train_vectors
+from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig
 from matchloom.training.examples import TrainingExamples, group_pairs
@@ -55,7 +55,9 @@ def set_up(
         for text in track(dict.fromkeys([*texts, *both_sides(development or [])]), "reading texts", show=progress)
     }
     words = [tokenizer.folded(cut[text]) for text in texts]
-    found = _first_vectors(vectors, words, dimensions, min_count, config.seed, progress)
+    found = first_vectors(
+        vectors, words, dimensions=dimensions, min_count=min_count, seed=config.seed, progress=progress
+    )
     # Every side counts a text that stands on both, as it will meet it.
     sides = ({pair.query for pair in pairs}, {pair.text for pair in pairs})
     vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in side), min_count)
@@ -88,24 +90,6 @@ def set_up(
         network.fit_features(torch.from_numpy(read.features))
     looked_at = None if development is None else (development, matcher.read_pairs(development, cut=cut.__getitem__))
     return Ready(matcher, examples, looked_at, settings)
-
-
-def _first_vectors(
-    source: WordVectors | Path | str | None,
-    words: list[list[str]],
-    dimensions: int,
-    min_count: int,
-    seed: int,
-    progress: bool,
-) -> WordVectors | None:
-    """Vectors as they are given, of a file, or trained on the run's own texts; None for random ones."""
-    if source is None or source == "random" or isinstance(source, WordVectors):
-        return source if isinstance(source, WordVectors) else None
-    if source != "skip-gram":
-        return read_vectors(source, progress=progress)
-    return train_vectors(
-        words, dimensions=dimensions, min_count=min_count, epochs=SKIP_GRAM_EPOCHS, seed=seed, progress=progress
-    )
 
 
 def _with_vectors(

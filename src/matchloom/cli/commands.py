@@ -1,0 +1,117 @@
+"""The commands by name: where each is, its line in the list, and how its help ends. Each is imported when it runs.
+
+Importing a command brings torch, which takes seconds that help and usage errors need not wait. So the list is printed
+from the table below, and the parameters of a command are read from its file without running the file: of its imports
+only those of DECLARING, which is all that the signature of a command may use.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+PAIRS_FILE = (
+    "A pairs file is TSV, CSV, JSONL or Parquet by its name (the text formats also with .gz). Its columns, in any "
+    "order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
+    "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
+    "split). Other columns are ignored; question and answer will do for query and text."
+)
+_TRAINED = "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm',"
+_LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
+SCORER = f"{_TRAINED} a TREC run file, {_LEXICAL}"
+RERANKER = f"{_TRAINED} {_LEXICAL}"  # a run knows its own pairs only
+
+
+class Command(NamedTuple):
+    """One command: its module and function, the first line of its help, and what its help ends with."""
+
+    home: str
+    about: str
+    epilog: str | None = None
+
+
+COMMANDS = {
+    "demo": Command("matchloom.cli.demo:command", "Go the whole way once, on Python's own documentation."),
+    "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
+    "split": Command("matchloom.cli.split:command", "Part a pairs file into train, dev and test.", PAIRS_FILE),
+    "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
+    "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
+    "train": Command("matchloom.cli.train:command", "Train a matcher on labelled pairs.", PAIRS_FILE),
+    "trans-lm": Command(
+        "matchloom.cli.trans_lm:command", "Learn which words of a text answer which of a query.", PAIRS_FILE
+    ),
+    "evaluate": Command(
+        "matchloom.cli.evaluate:command", "Measure a scorer on labelled pairs.", f"{SCORER}\n\n{PAIRS_FILE}"
+    ),
+    "compare": Command(
+        "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
+    ),
+    "score": Command("matchloom.cli.score:command", "Score the pairs of a file.", f"{SCORER}\n\n{PAIRS_FILE}"),
+    "rank": Command("matchloom.cli.rank:command", "Rank the texts of a file for a query.", SCORER),
+    "explain": Command("matchloom.cli.explain:command", "Show why a text got its score.", SCORER),
+    "index": Command("matchloom.cli.index:command", "Keep an archive of answered questions to search in.", PAIRS_FILE),
+    "search": Command(
+        "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
+    ),
+    "tune": Command(
+        "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
+    ),
+    "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
+    "doctor": Command("matchloom.cli.doctor:command", "Audit anyone's run file."),
+    "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or tell about one model."),
+}
+
+
+DECLARING = ("__future__", "pathlib", "typing", "typer", "matchloom.cli.options")
+
+
+def load(name: str) -> Any:
+    """The command of this name: its parameters and help now, its file when it runs."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    alone.command(name, epilog=COMMANDS[name].epilog)(_declared(*COMMANDS[name].home.split(":")))
+    return get_command(alone)
+
+
+def _declared(module: str, function: str) -> Callable[..., None]:
+    """A function with the signature and the docstring of a command's, which imports that one and calls it."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    names: dict[str, Any] = {"_import_and_call": lambda given: getattr(import_module(module), function)(**given)}
+    tree.body = [node for node in tree.body if _imports(node) in DECLARING or getattr(node, "name", "") == function]
+    tree.body[-1].body[1:] = ast.parse("_import_and_call(locals())").body  # type: ignore[attr-defined]
+    exec(compile(tree, spec.origin, "exec"), names)
+    return cast(Callable[..., None], names[function])
+
+
+def _imports(node: ast.stmt) -> str | None:
+    """The module that a line imports."""
+    if isinstance(node, ast.Import):
+        return node.names[0].name
+    return node.module if isinstance(node, ast.ImportFrom) else None
+
+
+class Commands(TyperGroup):
+    """The group that is the command `matchloom`. Its contexts are typer's or click's, by typer's version."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # their names, for "did you mean"
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command that was called; None makes the error of an unknown one."""
+        return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list in `matchloom --help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.about) for name, command in COMMANDS.items()])

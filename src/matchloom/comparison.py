@@ -1,0 +1,249 @@
+"""Several systems on the same data: each trained or fitted, timed, measured, and tested against the first."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from matchloom.evaluation import Report, compare_runs, evaluate, measure
+from matchloom.files import read_lines
+from matchloom.lexical import LEXICAL, fit_scorer
+from matchloom.matcher import Matcher
+from matchloom.models import MODELS, Argument, model_training
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors
+from matchloom.training import TrainConfig, train
+from matchloom.training.run import CHECKPOINT, LOG, MAX_WORDS
+from matchloom.types import MatchloomError, Pair, Scorer
+
+BASELINES = ("random", "bm25", "bm25_stemmed")
+_WARM_UP = 256  # pairs that are scored before speed is measured: the first call may build or load something
+
+
+class System(NamedTuple):
+    """One system: its name in the table, its model or lexical scorer, and what differs from the model's defaults."""
+
+    name: str
+    model: str
+    arguments: Mapping[str, Argument] = {}
+    settings: Mapping[str, Any] = {}  # of TrainConfig
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system's figures on the test pairs and what it cost, or the reason why there are none."""
+
+    system: str
+    values: dict[str, float]
+    p: float | None = None  # of the difference to the first system's first measure
+    parameters: int | None = None  # None for what is not trained
+    minutes: float = 0.0
+    pairs_per_second: float = 0.0
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain numbers; what is undefined is None."""
+        values = {name: None if value != value else value for name, value in self.values.items()}
+        costs = {"p": self.p, "parameters": self.parameters, "minutes": self.minutes}
+        return {"system": self.system, "values": values, **costs, "pairs_per_second": self.pairs_per_second}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The systems that could be measured, in the order given, and why others failed."""
+
+    rows: list[Row]
+    failed: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dicts, lists and numbers."""
+        return {"rows": [row.to_dict() for row in self.rows], "failed": self.failed}
+
+    def __rich__(self) -> Table:
+        head, *rows = self._cells()
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for n, column in enumerate(head):
+            table.add_column(column, justify="right" if n else "left", no_wrap=bool(n), overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        return table
+
+    def _repr_html_(self) -> str:
+        head, *rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells()]
+        return f"<table><tr>{head.replace('td>', 'th>')}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    def _cells(self) -> list[list[str]]:
+        """The head and a line for each row."""
+        measures = list(self.rows[0].values)
+        head = ["system", *measures, f"p to {self.rows[0].system}", "parameters", "minutes", "pairs/s"]
+        return [head] + [
+            [
+                row.system,
+                *(f"{row.values[name]:.4f}" for name in measures),
+                "" if row.p is None else f"{row.p:.3f}",
+                "" if row.parameters is None else f"{row.parameters:,}",
+                f"{row.minutes:.1f}",
+                f"{row.pairs_per_second:,.0f}",
+            ]
+            for row in self.rows
+        ]
+
+
+def compare(
+    training: Iterable[Pair],
+    test: Iterable[Pair],
+    development: Iterable[Pair] | None = None,
+    *,
+    systems: Iterable[str | System] = (*BASELINES, *MODELS),
+    measures: Iterable[str] = ("P@1", "RR"),
+    settings: Mapping[str, Any] | None = None,
+    tokenizer: Tokenizer | None = None,
+    vectors: WordVectors | None = None,
+    dimensions: int = 50,
+    collection: Sequence[str] | None = None,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    seed: int = 0,
+    on_row: Callable[[Row], None] | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Train or fit several systems on the same pairs, and measure, time and test them on others.
+
+    Each model has its own default arguments and the training settings that suit it; all share words, first vectors,
+    lists and seed. A system that fails leaves the others their rows.
+
+    Args:
+        training: Labelled pairs to train on; lexical scorers count their words in them.
+        test: Labelled pairs to measure on.
+        development: Labelled pairs that choose each model's best epoch; without them every epoch is run.
+        systems: Names of models and lexical scorers, or a `System` with arguments and settings of its own. p is of the
+            difference to the first of them, by a paired randomisation test on the first measure.
+        measures: ir-measures names.
+        settings: Fields of `TrainConfig` for every model, in place of those that suit it.
+        tokenizer: English words, at most 200 of a text, unless given.
+        vectors: First word vectors, the same for all; random ones by default. soft_coverage needs some.
+        dimensions: The length of random word vectors.
+        collection: Texts in which lexical scorers count words, in place of the training texts.
+        folder: Where trained matchers are kept, each in a folder with the name of its system.
+        resume: Go on with the runs in `folder`; finished ones are not trained again.
+        seed: Of every random draw.
+        on_row: Called with each row as soon as it is there, with `error` filled in where a system failed.
+        progress: Whether to show bars.
+
+    Raises:
+        MatchloomError: A system or a measure is unknown, a folder is taken, or every system failed.
+    """
+    chosen = check_systems(systems, folder, resume=resume)
+    pairs, measured, wanted = list(training), list(test), list(measures)
+    measure(measured, [0.0] * len(measured), wanted)  # refuses unknown ones now, not after the first training
+    chosen_on = None if development is None else list(development)
+    first: Report | None = None
+    rows: list[Row] = []
+    failed: dict[str, str] = {}
+    for system in chosen:
+        own = None if folder is None else Path(folder) / system.name
+        begun, before = time.perf_counter(), _seconds_before(own) if own is not None and resume else 0.0
+        try:
+            scorer = make_scorer(
+                system._replace(settings={**(settings or {}), **system.settings}),
+                pairs,
+                chosen_on,
+                tokenizer=tokenizer,
+                vectors=vectors,
+                dimensions=dimensions,
+                collection=collection,
+                folder=own,
+                resume=resume,
+                seed=seed,
+                progress=progress,
+            )
+            minutes = (time.perf_counter() - begun + before) / 60
+            report, speed = _measured(scorer, measured, wanted, progress)
+        except MatchloomError as error:
+            failed[system.name] = str(error)
+            row = Row(system.name, {}, error=str(error))
+        else:
+            p = None if first is None else next(iter(compare_runs(report.measured, first.measured).values())).p
+            first = first or report
+            parameters = scorer.model.size() if isinstance(scorer, Matcher) else None
+            row = Row(system.name, report.values, p, parameters, minutes, speed)
+            rows.append(row)
+        if on_row is not None:
+            on_row(row)
+    if not rows:
+        raise MatchloomError(f"every system failed; {chosen[0].name}: {failed[chosen[0].name]}")
+    return Comparison(rows, failed)
+
+
+def check_systems(
+    systems: Iterable[str | System], folder: Path | str | None = None, *, resume: bool = False
+) -> list[System]:
+    """The systems by name, each once; unknown ones are refused, and folders that hold a matcher unless resumed."""
+    found: dict[str, System] = {}
+    for one in systems:
+        system = System(one, one) if isinstance(one, str) else one
+        if system.model not in MODELS and system.model not in LEXICAL:
+            raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
+        own = None if folder is None else Path(folder) / system.name
+        if own is not None and (own / "matcher.json").exists() and not resume:
+            raise MatchloomError(f"{own} holds a matcher already; resume its run, or choose another folder")
+        found.setdefault(system.name, system)
+    if not found:
+        raise MatchloomError("there is nothing to compare; name a system")
+    return list(found.values())
+
+
+def make_scorer(
+    system: System,
+    training: Sequence[Pair],
+    development: Sequence[Pair] | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
+    vectors: WordVectors | None = None,
+    dimensions: int = 50,
+    collection: Sequence[str] | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    seed: int = 0,
+    progress: bool = False,
+) -> Scorer:
+    """A system trained, or fitted where it is a lexical scorer. The arguments are those of `compare`."""
+    words = tokenizer or Tokenizer(max_words=MAX_WORDS)
+    if system.model in LEXICAL:
+        texts = collection if collection is not None else list(dict.fromkeys(pair.text for pair in training))
+        return fit_scorer(system.model, texts, tokenizer=words, vectors=vectors, pairs=training, seed=seed)
+    return train(
+        training,
+        development,
+        model=system.model,
+        arguments=system.arguments,
+        config=TrainConfig(**{**model_training(system.model), **system.settings, "seed": seed}),
+        tokenizer=words,
+        vectors=vectors,
+        dimensions=dimensions,
+        folder=folder,
+        resume=resume and folder is not None and (folder / CHECKPOINT).exists(),
+        progress=progress,
+    )
+
+
+def _seconds_before(folder: Path) -> float:
+    """How long a run that is resumed has trained already, by its log."""
+    path = folder / LOG
+    return sum(float(json.loads(line)["seconds"]) for _, line in read_lines(path)) if path.exists() else 0.0
+
+
+def _measured(scorer: Scorer, pairs: list[Pair], measures: list[str], progress: bool) -> tuple[Report, float]:
+    """The report on the pairs, and pairs scored in a second."""
+    scorer.score(pairs[:_WARM_UP])
+    start = time.perf_counter()
+    scores = scorer.score(pairs, progress=progress)
+    took = time.perf_counter() - start
+    return evaluate(scores, pairs, measures=measures, baselines=False), len(pairs) / took

@@ -1,0 +1,84 @@
+"""Several systems on the same data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from matchloom import Matcher, Pair, compare, evaluate
+from matchloom.comparison import Row, System, check_systems
+from matchloom.lexical import fit_scorer
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError
+
+WORDS = ["bread", "cheese", "paper", "glass", "soap", "rope", "ink", "salt"]
+PAIRS = [
+    Pair(f"how is {word} made", f"{other} is made by hand {n}", float(word == other), f"q{n}", other)
+    for n, word in enumerate(WORDS)
+    for other in WORDS[:4] + [word] * (n > 3)
+]
+SMALL = {"epochs": 1, "batch": 8}
+
+
+def test_rows_have_the_figures_of_each_system_alone(tmp_path: Path) -> None:
+    systems = ["random", "bm25", System("ours", "nbow_mlp", {"units": 4}, {"epochs": 2}), "trans_lm", "bm25"]
+    seen: list[Row] = []
+    found = compare(
+        PAIRS, PAIRS, PAIRS, systems=systems, settings=SMALL, dimensions=4, folder=tmp_path, seed=3, on_row=seen.append
+    )
+    assert found.rows == seen
+    assert [row.system for row in found.rows] == ["random", "bm25", "ours", "trans_lm"]
+    assert found.failed == {}
+    words = Tokenizer(max_words=200)
+    bm25 = fit_scorer("bm25", [pair.text for pair in PAIRS], tokenizer=words)
+    assert found.rows[1].values == evaluate(bm25, PAIRS, measures=["P@1", "RR"], baselines=False).values
+    ours = Matcher.load(tmp_path / "ours")
+    assert ours.arguments == {"units": 4}
+    assert (ours.training["config"]["epochs"], ours.training["config"]["batch"]) == (2, 8)
+    assert found.rows[2].values == evaluate(ours, PAIRS, measures=["P@1", "RR"], baselines=False).values
+    assert found.rows[2].parameters == ours.model.size()
+    assert found.rows[0].p is None
+    assert all(row.p is not None and 0 < row.p <= 1 for row in found.rows[1:])
+    assert all(row.pairs_per_second > 0 for row in found.rows)
+
+
+def test_it_shows_itself() -> None:
+    found = compare(PAIRS, PAIRS, systems=["bm25", "random"])
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["system"] == "bm25"
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(found)
+    lines = shown.get().splitlines()
+    assert lines[0].split() == ["system", "P@1", "RR", "p", "to", "bm25", "parameters", "minutes", "pairs/s"]
+    assert [line.split()[0] for line in lines[1:]] == ["bm25", "random"]
+    page = found._repr_html_()
+    assert page.count("<tr>") == 3
+    assert "<th>system</th>" in page
+    assert "<td>bm25</td>" in page
+
+
+def test_what_fails_leaves_the_others_their_rows() -> None:
+    seen: list[Row] = []
+    found = compare(PAIRS, PAIRS, systems=["bm25", "soft_coverage"], on_row=seen.append)
+    assert [row.system for row in found.rows] == ["bm25"]
+    assert "soft_coverage needs word vectors" in found.failed["soft_coverage"]
+    assert seen[1].error == found.failed["soft_coverage"]
+    with pytest.raises(MatchloomError, match="every system failed; soft_coverage: soft_coverage needs word vectors"):
+        compare(PAIRS, PAIRS, systems=["soft_coverage"])
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(MatchloomError, match="system 'bert' is unknown; choose among mv_lstm"):
+        compare(PAIRS, PAIRS, systems=["bert"])
+    with pytest.raises(MatchloomError, match="measure 'FOO' is unknown"):
+        compare(PAIRS, PAIRS, systems=["bm25"], measures=["FOO"])
+    with pytest.raises(MatchloomError, match="nothing to compare"):
+        compare(PAIRS, PAIRS, systems=[])
+    (tmp_path / "bm25").mkdir()
+    (tmp_path / "bm25" / "matcher.json").touch()
+    with pytest.raises(MatchloomError, match="holds a matcher already"):
+        check_systems(["bm25"], tmp_path)
+    assert check_systems(["bm25"], tmp_path, resume=True) == [System("bm25", "bm25")]
