@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.explanation import Explanation, Term, mixed_trace, term_of
-from matchloom.explanation.cells import channel_contributions, paths, sides, word_contributions
+from matchloom.explanation.cells import channel_contributions, paths, word_contributions
 from matchloom.traces import grid_trace
 from matchloom.types import Component, Pair, Scores
 from tests.explanation.samples import lexical_like, path_like
@@ -98,7 +98,7 @@ def test_sections_are_shown_under_their_names() -> None:
     one = path_like()
     sections = (("question", 0), ("answer", 3))
     explanation = Explanation(one.scorer, one.query, one.text, one.trace, sections)
-    assert [tuple(side) for side in sides(explanation)] == [
+    assert [side[:4] for side in explanation.sides()] == [
         ("query", 0, 0, 3),
         ("question", 1, 0, 3),
         ("answer", 1, 3, 4),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from matchloom.explanation.cells import Cell, cells, word_contributions
 from matchloom.explanation.explained import Explanation, explain
 from matchloom.explanation.html import render_html
-from matchloom.explanation.mixed import Term, mixed_trace, term_of
+from matchloom.explanation.mixed import Term, mixed_explanation, mixed_trace, term_of
+from matchloom.explanation.source import Source
 
 __all__ = [
     "Cell",
     "Explanation",
+    "Source",
     "Term",
     "cells",
     "explain",
+    "mixed_explanation",
     "mixed_trace",
     "render_html",
     "term_of",

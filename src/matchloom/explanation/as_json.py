@@ -40,8 +40,14 @@ def as_dict(explanation: Explanation, grid: bool) -> dict[str, Any]:
             for channel, path in paths(explanation).items()
         ],
     }
+    query, *texts = explanation.sides()
+    described = [plain["query"], plain["text"]]
     if explanation.sections:
-        plain["text"]["sections"] = [{"name": name, "start": start} for name, start in explanation.sections]
+        plain["text"]["sections"] = [{"name": side.name, "start": side.start} for side in texts]
+        described = [plain["query"], *plain["text"]["sections"]]
+    for side, one in zip([query, *texts], described, strict=True):
+        if side.source is not None:
+            one["source"] = {"text": side.source.text, "spans": [list(span) for span in side.source.spans]}
     if grid:
         plain["grid"] = [[[significant(v, 4) for v in row] for row in channel] for channel in trace.grid.tolist()]
     return plain

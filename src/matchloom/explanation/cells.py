@@ -105,23 +105,6 @@ def word_weights(explanation: Explanation) -> tuple[dict[int, float], dict[int, 
     return query, text
 
 
-class Side(NamedTuple):
-    """A stretch of words that is shown under a name of its own: the query, the text, or a section of it."""
-
-    name: str
-    which: int  # 0 the query, 1 the text
-    start: int
-    end: int
-
-
-def sides(explanation: Explanation) -> list[Side]:
-    """The query, and the text or its sections."""
-    starts = [*explanation.sections] or [("text", 0)]
-    ends = [start for _, start in starts[1:]] + [len(explanation.text)]
-    query = Side("query", 0, 0, len(explanation.query))
-    return [query, *(Side(name, 1, start, end) for (name, start), end in zip(starts, ends, strict=True))]
-
-
 def worth_showing(words: int, weights: Mapping[int, float], limit: int) -> list[int]:
     """The positions of a long text to show, in order: words that took part first, then those nearest to one."""
     if words <= limit:

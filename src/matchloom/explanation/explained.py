@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matchloom.explanation.source import Source, source_of
 from matchloom.types import Explains, MatchloomError, Trace
 
 if TYPE_CHECKING:
     from matchloom.explanation.terminal import TerminalView
+
+
+class Side(NamedTuple):
+    """A stretch of words that is shown under a name of its own: the query, the text, or a section of it."""
+
+    name: str
+    which: int  # 0 the query, 1 the text
+    start: int
+    end: int
+    source: Source | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,6 +37,7 @@ class Explanation:
     text: list[str]
     trace: Trace
     sections: tuple[tuple[str, int], ...] = ()  # where the text is several: the name and the first word of each
+    sources: tuple[Source | None, ...] = ()  # the user's own texts, where they are known: of each of `sides()`
 
     def __post_init__(self) -> None:
         trace = self.trace
@@ -42,6 +54,12 @@ class Explanation:
                     f"scorer {self.scorer!r}: a signal of its trace lies at (channel, query word, text word) {place}, "
                     f"outside its grid of {shape}; correct its trace()"
                 )
+        for side in self.sides() if self.sources else ():
+            if side.source is not None and not side.source.fits(side.end - side.start):
+                raise MatchloomError(
+                    f"scorer {self.scorer!r}: the {side.name} has {side.end - side.start} words, which are not at the "
+                    "places that its tokenizer gives, one behind the other; correct its spans()"
+                )
         contributions = [
             trace.residual,
             *(signal.contribution for signal in trace.signals),
@@ -54,6 +72,16 @@ class Explanation:
                 f"scorer {self.scorer!r}: the contributions and the residual of its trace add up to "
                 f"{sum(contributions):.6g}, but its score is {trace.score:.6g}; correct its trace()"
             )
+
+    def sides(self) -> list[Side]:
+        """The query, and the text or its sections."""
+        starts = [*self.sections] or [("text", 0)]
+        ends = [start for _, start in starts[1:]] + [len(self.text)]
+        sources = self.sources or (None,) * (len(starts) + 1)
+        found = [Side("query", 0, 0, len(self.query), sources[0])]
+        for (name, start), end, source in zip(starts, ends, sources[1:], strict=True):
+            found.append(Side(name, 1, start, end, source))
+        return found
 
     def __repr__(self) -> str:
         trace, count = self.trace, len(self.trace.signals)
@@ -68,6 +96,8 @@ class Explanation:
         - `scorer`: its name; `score`; `residual`: the part of the score that belongs to no pair of words
         - `query`, `text`: each `words` and `contributions`, what each word added to the score
         - `text` also has `sections` where it is several texts: each `name` and `start`, the position of its first word
+        - `query`, `text` or its sections also have a `source` where it is known: the `text` as it was given, and
+          `spans`, [start, end] of each word in it
         - `channels`: each `name` and `contribution`, what it added to the score
         - `signals`: each `query_word`, `text_word`, `query_position`, `text_position`, `channel`, `value`,
           `contribution`; those that moved the score most first
@@ -117,4 +147,6 @@ def explain(scorer: object, query: str, text: str) -> Explanation:
             f"scorer {name!r} cannot explain its scores: it has no trace(query, text); choose a scorer that has one"
         )
     query_words, text_words, trace = scorer.trace(query, text)
-    return Explanation(name, query_words, text_words, trace)
+    cut = getattr(scorer, "tokenizer", None)
+    sources = source_of(cut, query, query_words), source_of(cut, text, text_words)
+    return Explanation(name, query_words, text_words, trace, sources=sources)

@@ -26,13 +26,13 @@ from matchloom.explanation.cells import (
     largest_first,
     paths,
     printable,
-    sides,
     word_contributions,
     word_weights,
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.rounding import decimals, fixed, significant
+from matchloom.explanation.source import pieces
 from matchloom.types import Component, MatchloomError
 
 # What a browser draws at once and a person still reads; every cut is said on the page.
@@ -175,21 +175,21 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
     contributions = word_contributions(explanation)
     places = decimal_places(explanation)
     blocks = []
-    for side in sides(explanation):
-        words, kind = (explanation.query, explanation.text)[side.which], ("query", "text")[side.which]
-        took_part = {i: weight for i, weight in weights[side.which].items() if side.start <= i < side.end}
-        count = side.end - side.start
-        nearby = {i - side.start: weight for i, weight in took_part.items()}
-        shown = [side.start + i for i in worth_showing(count, nearby, _TEXT_WORDS)]
+    for side in explanation.sides():
+        words = (explanation.query, explanation.text)[side.which][side.start : side.end]
+        kind = ("query", "text")[side.which]
+        took_part = {i - side.start: w for i, w in weights[side.which].items() if side.start <= i < side.end}
+        shown = worth_showing(len(words), took_part, _TEXT_WORDS)
         parts: list[str] = []
-        last = side.start - 1
-        for i in shown:
-            parts.append("… " if i > last + 1 else "")
-            contribution = contributions[side.which][i] if i in took_part else None
-            parts.append(_word(words[i], i, contribution, scale, places) + " ")
-            last = i
-        if len(shown) < count:
-            parts.append(f'<span class="note">… {count - len(shown)} of {count} words left out</span>')
+        for text, i in pieces(words, side.source, shown):
+            if i is None:
+                parts.append(_text(text))
+                continue
+            at = side.start + i
+            contribution = contributions[side.which][at] if i in took_part else None
+            parts.append(_word(text, at, contribution, scale, places))
+        if len(shown) < len(words):
+            parts.append(f' <span class="note">({len(words) - len(shown)} of {len(words)} words left out)</span>')
         blocks.append(
             f'<div class="side"><h2>{_text(side.name)}</h2><p class="words" data-side="{kind}" dir="auto">'
             f"{''.join(parts) or '<span class=note>(no words)</span>'}</p></div>"

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchloom.explanation.explained import Explanation
+from matchloom.explanation.source import Source, source_of
 from matchloom.lexical import Words
 from matchloom.types import Component, Explains, Scorer, Signal, Trace
 
@@ -27,6 +29,7 @@ class Term(NamedTuple):
     query: list[str]
     text: list[str]
     trace: Trace
+    sources: tuple[Source | None, Source | None] = (None, None)  # of query and text
 
 
 def term_of(
@@ -43,11 +46,27 @@ def term_of(
     `words` cuts the texts where the scorer does not.
     """
     if isinstance(scorer, Explains):
-        return Term(name, weight, *scorer.trace(query, text))
+        left, right, trace = scorer.trace(query, text)
+        cut = getattr(scorer, "tokenizer", None)
+        return Term(name, weight, left, right, trace, (source_of(cut, query, left), source_of(cut, text, right)))
     left, right = words(query), words(text)
+    sources = (source_of(words, query, left), source_of(words, text, right))
     nothing = np.zeros((0, len(left), len(right)), np.float32)
     whole = Component(f"score by {scorer.name}", score, score)
-    return Term(name, weight, left, right, Trace(score, [], 0.0, nothing, [], [whole]))
+    return Term(name, weight, left, right, Trace(score, [], 0.0, nothing, [], [whole]), sources)
+
+
+def mixed_explanation(scorer: str, terms: Sequence[Term], score: float) -> Explanation:
+    """The mixture of these terms, which has this score, each text a section under its term's name.
+
+    The score may differ from what the terms add up to in its last digits; an explanation checks that they agree.
+    """
+    query, text, trace = mixed_trace(terms)
+    starts = _starts(len(term.text) for term in terms)
+    sections = tuple((term.name, start) for term, start in zip(terms, starts, strict=True))
+    of_query = next((term.sources[0] for term in terms if term.query == query), None)
+    sources = (of_query, *(term.sources[1] for term in terms))
+    return Explanation(scorer, query, text, trace._replace(score=score), sections, sources)
 
 
 def mixed_trace(terms: Sequence[Term]) -> tuple[list[str], list[str], Trace]:

@@ -14,20 +14,19 @@ from rich.text import Text
 
 from matchloom.explanation.cells import (
     Scale,
-    Side,
     channel_contributions,
     choose_channel,
     decimal_places,
     largest_first,
     paths,
     printable,
-    sides,
     word_contributions,
     word_weights,
     worth_showing,
 )
-from matchloom.explanation.explained import Explanation
+from matchloom.explanation.explained import Explanation, Side
 from matchloom.explanation.rounding import decimals, fixed
+from matchloom.explanation.source import pieces
 from matchloom.types import Component
 
 _WIDTH = 100
@@ -82,7 +81,7 @@ def _texts(explanation: Explanation, width: int, colour: bool) -> RenderResult:
     contributions, weights = word_contributions(explanation), word_weights(explanation)
     largest = max(map(abs, [*contributions[0], *contributions[1]]), default=0.0)
     table = Table.grid(padding=(0, 2))
-    shown = sides(explanation)
+    shown = explanation.sides()
     named = max(len(side.name) for side in shown)
     table.add_column(width=named)
     table.add_column(width=width - named - 2)
@@ -109,17 +108,13 @@ def _words(
     weights = {i - side.start: w for i, w in all_weights[side.which].items() if side.start <= i < side.end}
     shown = worth_showing(len(words), weights, _TEXT_WORDS)
     line = Text()
-    last = -1
-    for i in shown:
-        line.append(" … " if i > last + 1 else " " if i else "")
-        last = i
-        level = _level(contributions[i], largest)
+    for text, i in pieces(words, side.source, shown):
+        level = 0 if i is None else _level(contributions[i], largest)
         sign = 1 if level > 0 else -1
-        line.append(printable(words[i]), _GROUNDS[sign][abs(level) - 1] if level and colour else "")
+        line.append(printable(text), _GROUNDS[sign][abs(level) - 1] if level and colour else "")
         if not colour:
             line.append(("+" if level > 0 else "-") * abs(level))
     if len(shown) < len(words):
-        line.append(" …" if last < len(words) - 1 else "")
         line.append(f" ({len(words) - len(shown)} of {len(words)} words left out)", "italic")
     return line
 

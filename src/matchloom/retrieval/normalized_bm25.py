@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from matchloom.lexical import BM25
+from matchloom.lexical import BM25, Words
 from matchloom.lexical.collection import is_stop_word
 from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import Component, Pair, Scores, Signal, Trace
@@ -30,6 +30,11 @@ class NormalizedBM25:
 
     def __init__(self, bm25: BM25) -> None:
         self._bm25 = bm25
+
+    @property
+    def tokenizer(self) -> Words:
+        """How a text becomes words."""
+        return self._bm25.tokenizer
 
     @classmethod
     def fit(cls, texts: Iterable[str], tokenizer: Tokenizer) -> NormalizedBM25:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from matchloom.explanation import Explanation, mixed_trace, term_of
+from matchloom.explanation import Explanation, mixed_explanation, term_of
 from matchloom.retrieval.candidate_direction import CandidateDirection
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
 from matchloom.retrieval.similarity import SentenceSimilarity
@@ -150,11 +150,8 @@ def _explanation(found: MixtureScores, question: str, one: Answer, alpha: float,
         term_of("question", alpha, found.of_question, question, one.question, one.similarity, words),
         term_of("answer", 1 - alpha, found.of_answer, question, one.answer, one.match, words),
     ]
-    query, text, trace = mixed_trace(terms)
     name = f"{alpha:.4g} * {found.of_question.name} + {1 - alpha:.4g} * {found.of_answer.name}"
-    sections = (("question", 0), ("answer", len(terms[0].text)))
-    # The score that is shown may differ from the terms' in its last digits; an explanation checks that they agree.
-    return Explanation(name, query, text, trace._replace(score=one.score), sections)
+    return mixed_explanation(name, terms, one.score)
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchloom.matcher import Matcher
 from matchloom.retrieval.store import Vectors, unit
+from matchloom.text.tokenize import Tokenizer
 from matchloom.traces import grid_trace
 from matchloom.types import Component, Trace
 
@@ -33,9 +34,14 @@ class SentenceSimilarity:
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How a text becomes words."""
+        return self._matcher.tokenizer
+
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both questions, and what they have to do with the cosine."""
-        left, right = (self._matcher.tokenizer(side) or ["(no words)"] for side in (query, text))
+        left, right = (self.tokenizer(side) or ["(no words)"] for side in (query, text))
         vectors = self._matcher.vectors([query, text])
         score = float(np.dot(*unit(vectors)))
         parts = self._parts(query, text)
