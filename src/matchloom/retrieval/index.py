@@ -70,7 +70,10 @@ class QuestionIndex(Archive):
     ) -> QuestionIndex:
         """A new archive in an empty folder. Without a matcher it searches by BM25 alone.
 
-        The tokenizer cuts texts for the full-text index and BM25; a matcher brings its own.
+        Args:
+            folder: Where; it is made, and must be empty if it exists.
+            matcher: What encodes the archive, or its folder.
+            tokenizer: How the full-text index and BM25 find words; a matcher brings its own.
         """
         folder = Path(folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
@@ -90,6 +93,10 @@ class QuestionIndex(Archive):
         """An archive that is there. Its matcher is loaded when first needed, from where it was, unless it is given.
 
         A matcher that is not the one which made the vectors is refused.
+
+        Args:
+            folder: The archive's.
+            matcher: The archive's matcher, or its folder, where it was moved.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
@@ -129,6 +136,10 @@ class QuestionIndex(Archive):
         A pair's id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest
         of both texts. A pair whose id is there already takes its place. Each batch of 10,000 is on the disk, whole,
         before the next is read: what a killed process had reported is there.
+
+        Args:
+            pairs: Questions with their answers.
+            progress: Whether to show a bar.
         """
         new = replaced = wrong = 0
         pairs = iter(pairs)
@@ -154,7 +165,11 @@ class QuestionIndex(Archive):
         return Added(new, replaced, wrong)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`."""
+        """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`.
+
+        Args:
+            ids: As `search` gives them; unknown ones are left alone.
+        """
         if isinstance(ids, str):
             raise MatchloomError(f"ids is the text {ids!r}; expected a list of ids, such as [{ids!r}]")
         ids = list(ids)
@@ -173,6 +188,10 @@ class QuestionIndex(Archive):
         The vectors go into a second table, and one small file says which of both is in use. So readers see all old
         vectors or all new ones, and a run that is cut off leaves the archive as it was. alpha goes back to its start:
         it was tuned for other scores.
+
+        Args:
+            matcher: What is to encode the archive from now on, or its folder.
+            progress: Whether to show a bar.
         """
         loaded = encoder.load(matcher)
         with writing(self.folder):
@@ -188,7 +207,11 @@ class QuestionIndex(Archive):
             pass
 
     def compact(self, *, progress: bool = False) -> None:
-        """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search."""
+        """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search.
+
+        Args:
+            progress: Whether to show a bar.
+        """
         with writing(self.folder):
             old = read_manifest(self.folder)
             manifest = replace(old, table=old.next_table)
@@ -201,10 +224,15 @@ class QuestionIndex(Archive):
     ) -> Tuned:
         """Find the alpha, on a grid of 0.05, with the highest mean average precision, and keep it.
 
-        `pairs` are judged: query is a new question, `text_id` the id of an archived pair (or text its question), label
-        1 where that answers it. Where every question has both labels, the judged pairs alone are ranked; else all
-        candidates are, and what was not judged counts as wrong. With `rerank` the result is returned but not kept: it
-        holds for that scorer only.
+        Where every question has both labels, the judged pairs alone are ranked; else all candidates are, and what was
+        not judged counts as wrong. With `rerank` the result is returned but not kept: it holds for that scorer only.
+
+        Args:
+            pairs: Judged pairs: query is a new question, `text_id` the id of an archived pair (or text its question),
+                label 1 where that answers it.
+            rerank: A scorer in place of the archive's own match.
+            candidates: How many pairs are looked at for each question.
+            progress: Whether to show a bar.
         """
         if rerank is None:
             with writing(self.folder):  # where nothing can be kept, nothing need be measured
@@ -232,8 +260,13 @@ class QuestionIndex(Archive):
     ) -> list[Answer]:
         """The archived pairs that answer a question best, by falling score; equal scores are ordered by id.
 
-        `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
-        `explain` adds why each answer matched.
+        Args:
+            question: The new question.
+            top: At most this many answers.
+            candidates: How many pairs get a full score, found by words and by vectors.
+            alpha: The weight of the questions' similarity; the archive's own by default.
+            rerank: A scorer in place of the archive's own match s(t, a).
+            explain: Add to each answer why it matched.
         """
         check_search(question, top, candidates, alpha, rerank)
         while True:
@@ -281,7 +314,15 @@ class QuestionIndex(Archive):
         return Snapshot(manifest, store, self._matcher_of(manifest))
 
     def candidates(self, snapshot: Snapshot, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
-        """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
+        """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first.
+
+        Args:
+            snapshot: The archive as it was at one time.
+            question: The new question.
+            vector: Its sentence vector, where the archive has any.
+            count: At most this many.
+            alpha: The weight of the questions' similarity.
+        """
         towards = None
         if snapshot.matcher is not None and vector is not None:
             towards = self._direction(snapshot).towards(snapshot.matcher, vector, alpha)
@@ -292,7 +333,15 @@ class QuestionIndex(Archive):
     def mixture(
         self, snapshot: Snapshot, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
     ) -> MixtureScores:
-        """The two parts of the score of these rows, not mixed yet, and what made the second."""
+        """Similarity and match of these rows, not mixed yet, and what made the second.
+
+        Args:
+            snapshot: The archive as it was at one time.
+            question: The new question.
+            vector: Its sentence vector, where the archive has any.
+            rows: Those of `candidates`.
+            rerank: A scorer in place of the archive's own match.
+        """
         if snapshot.matcher is None or vector is None:
             of_question, of_answer = self._counts(snapshot)
             scorer = rerank or snapshot.matcher or of_answer
@@ -305,7 +354,11 @@ class QuestionIndex(Archive):
         return MixtureScores(v_q @ unit(vector), match, rerank or snapshot.matcher)
 
     def texts(self, side: str = "answer") -> list[str]:
-        """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
+        """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in.
+
+        Args:
+            side: "question" or "answer".
+        """
         if side not in ("question", "answer"):
             raise MatchloomError(f"side is {side!r}; expected 'question' or 'answer'")
         found: list[str] = self._current()[1].sample([side], _SAMPLE)[side].to_pylist()
