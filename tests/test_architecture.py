@@ -85,6 +85,7 @@ def test_public_names_are_few_and_all_there() -> None:
         "evaluate",
         "explain",
         "QuestionIndex",
+        "BM25",
     }
     assert set(matchloom.__all__) == expected
     for name in matchloom.__all__:

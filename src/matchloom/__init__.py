@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matchloom.data.negatives import mine_negatives
     from matchloom.evaluation import evaluate
     from matchloom.explanation import explain
+    from matchloom.lexical import BM25
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
     from matchloom.retrieval import QuestionIndex
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matchloom.types import Pair
 
 __all__ = [
+    "BM25",
     "MODELS",
     "Matcher",
     "Pair",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BM25": "lexical",
     "MODELS": "models",
     "Matcher": "matcher",
     "Pair": "types",

@@ -101,7 +101,7 @@ def compare(
     test: Iterable[Pair],
     development: Iterable[Pair] | None = None,
     *,
-    systems: Iterable[str | System] = (*BASELINES, *MODELS),
+    systems: Iterable[str | System] | None = None,
     measures: Iterable[str] = ("P@1", "RR"),
     settings: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
@@ -123,8 +123,9 @@ def compare(
         training: Labelled pairs to train on; lexical scorers count their words in them.
         test: Labelled pairs to measure on.
         development: Labelled pairs that choose each model's best epoch; without them every epoch is run.
-        systems: Names of models and lexical scorers, or a `System` with arguments and settings of its own. p is of the
-            difference to the first of them, by a paired randomisation test on the first measure.
+        systems: Names of models and lexical scorers, or a `System` with arguments and settings of its own; random,
+            BM25 plain and stemmed and every model by default. p is of the difference to the first of them, by a paired
+            randomisation test on the first measure.
         measures: ir-measures names.
         settings: Fields of `TrainConfig` for every model, in place of those that suit it.
         tokenizer: English words, at most 200 of a text, unless given.
@@ -136,9 +137,6 @@ def compare(
         seed: Of every random draw.
         on_row: Called with each row as soon as it is there, with `error` filled in where a system failed.
         progress: Whether to show bars.
-
-    Raises:
-        MatchloomError: A system or a measure is unknown, a folder is taken, or every system failed.
     """
     chosen = check_systems(systems, folder, resume=resume)
     pairs, measured, wanted = list(training), list(test), list(measures)
@@ -183,11 +181,11 @@ def compare(
 
 
 def check_systems(
-    systems: Iterable[str | System], folder: Path | str | None = None, *, resume: bool = False
+    systems: Iterable[str | System] | None, folder: Path | str | None = None, *, resume: bool = False
 ) -> list[System]:
     """The systems by name, each once; unknown ones are refused, and folders that hold a matcher unless resumed."""
     found: dict[str, System] = {}
-    for one in systems:
+    for one in (*BASELINES, *MODELS) if systems is None else systems:
         system = System(one, one) if isinstance(one, str) else one
         if system.model not in MODELS and system.model not in LEXICAL:
             raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")

@@ -90,27 +90,47 @@ class Matcher:
         return digest(f"{settings}\n{self.vocab.dumps()}{digest_of(weights)}".encode())
 
     def read(self, texts: Sequence[str], *, cut: Cut | None = None, progress: bool = False) -> TokenizedTexts:
-        """The texts as this matcher reads them; `cut` as for `Reader.read`."""
+        """The texts as this matcher reads them; `cut` as for `Reader.read`.
+
+        Args:
+            texts: Any texts.
+            cut: What gives the words of a text, capitals included, where somebody has them; else the tokenizer does.
+            progress: Whether to show a bar.
+        """
         model = self.model
         return self.reader.read(
             texts, lexical=model.needs_lexical, features=model.needs_features, cut=cut, progress=progress
         )
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The score of each pair; higher matches better."""
+        """The score of each pair; higher matches better.
+
+        Args:
+            pairs: Any pairs; labels are not looked at.
+            progress: Whether to show a bar.
+        """
         starts = track(range(0, len(pairs), _CHUNK), "scoring", show=progress and len(pairs) > _CHUNK)
         chunks = [self.score_read(self.read_pairs(pairs[start : start + _CHUNK])) for start in starts]
         return np.concatenate([np.empty(0, dtype=np.float32), *chunks])
 
     def read_pairs(self, pairs: Sequence[Pair], *, cut: Cut | None = None) -> ReadPairs:
-        """Pairs made ready to be scored, once or many times; `cut` as for `Reader.read`."""
+        """Pairs made ready to be scored, once or many times; `cut` as for `Reader.read`.
+
+        Args:
+            pairs: Any pairs; labels are not looked at.
+            cut: As for `read`.
+        """
         left_texts, left_rows = deduplicate([pair.query for pair in pairs])
         right_texts, right_rows = deduplicate([pair.text for pair in pairs])
         left, right = self.read(left_texts, cut=cut), self.read(right_texts, cut=cut)
         return ReadPairs(left, right, left_rows, right_rows, features_of(left, right, left_rows, right_rows))
 
     def score_read(self, pairs: ReadPairs) -> Scores:
-        """The score of each pair that `read_pairs` made ready."""
+        """The score of each pair that `read_pairs` made ready.
+
+        Args:
+            pairs: What `read_pairs` made.
+        """
         left, right, left_rows, right_rows, features = pairs
         scores = np.empty(len(left_rows), dtype=np.float32)
         if not len(scores):
@@ -131,11 +151,22 @@ class Matcher:
             return self.model(batch.to(self.device)).cpu().numpy()  # type: ignore[no-any-return]
 
     def encode(self, texts: Sequence[str], *, progress: bool = False) -> Candidates:
-        """Encode candidate texts once, for `rank` with many queries."""
+        """Encode candidate texts once, for `rank` with many queries.
+
+        Args:
+            texts: The candidates, in the order to which `Ranked.index` refers.
+            progress: Whether to show a bar.
+        """
         return Candidates(list(texts), list(self._blocks(texts, self.model.encode_right, progress)))
 
     def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
-        """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)"""
+        """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)
+
+        Args:
+            texts: Any texts.
+            side: Read them as queries ("left") or as candidates ("right").
+            progress: Whether to show a bar.
+        """
         if not self.model.sentence_vectors:
             raise MatchloomError(
                 f"{self.name} has no sentence vectors; train one of {', '.join(sentence_vector_models())} for them"
@@ -172,7 +203,13 @@ class Matcher:
             yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
 
     def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:
-        """The candidates by falling score; equal scores are ordered by their text, not by their place."""
+        """The candidates by falling score; equal scores are ordered by their text, not by their place.
+
+        Args:
+            query: The query.
+            candidates: Texts, or what `encode` made of them.
+            top: At most this many; all by default.
+        """
         found = candidates if isinstance(candidates, Candidates) else self.encode(candidates)
         if not found.texts:
             return []
@@ -185,7 +222,12 @@ class Matcher:
         return [Ranked(n, float(scores[n]), found.texts[n]) for n in best]
 
     def query_scores(self, query: str, candidates: Candidates) -> Scores:
-        """The score of each candidate, in the order in which they were encoded."""
+        """The score of each candidate, in the order in which they were encoded.
+
+        Args:
+            query: The query.
+            candidates: What `encode` made of the texts.
+        """
         scores = np.empty(len(candidates.texts), dtype=np.float32)
         with thread_pool() as pool:
             table = self.read([query])
@@ -212,6 +254,10 @@ class Matcher:
         """The scores of one left sentence vector with each of N right ones, as `score` gives them for their texts.
 
         What `vectors` made may be stored: an archive matches a new question without reading its answers again.
+
+        Args:
+            left: The vector of one query, (n,).
+            right: The vectors of N candidates, (N, n).
         """
         rows = torch.arange(len(right), device=self.device)
         unread = Texts(rows.new_zeros((1, 1)), rows.new_ones(1))  # a model with sentence vectors looks at nothing else
@@ -224,14 +270,23 @@ class Matcher:
             return self.model.match(first, second, batch).cpu().numpy()
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """The words of both texts and why they got their score."""
+        """The words of both texts and why they got their score.
+
+        Args:
+            query: One text.
+            text: The other.
+        """
         table = self.read([query, text])
         batch = make_batch(table, table, np.array([0]), np.array([1]))
         words = [self.tokenizer(side) or ["(no words)"] for side in (query, text)]
         return words[0], words[1], self.model.trace(batch.to(self.device))[0]
 
     def save(self, folder: Path | str) -> None:
-        """Write matcher.json, vocab.txt and weights.safetensors; all three or none."""
+        """Write matcher.json, vocab.txt and weights.safetensors; all three or none.
+
+        Args:
+            folder: Where; it is made if it is new.
+        """
         settings = {
             "model": self.name,
             "arguments": self.arguments,
@@ -243,7 +298,11 @@ class Matcher:
 
     @classmethod
     def load(cls, folder: Path | str) -> Matcher:
-        """Read a saved matcher. A folder that is missing, cut off, altered or newer is refused in one line."""
+        """Read a saved matcher. A folder that is missing, cut off, altered or newer is refused in one line.
+
+        Args:
+            folder: A saved matcher.
+        """
         about, vocab, weights = read_matcher(Path(folder))
         encoder = build_encoder(about["encoder"], vocab)
         model = build_model(about["model"], about["arguments"], encoder, seed=0)

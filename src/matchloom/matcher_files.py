@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import safetensors
-import safetensors.torch
 import torch
 from torch import Tensor
 
-from matchloom.files import atomic_write
+from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 
@@ -38,16 +34,8 @@ def write_matcher(folder: Path, saved: Saved) -> None:
         raise MatchloomError(f"{folder} cannot be made a matcher's folder: {error.strerror}") from None
     about = {"format": FORMAT, **saved.settings, "versions": {"torch": str(torch.__version__)}}
     settings = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
-    vocab = saved.vocab.dumps().encode()
-    tensors = {name: x.detach().cpu().contiguous() for name, x in saved.weights.items()}
-    seals = {SETTINGS: digest(settings), VOCAB: digest(vocab), WEIGHTS: digest_of(tensors)}
-    contents = {VOCAB: vocab, SETTINGS: settings, WEIGHTS: safetensors.torch.save(tensors, metadata=seals)}
-    with ExitStack() as stack:
-        for name, content in contents.items():
-            file = stack.enter_context(atomic_write(folder / name, "wb"))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # all three are on the disk before the first takes its name
+    beside = {VOCAB: saved.vocab.dumps().encode(), SETTINGS: settings}
+    write_sealed(folder / WEIGHTS, "matcher", FORMAT, {}, saved.weights, beside)
 
 
 def read_matcher(folder: Path) -> Saved:
@@ -57,30 +45,25 @@ def read_matcher(folder: Path) -> Saved:
     for name in (SETTINGS, VOCAB, WEIGHTS):
         if not (folder / name).is_file():
             raise MatchloomError(f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
-    settings = (folder / SETTINGS).read_bytes()
-    try:
-        about = json.loads(settings)
-        version = int(about["format"])
-    except (ValueError, TypeError, KeyError):
-        raise MatchloomError(f"{folder / SETTINGS} is damaged or cut off; train or copy the matcher again") from None
+    version = _version(folder / SETTINGS)
     if version != FORMAT:
-        remedy = "upgrade matchloom" if version > FORMAT else "train the matcher again"
-        raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {remedy}")
+        told = "upgrade matchloom" if version > FORMAT else "train the matcher again"
+        raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {told}")
+    remedy = "copy or train the matcher again"
+    sealed = read_sealed(
+        folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=(SETTINGS, VOCAB), framework="pt", finite=True
+    )
+    return Saved(json.loads(sealed.beside[SETTINGS]), Vocab.load(folder / VOCAB), sealed.tensors)
+
+
+def _version(path: Path) -> int:
+    """The format that the settings name, which tells an old or new matcher from a damaged one."""
     try:
-        with safetensors.safe_open(folder / WEIGHTS, "pt") as opened:
-            seals = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
-    except safetensors.SafetensorError as error:
-        raise MatchloomError(f"{folder / WEIGHTS} is damaged or cut off ({error}); copy it again") from None
-    found = {
-        SETTINGS: digest(settings),
-        VOCAB: digest((folder / VOCAB).read_bytes()),
-        WEIGHTS: digest_of(tensors),
-    }
-    for name in (SETTINGS, VOCAB, WEIGHTS):
-        if seals.get(name) != found[name]:
-            raise MatchloomError(f"{folder / name} was altered since the matcher was saved; copy or train it again")
-    return Saved(about, Vocab.load(folder / VOCAB), tensors)
+        return int(json.loads(path.read_bytes())["format"])
+    except OSError as error:
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; check its permissions") from None
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        raise MatchloomError(f"{path} is damaged or cut off; copy or train the matcher again") from None
 
 
 def digest(content: bytes) -> str:

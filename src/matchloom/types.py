@@ -24,6 +24,14 @@ class Pair(NamedTuple):
     `query_id` names the candidate list the pair belongs to and `text_id` the candidate in it; readers fill them
     from content where a file has none, so that nothing depends on the order of lines. Pairs of one `group`
     must stay on one side of a split.
+
+    Args:
+        query: One text, such as a question.
+        text: The other, such as an answer.
+        label: 1 where the text is right for the query, 0 where it is wrong; None where nobody knows.
+        query_id: Of the query; pairs with the same one are one list.
+        text_id: Of the text.
+        group: What must not be split: pairs of one group stay together.
     """
 
     query: str

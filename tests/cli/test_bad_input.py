@@ -98,7 +98,7 @@ def test_an_altered_or_cut_matcher(run: Run, corpus: Path, copy_of_trained: Path
 
 def test_a_newer_matcher(run: Run, corpus: Path, copy_of_trained: Path) -> None:
     path = copy_of_trained / "matcher.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 999'), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 2', '"format": 999'), encoding="utf-8")
     assert "upgrade matchloom" in error_of(run("score", copy_of_trained, corpus / "test.tsv"))
 
 

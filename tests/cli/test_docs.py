@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from matchloom.cli.docs import PAGES, commands_page, models_page
+import matchloom
+from matchloom.cli.docs import PAGES, api_page, commands_page, models_page
+from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods
 from matchloom.models import MODELS, model_arguments
 from tests.cli.test_main import COMMANDS
+
+PUBLIC = {name: getattr(matchloom, name) for name in matchloom.__all__ if name != "MODELS"}
+CALLED: dict[str, Any] = {
+    name: thing for name, thing in PUBLIC.items() if not inspect.isclass(thing) or is_made_by_callers(thing)
+}
+for owner, thing in PUBLIC.items():
+    if inspect.isclass(thing):
+        CALLED |= {f"{owner}.{name}": m for name, m in public_methods(thing) if inspect.isfunction(m)}
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -36,3 +48,41 @@ def test_every_command_and_option_is_on_the_page() -> None:
             if parameter.name != "help":
                 assert f"| `{shown}" in section, f"{shown} of {name} is missing"
                 assert parameter.help in section
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_argument_of_a_public_function_has_its_line(name: str) -> None:
+    told = documented(CALLED[name]).arguments
+    assert list(told) == [one.name for one in parameters(CALLED[name])], f"the Args: of {name}"
+    assert all(told.values())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_argument_of_a_model_has_its_line(name: str) -> None:
+    told = documented(MODELS[name]).arguments
+    missing = [argument for argument in model_arguments(name) if not told.get(argument)]
+    assert not missing, f"the Args: of {name}"
+
+
+def test_an_args_section_is_read() -> None:
+    def example(first: int, second: int) -> None:
+        """Do it.
+
+        Args:
+            first: One: or
+                another.
+            second: Two.
+
+        >>> example(1, 2)
+        """
+
+    said = documented(example)
+    assert said.text == "Do it.\n\n>>> example(1, 2)"
+    assert said.arguments == {"first": "One: or another.", "second": "Two."}
+    assert documented(DOCS).arguments == {}
+
+
+def test_every_public_name_is_on_the_page() -> None:
+    page = api_page()
+    assert all(f"\n## {name}\n" in page for name in matchloom.__all__)
+    assert "### QuestionIndex.search\n" in page

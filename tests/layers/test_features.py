@@ -25,8 +25,10 @@ def test_soft_coverage_word_by_word() -> None:
             continue  # an unknown word meets others by its vector
         best, weights = [], []
         for word in left:
-            u = vectors.weight[VOCAB.ids([word])[0]]
-            cosines = [float(torch.cosine_similarity(u, vectors.weight[VOCAB.ids([v])[0]], dim=0)) for v in right]
+            u = vectors.embedding.weight[VOCAB.ids([word])[0]]
+            cosines = [
+                float(torch.cosine_similarity(u, vectors.embedding.weight[VOCAB.ids([v])[0]], dim=0)) for v in right
+            ]
             best.append(1.0 if word in right else max(0.0, *cosines, 0.0))
             weights.append(VOCAB.idf(word))
         assert plain == pytest.approx(sum(best) / len(best), abs=1e-5)

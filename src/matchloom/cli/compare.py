@@ -18,7 +18,7 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.cli.train import set_aside
-from matchloom.comparison import BASELINES, Row, check_systems, compare
+from matchloom.comparison import Row, check_systems, compare
 from matchloom.data.ids import both_sides
 from matchloom.evaluation import measure
 from matchloom.models import MODELS
@@ -79,7 +79,7 @@ def command(
       matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --plot all.png
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
     """
-    names = [one.name for one in check_systems(system or (*BASELINES, *MODELS), out, resume=resume)]
+    names = [one.name for one in check_systems(system or None, out, resume=resume)]
     if plot is not None:
         check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)

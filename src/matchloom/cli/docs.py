@@ -1,18 +1,23 @@
-"""The pages docs/commands.md and docs/models.md, made from the code itself: `python -m matchloom.cli.docs docs`."""
+"""The pages docs/api.md, commands.md and models.md, made from the code itself: `python -m matchloom.cli.docs docs`."""
 
 from __future__ import annotations
 
 import inspect
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
 
+import matchloom
 from matchloom.cli import app
 from matchloom.cli.commands import COMMANDS, PAIRS_FILE, SCORER, load
+from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods
 from matchloom.cli.models import LEXICAL_ABOUT, written
+from matchloom.lexical.collection import ENGLISH
 from matchloom.models import MODELS, model_arguments, model_training
+from matchloom.text.tokenize import Tokenizer
 
 _HEAD = """# Commands
 
@@ -73,10 +78,14 @@ def models_page() -> str:
     sections = [_MODELS_HEAD]
     for name, make in MODELS.items():
         module = inspect.getmodule(make)
-        sections.append(f"## {name}\n\n{inspect.getdoc(make)}\n")
+        sections.append(f"## {name}\n\n{documented(make).text}\n")
         sections.append(f"```text\n{(inspect.getdoc(module) or '').strip()}\n```\n")
-        rows = [f"| `{key}` | `{written(value)}` |" for key, value in model_arguments(name).items()]
-        sections.append("| argument | default |\n|---|---|\n" + "\n".join(rows) + "\n")
+        told = documented(make).arguments
+        rows = [
+            f"| `{key}` | {_code(written(value))} | {told.get(key, '')} |"
+            for key, value in model_arguments(name).items()
+        ]
+        sections.append("| argument | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
         if theirs := model_training(name):
             said = ", ".join(f"`{key}` {written(value)}" for key, value in theirs.items())
             sections.append(f"Trained, unless told otherwise, with {said}.\n")
@@ -85,7 +94,79 @@ def models_page() -> str:
     return "\n".join(sections)
 
 
-PAGES = {"commands.md": commands_page, "models.md": models_page}
+_API_HEAD = """# Python
+
+This page is generated from the code (`make docs`); a test keeps it up to date. Everything below is imported from
+`matchloom` itself; torch is loaded when the first name that needs it is asked for.
+"""
+
+
+_WIDTH = 100  # of a signature
+
+
+def api_page() -> str:
+    """Every public name with its signature, what it does and the meaning of each argument."""
+    sections = [_API_HEAD]
+    for name in sorted(matchloom.__all__, key=lambda name: (isinstance(getattr(matchloom, name), type), name.lower())):
+        thing = getattr(matchloom, name)
+        if not callable(thing):
+            known = ", ".join(f"`{key}`" for key in thing)
+            sections.append(f"## {name}\n\nThe models by name (see [models](models.md)): {known}.\n")
+            continue
+        sections.append(
+            _section(f"## {name}", name, thing, listed=not inspect.isclass(thing) or is_made_by_callers(thing))
+        )
+        for method, function in public_methods(thing) if inspect.isclass(thing) else ():
+            sections.append(_section(f"### {name}.{method}", method, function, listed=inspect.isfunction(function)))
+    return "\n".join(sections)
+
+
+def _section(title: str, name: str, thing: Any, *, listed: bool) -> str:
+    """One function, method, class or property; `listed` with its signature and arguments."""
+    said = documented(thing)
+    parts = [title, _examples(said.text)]
+    if listed:
+        given = [one.name if one.default is one.empty else f"{one.name}={_default(one)}" for one in parameters(thing)]
+        by_name = [n for n, one in enumerate(parameters(thing)) if one.kind is one.KEYWORD_ONLY]
+        if by_name:
+            given.insert(by_name[0], "*")
+        arrow = "" if inspect.isclass(thing) else f" -> {inspect.signature(thing).return_annotation}"
+        parts.insert(1, "```python\n" + _folded(f"{name}(", given, f"){arrow}") + "\n```")
+        rows = [f"| `{one.name}` | {_kind(one)} | {said.arguments.get(one.name, '')} |" for one in parameters(thing)]
+        if rows:
+            parts.append("| argument | type | |\n|---|---|---|\n" + "\n".join(rows))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _folded(head: str, given: list[str], tail: str) -> str:
+    """A signature, over several lines where one would be long."""
+    inside = ", ".join(given)
+    if len(head + inside + tail) <= _WIDTH:
+        return head + inside + tail
+    return "\n".join([head, textwrap.indent(textwrap.fill(inside, _WIDTH - 4), "    "), tail])
+
+
+def _default(one: inspect.Parameter) -> str:
+    return "english" if isinstance(one.default, Tokenizer) or one.default is ENGLISH else repr(one.default)
+
+
+def _kind(one: inspect.Parameter) -> str:
+    """The annotation as it is written; a NamedTuple wraps its own."""
+    written_as = str(getattr(one.annotation, "__forward_arg__", one.annotation))
+    return _code(written_as.replace("|", "\\|"))
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _examples(text: str) -> str:
+    """Examples of a docstring in a block of code."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(f"```python\n{one}\n```" if one.startswith(">>>") else one for one in paragraphs)
+
+
+PAGES = {"api.md": api_page, "commands.md": commands_page, "models.md": models_page}
 
 if __name__ == "__main__":
     for page, make_page in PAGES.items():

@@ -13,6 +13,7 @@ import torch
 import typer
 
 from matchloom import MODELS
+from matchloom.cli.docstrings import documented
 from matchloom.cli.printing import console, note, table
 from matchloom.data.batching import features_of, make_batch
 from matchloom.encoders import WordEmbedding
@@ -96,9 +97,10 @@ def written(value: object) -> str:
 def _tell(name: str) -> None:
     arguments = model_arguments(name)
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
-    shown = table("argument (--set NAME=VALUE)", "default")
+    meanings = documented(MODELS[name]).arguments
+    shown = table("argument (--set NAME=VALUE)", "default", "")
     for key, value in arguments.items():
-        shown.add_row(key, written(value) or "(none)")
+        shown.add_row(key, written(value) or "(none)", meanings.get(key, ""))
     print()
     console().print(shown)
     if theirs := model_training(name):

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-EPOCHS = 10  # of skip-gram, in `matchloom vectors` and in `matchloom train`
 TRANS_LM = ".safetensors"  # how the file of a trans_lm ends
 
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]

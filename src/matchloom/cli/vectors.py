@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.options import (
-    EPOCHS,
     SeedOption,
     TokenizerOption,
 )
 from matchloom.cli.reading import read_all, tokenizer_of
 from matchloom.data.ids import both_sides
 from matchloom.explanation.cells import printable
-from matchloom.text.vectors import WordVectors, coverage, read_vectors, train_vectors, write_vectors
+from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, coverage, read_vectors, train_vectors, write_vectors
 from matchloom.types import MatchloomError
 
 
@@ -33,7 +32,7 @@ def command(
         ),
     ] = None,
     dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 50,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = EPOCHS,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = SKIP_GRAM_EPOCHS,
     window: Annotated[int, typer.Option(min=1, help="Words on either side that count as neighbours.")] = 5,
     min_count: Annotated[int, typer.Option(min=1, help="Words seen less often get no vector.")] = 1,
     tokenizer: TokenizerOption = "english",

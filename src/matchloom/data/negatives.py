@@ -91,13 +91,21 @@ def mine_negatives(
 ) -> Iterator[Pair]:
     """Yield each positive pair (label 1) and after it `count` negatives (label 0) of the same query and group.
 
-    Where they come from is the `source`: "random" draws from the whole pool; "bm25" from the `top` texts nearest to
-    the true text, as the papers do; a scorer from the `top` texts it ranks highest for the query, among the ten times
-    as many that BM25 finds for it. The pool is the texts of the positives unless one is given.
-
     A negative is never a text that is positive for the same query, by id or by wording, case and spacing apart, and
     no text comes twice in a list. The draw of a query depends on the seed and its id, not on the order of the pairs.
     Pairs come out query by query; ids are filled from content.
+
+    Args:
+        positives: Right pairs: label 1, or none.
+        count: Negatives for each of them.
+        source: Where negatives come from. "random" draws from the whole pool; "bm25" from the `top` texts nearest to
+            the true text, as the papers do; a scorer from the `top` texts it ranks highest for the query, among the
+            ten times as many that BM25 finds for it.
+        top: How many of the nearest texts to draw from.
+        seed: Of every random draw.
+        tokenizer: How BM25 finds words.
+        pool: Texts to draw from; those of the positives by default.
+        progress: Whether to show a bar.
     """
     if not positives:
         raise MatchloomError("there are no pairs to find negatives for")

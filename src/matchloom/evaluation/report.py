@@ -130,10 +130,21 @@ def evaluate(
 ) -> Report:
     """Measure a scorer, or scores that were made elsewhere, on labelled pairs.
 
-    `subset` says which questions count (see select_questions). With `baselines`, simple scorers and blind probes are
-    measured on the same lists; their words come from `tokenizer` (or else from the scorer's own, or English), their
-    statistics from `collection` (or else from the texts of the pairs). The result does not depend on the order of
-    the pairs, except for the baseline called "input order", which says what that order gives away.
+    The result does not depend on the order of the pairs, except for the baseline called "input order", which says what
+    that order gives away.
+
+    Args:
+        scorer: A matcher, any other scorer, or a score for each pair.
+        pairs: Labelled pairs; those with one `query_id` are one list.
+        measures: ir-measures names.
+        subset: Which questions count: "both" for those with both labels, "positive" for those with a positive, or
+            "all".
+        baselines: Measure simple scorers and blind probes on the same lists.
+        vectors: Word vectors for the baseline soft coverage, which is left out without.
+        tokenizer: How the baselines find words; like the scorer, or English, by default.
+        collection: Texts in which the baselines count words; those of the pairs by default.
+        seed: Of the random baseline, the probes and the tests.
+        progress: Whether to show bars.
     """
     rows = list(with_ids(pairs))
     chosen = select_questions(rows, subset)

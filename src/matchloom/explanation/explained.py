@@ -140,6 +140,11 @@ def explain(scorer: object, query: str, text: str) -> Explanation:
 
     The scorer must be able to say it (see `matchloom.types.Explains`). The result shows itself: see
     `Explanation`.
+
+    Args:
+        scorer: A matcher, or a lexical scorer that can explain itself.
+        query: One text.
+        text: The other.
     """
     name = str(getattr(scorer, "name", type(scorer).__name__))
     if not isinstance(scorer, Explains):

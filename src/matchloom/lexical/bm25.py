@@ -64,13 +64,27 @@ class BM25:
         k1: float = K1,
         b: float = B,
     ) -> BM25:
-        """Take document frequencies and the mean length from these texts."""
+        """Take document frequencies and the mean length from these texts.
+
+        Args:
+            texts: The collection.
+            tokenizer: How a text becomes words.
+            stem: Count stems in place of words.
+            stop_words: Leave out function words.
+            k1: How soon more occurrences of a word add nothing.
+            b: How much longer texts are held back, from 0 to 1.
+        """
         terms = (_terms(tokenizer(text), stem, stop_words) for text in texts)
         collection = Collection.count([term for term in row if term is not None] for row in terms)
         return cls(collection, tokenizer=tokenizer, stem=stem, stop_words=stop_words, k1=k1, b=b)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """One score for each pair; it depends on that pair and the collection only."""
+        """One score for each pair; it depends on that pair and the collection only.
+
+        Args:
+            pairs: Any pairs; labels are not looked at.
+            progress: Whether to show a bar.
+        """
 
         # Candidate lists repeat texts and queries; the bound keeps memory flat on endless ones.
         @lru_cache(maxsize=1 << 16)
@@ -87,7 +101,12 @@ class BM25:
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """The words that met, their rarity and their part of the score."""
+        """The words that met, their rarity and what they add to the score.
+
+        Args:
+            query: One text.
+            text: The other.
+        """
         left_words, right_words = self.tokenizer(query), self.tokenizer(text)
         left, right = self._terms(left_words), self._terms(right_words)
         contributions = self._contributions(left, _counts(right))

@@ -29,7 +29,15 @@ from matchloom.types import PairBatch, Texts, Trace
 
 
 class ARCI(PairModel):
-    """Convolution and pooling make a vector of each text; an MLP scores the two vectors."""
+    """Convolution and pooling make a vector of each text; an MLP scores the two vectors.
+
+    Args:
+        maps: Feature maps of each convolution.
+        window: Words, and then units, that a convolution reads at a time.
+        layers: Convolutions, each followed by a pooling of two.
+        max_words: Words of a text that are read.
+        units: Hidden units of the MLP that scores the two vectors.
+    """
 
     sentence_vectors = True
     trained_with: ClassVar[Settings] = {**ADAM, "margin": 0.1}  # with 1, one of two seeds learnt nothing on pydocs

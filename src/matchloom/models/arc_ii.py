@@ -31,7 +31,15 @@ from matchloom.types import PairBatch, Texts, Trace
 
 
 class ARCII(PairModel):
-    """Every window of one text meets every window of the other; 2-D convolutions and poolings; an MLP."""
+    """Every window of one text meets every window of the other; 2-D convolutions and poolings; an MLP.
+
+    Args:
+        maps: Feature maps of each convolution; cost grows with their square.
+        window: Words of a window, and the side of each later convolution.
+        layers: Convolutions, the first between windows of both texts; each is followed by a pooling of 2 x 2.
+        max_words: Words of a text that are read.
+        units: Hidden units of the MLP that scores what is left.
+    """
 
     trained_with = ADAM
 

@@ -33,7 +33,16 @@ SPREAD_BY = 1000  # texts of each side
 
 
 class CNNMLP(PairModel):
-    """A CNN for each side makes sentence vectors, and an MLP scores the two."""
+    """A CNN for each side makes sentence vectors, and an MLP scores the two.
+
+    Args:
+        filters: Filters of each convolution.
+        depth: Convolutions, one above the other.
+        width: Words, and then columns, that a filter reads at a time.
+        k_top: Columns that the last pooling keeps.
+        sentence: Size of a sentence vector.
+        units: Hidden units of the MLP that scores the two vectors.
+    """
 
     sentence_vectors = True
     trained_with = ADAM

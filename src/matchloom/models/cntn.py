@@ -39,7 +39,16 @@ VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 
 
 class CNTN(PairModel):
-    """A CNN for each side makes sentence vectors, and a tensor layer scores the two."""
+    """A CNN for each side makes sentence vectors, and a tensor layer scores the two.
+
+    Args:
+        variant: I to V, from a dot product of the sentence vectors (I) to a tensor layer with five slices (V).
+        filters: Filters of each convolution.
+        depth: Convolutions, one above the other.
+        width: Words, and then columns, that a filter reads at a time.
+        k_top: Columns that the last pooling keeps.
+        sentence: Size of a sentence vector, n_s in the paper.
+    """
 
     sentence_vectors = True
     trained_with = ADAM

@@ -50,7 +50,18 @@ from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 
 class DeepMatch(PairModel):
-    """Decisions on the word pairs of single topics are combined along a hierarchy of topics."""
+    """Decisions on the word pairs of single topics are combined along a hierarchy of topics.
+
+    Args:
+        topics: Topics of the finest resolution.
+        levels: Resolutions of topics, from fine to coarse.
+        coarser: How many times fewer topics each next resolution has.
+        words: Words of either side that belong to a topic of the finest resolution.
+        rank: Rank of the weights of a topic's word pairs.
+        units: Decisions for each topic.
+        links: Topics of the next coarser resolution to which a topic is linked.
+        iterations: Passes of LDA over the matching pairs.
+    """
 
     trains_embedding = False
     b: Tensor

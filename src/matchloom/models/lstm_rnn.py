@@ -82,10 +82,20 @@ class LSTMRNN(PairModel):
 
 
 def bi_lstm_rnn(encoder: Encoder, *, hidden: int = 50, features: str = "") -> LSTMRNN:
-    """Bi-LSTM-RNN: both directions."""
+    """Bi-LSTM-RNN: both directions.
+
+    Args:
+        hidden: Size of the LSTM's states in each direction; a text's vector has twice as many numbers.
+        features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
+    """
     return LSTMRNN(encoder, hidden=hidden, features=features, bidirectional=True)
 
 
 def lstm_rnn(encoder: Encoder, *, hidden: int = 50, features: str = "") -> LSTMRNN:
-    """LSTM-RNN: one direction."""
+    """LSTM-RNN: one direction.
+
+    Args:
+        hidden: Size of the LSTM's states, and so of a text's vector.
+        features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
+    """
     return LSTMRNN(encoder, hidden=hidden, features=features)

@@ -48,7 +48,18 @@ SIMILARITY_DROPOUT = 0.1
 
 
 class M2SNet(PairModel):
-    """Words are similar in several learned ways; convolutions over these maps are scored, beside word overlap."""
+    """Words are similar in several learned ways; convolutions over these maps are scored, beside word overlap.
+
+    Args:
+        similarity: How two words are compared: metric (learnt), cosine or euclidean.
+        modalities: In how many ways the metric compares them; the other two have one.
+        position_bias: Add a learnt number for each cell of the frame to the metric.
+        blocks: Blocks of convolution and pooling: 1, 2 or 3.
+        pooling: average or max.
+        features: Features of the pair beside the convolutions: overlap, pair or paraphrase; empty for none.
+        frame: Words of a text that are read, and the side of the map; it must fit the blocks.
+        dropout: Part of the hidden units that is left out in training; 0 also switches dropout of the similarities off.
+    """
 
     batch_coupled = True
     draws_at_random = True

@@ -31,7 +31,18 @@ INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
 
 
 class MatchPyramid(PairModel):
-    """Words interact; the grid of interactions is an image that convolutions and dynamic pooling read; an MLP."""
+    """Words interact; the grid of interactions is an image that convolutions and dynamic pooling read; an MLP.
+
+    Args:
+        interaction: What a cell of the image holds: indicator (the same word or not), dot, cosine or tensor.
+        slices: Images of the tensor interaction; the others have one.
+        maps_1: Feature maps of the first convolution.
+        kernel_1: Side of the first convolution's window.
+        maps_2: Feature maps of the second convolution.
+        kernel_2: Side of the second convolution's window.
+        grid: Rows and columns that dynamic pooling leaves of an image.
+        units: Hidden units of the MLP.
+    """
 
     trained_with = ADAM
 

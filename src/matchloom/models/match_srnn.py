@@ -136,7 +136,16 @@ def match_srnn(
     tied: bool = False,
     features: str = "",
 ) -> MatchSRNN:
-    """Match-SRNN: one scan, from the first words to the last."""
+    """Match-SRNN: one scan, from the first words to the last.
+
+    Args:
+        interaction: How two words meet: tensor, cosine or indicator (the same word or not; word vectors take no part).
+        slices: Maps of the tensor interaction, c in the paper; the others have one.
+        dimensions: Size of the spatial GRU's state h.
+        reset: Whether the spatial GRU has reset gates.
+        tied: Share the four gates z among all dimensions, so that the matching path is exact.
+        features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
+    """
     return MatchSRNN(
         encoder,
         interaction=interaction,
@@ -158,7 +167,16 @@ def bi_match_srnn(
     tied: bool = False,
     features: str = "",
 ) -> MatchSRNN:
-    """Bi-Match-SRNN: a second scan from the last words to the first."""
+    """Bi-Match-SRNN: a second scan from the last words to the first.
+
+    Args:
+        interaction: How two words meet: tensor, cosine or indicator (the same word or not; word vectors take no part).
+        slices: Maps of the tensor interaction, c in the paper; the others have one.
+        dimensions: Size of each spatial GRU's state h.
+        reset: Whether the spatial GRUs have reset gates.
+        tied: Share the four gates z among all dimensions, so that the matching path is exact.
+        features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
+    """
     return MatchSRNN(
         encoder,
         interaction=interaction,

@@ -39,7 +39,17 @@ BETA = 2.0
 
 
 class MultiGranCNN(PairModel):
-    """Words, phrases and sentence of one text meet those of the other; a 2-D CNN and an MLP read the feature map."""
+    """Words, phrases and sentence of one text meet those of the other; a 2-D CNN and an MLP read the feature map.
+
+    Args:
+        match: How two units meet: direct (by distance), indirect (bilinear) or concat (by the sum of what each brings).
+        width: Units that a convolution over a text reads at a time.
+        alpha: The fewest phrases that a level keeps.
+        grid: Rows and columns that dynamic pooling leaves of the feature map.
+        maps: Feature maps of each convolution over it.
+        kernel: Side of their windows.
+        units: Hidden units of the MLP.
+    """
 
     trained_with = ADAM
 

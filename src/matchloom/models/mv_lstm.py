@@ -27,7 +27,17 @@ INTERACTIONS = ("cosine", "bilinear", "tensor")
 
 
 class MVLSTM(PairModel):
-    """Bi-LSTM positions, all pairs of positions interact, the k strongest interactions are scored by an MLP."""
+    """Bi-LSTM positions, all pairs of positions interact, the k strongest interactions are scored by an MLP.
+
+    Args:
+        hidden: Size of the LSTM's states in each direction.
+        interaction: How two positions meet: cosine, bilinear or tensor.
+        slices: Maps of the tensor interaction, c in the paper; the others have one.
+        k: How many of the strongest interactions of each map are kept.
+        units: Hidden units of the MLP that scores them.
+        lexical: Add three maps of exact matches (word, stem, first letters), weighted by rarity.
+        features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
+    """
 
     def __init__(
         self,

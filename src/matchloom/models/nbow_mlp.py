@@ -22,7 +22,11 @@ from matchloom.types import PairBatch, Texts, Trace
 
 
 class NBOWMLP(PairModel):
-    """Sums of word vectors, scored by an MLP."""
+    """Sums of word vectors, scored by an MLP.
+
+    Args:
+        units: Hidden units of the MLP that scores the two sums.
+    """
 
     sentence_vectors = True
 

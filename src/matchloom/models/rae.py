@@ -55,7 +55,15 @@ SCALED_BY = 10_000  # pairs
 
 
 class RAE(PairModel):
-    """Phrases by a recursive autoencoder; distances among all words and phrases, pooled, and a linear classifier."""
+    """Phrases by a recursive autoencoder; distances among all words and phrases, pooled, and a linear classifier.
+
+    Args:
+        grid: Rows and columns that dynamic pooling leaves of the distances, n_p in the paper.
+        features: Features of the pair beside them: paraphrase, overlap or pair; empty for none.
+        passes: Passes of the autoencoder over the training texts.
+        rate: Learning rate of the autoencoder.
+        decay: L2 penalty on the autoencoder's weights, lambda in the paper.
+    """
 
     trains_embedding = False
     trained_with: ClassVar[Settings] = {"weight_decay": 0.05}

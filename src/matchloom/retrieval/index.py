@@ -53,7 +53,10 @@ class QuestionIndex:
     ) -> QuestionIndex:
         """A new archive in an empty folder. Without a matcher it searches by BM25 alone.
 
-        The tokenizer cuts texts for the full-text index and BM25; a matcher brings its own.
+        Args:
+            folder: Where; it is made, and must be empty if it exists.
+            matcher: What encodes the archive, or its folder.
+            tokenizer: How the full-text index and BM25 find words; a matcher brings its own.
         """
         folder = Path(folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
@@ -65,6 +68,10 @@ class QuestionIndex:
         """An archive that is there. Its matcher is loaded when first needed, from where it was, unless it is given.
 
         A matcher that is not the one which made the vectors is refused.
+
+        Args:
+            folder: The archive's.
+            matcher: The archive's matcher, or its folder, where it was moved.
         """
         return cls(Archive.open(Path(folder), matcher))
 
@@ -99,6 +106,10 @@ class QuestionIndex:
         A pair's id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest
         of both texts. A pair whose id is there already takes its place. Each batch of 10,000 is on the disk, whole,
         before the next is read: what a killed process had reported is there.
+
+        Args:
+            pairs: Questions with their answers.
+            progress: Whether to show a bar.
         """
         new = replaced = wrong = 0
         pairs = iter(pairs)
@@ -122,7 +133,11 @@ class QuestionIndex:
         return Added(new, replaced, wrong)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`."""
+        """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`.
+
+        Args:
+            ids: As `search` gives them; unknown ones are left alone.
+        """
         if isinstance(ids, str):
             raise MatchloomError(f"ids is the text {ids!r}; expected a list of ids, such as [{ids!r}]")
         ids = list(ids)
@@ -139,11 +154,19 @@ class QuestionIndex:
         The vectors go into a second table, and one small file says which of both is in use. So readers see all old
         vectors or all new ones, and a run that is cut off leaves the archive as it was. alpha goes back to its start:
         it was tuned for other scores.
+
+        Args:
+            matcher: What is to encode the archive from now on, or its folder.
+            progress: Whether to show a bar.
         """
         self._archive.reencode(matcher, progress)
 
     def compact(self, *, progress: bool = False) -> None:
-        """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search."""
+        """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search.
+
+        Args:
+            progress: Whether to show a bar.
+        """
         self._archive.compact(progress)
 
     def tune(
@@ -151,10 +174,15 @@ class QuestionIndex:
     ) -> Tuned:
         """Find the alpha, on a grid of 0.05, with the highest mean average precision, and keep it.
 
-        `pairs` are judged: query is a new question, `text_id` the id of an archived pair (or text its question), label
-        1 where that answers it. Where every question has both labels, the judged pairs alone are ranked; else all
-        candidates are, and what was not judged counts as wrong. With `rerank` the result is returned but not kept: it
-        holds for that scorer only.
+        Where every question has both labels, the judged pairs alone are ranked; else all candidates are, and what was
+        not judged counts as wrong. With `rerank` the result is returned but not kept: it holds for that scorer only.
+
+        Args:
+            pairs: Judged pairs: query is a new question, `text_id` the id of an archived pair (or text its question),
+                label 1 where that answers it.
+            rerank: A scorer in place of the archive's own match.
+            candidates: How many pairs are looked at for each question.
+            progress: Whether to show a bar.
         """
         if rerank is None:
             with self._archive.writing():  # where nothing can be kept, nothing need be measured
@@ -184,6 +212,14 @@ class QuestionIndex:
 
         `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
         `explain` adds why each answer got its score: what the archived question's words added, and what the answer's.
+
+        Args:
+            question: The new question.
+            top: At most this many answers.
+            candidates: How many pairs get a full score, found by words and by vectors.
+            alpha: The weight of the questions' similarity; the archive's own by default.
+            rerank: A scorer in place of the archive's own match s(t, a).
+            explain: Add to each answer why it matched.
         """
         _check_search(question, top, candidates, alpha, rerank)
         while True:
@@ -202,7 +238,11 @@ class QuestionIndex:
         return self._archive.snapshot()
 
     def texts(self, side: str = "answer") -> list[str]:
-        """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in."""
+        """The questions or answers of at most 20,000 pairs, evenly spread: what lexical scorers count words in.
+
+        Args:
+            side: "question" or "answer".
+        """
         if side not in ("question", "answer"):
             raise MatchloomError(f"side is {side!r}; expected 'question' or 'answer'")
         found: list[str] = self._archive.current()[1].sample([side], SAMPLE)[side].to_pylist()

@@ -16,22 +16,23 @@ class TrainConfig:
 
     A model that others suit better says so in `trained_with`; `train` without a config takes that.
 
-    loss           hinge over (query, positive text, negative text); cross_entropy or squared_error on single pairs
-    margin         by how much a positive text should win (hinge)
-    optimizer      adagrad, adadelta or adam
-    learning_rate  0.03 for MV-LSTM on question answering
-    batch          triples (hinge) or pairs in one step
-    negatives      negative texts drawn for each positive one in an epoch; all of them where a list has no more (hinge)
-    epochs         at most this many
-    patience       stop after so many epochs without a better development measure
-    check_every    look at the development set after so many steps, and at an epoch's end; 0 for the end alone
-    measure        the development measure, by its ir-measures name
-    clip           largest length of the gradient; 0 for none
-    weight_decay   L2 penalty, on what the model says: all parameters but the word vectors, or of M2S-Net U alone
-    freeze_vectors keep the word vectors as they are
-    seed           of the parameters, the order and the draws
-    workers        shards of each batch that are worked on side by side, or torch's threads for a model that must see
-                   a batch as a whole; part of the result's last digits
+    Args:
+        loss: hinge over (query, positive text, negative text); cross_entropy or squared_error on single pairs.
+        margin: By how much a positive text should win (hinge).
+        optimizer: adagrad, adadelta or adam.
+        learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
+        batch: Triples (hinge) or pairs in one step.
+        negatives: Negative texts drawn for each positive one in an epoch; all of them where a list has no more (hinge).
+        epochs: At most this many.
+        patience: Stop after this many epochs without a better development measure.
+        check_every: Look at the development set after this many steps, and at an epoch's end; 0 for the end alone.
+        measure: The development measure, by its ir-measures name.
+        clip: Largest length of the gradient; 0 for none.
+        weight_decay: L2 penalty on what the model says: all parameters but the word vectors, or of M2S-Net U alone.
+        freeze_vectors: Keep the word vectors as they are.
+        seed: Of the parameters, the order and the draws.
+        workers: Shards of each batch that are worked on side by side, or torch's threads for a model that must see a
+            batch as a whole; it decides the last digits of the result.
     """
 
     loss: str = "hinge"

@@ -23,7 +23,7 @@ from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training.checkpoint import load_checkpoint, read_state, save_checkpoint
+from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.training.checks import refuse_collapse, warn_of_long_texts, warn_of_nothing_learnt
 from matchloom.training.config import TrainConfig
 from matchloom.training.examples import Step
@@ -62,6 +62,23 @@ def train(
     `on_epoch` is called with each new line of the log.
     Without a config the model is trained with what suits it (`TrainConfig` with the model's `trained_with`).
     Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
+
+    Args:
+        pairs: Labelled pairs; for the hinge loss each query needs a positive and a negative text.
+        development: Labelled pairs that choose the best epoch; without them every epoch is run and the last one kept.
+        model: A name of `MODELS`.
+        arguments: Arguments of the model that differ from its defaults.
+        config: Settings of the training; by default those that suit the model.
+        tokenizer: How a text becomes words; English, at most 200 of a text, by default.
+        vectors: First word vectors, every word of which is then known: given, a file of them, or "skip-gram" to train
+            them on the training texts; random ones by default.
+        dimensions: Length of random word vectors; given ones have their own.
+        min_count: Words seen less often in the training texts are unknown.
+        folder: Where the best matcher, a checkpoint of each epoch and a log are written.
+        resume: Go on from the checkpoint in `folder`, to exactly the weights of an uninterrupted run.
+        device: Where torch computes, such as cpu or cuda.
+        on_epoch: Called with each new line of the log.
+        progress: Whether to show a bar.
     """
     config = config or TrainConfig(**model_training(model))  # type: ignore[arg-type]
     ready = set_up(
@@ -197,7 +214,7 @@ class _Run:
             file.writelines(json.dumps(entry) + "\n" for entry in self.history)
 
     def _resume(self, path: Path) -> None:
-        state = read_state(path)
+        state, tensors = read_checkpoint(path)
         # A longer run may follow a shorter one; everything else must be as it was.
         then, now = (
             {**s, "config": {**s["config"], "epochs": 0, "patience": 0}} for s in (state["settings"], self.settings)
@@ -205,7 +222,7 @@ class _Run:
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")
-        load_checkpoint(path, self.matcher.model, self.optimizer)
+        load_checkpoint(tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
         saved = Matcher.load(path.parent)
         self.best = saved.model.state_dict()

@@ -54,6 +54,12 @@ def read_pairs(
     header line; TSV knows no quotes.
 
     One empty side is kept; a row with both sides empty, or a second row with the same two ids, is an error.
+
+    Args:
+        path: The file.
+        format: tsv, csv, jsonl or parquet, where the name does not say it.
+        require_label: Refuse a file in which a pair has no label.
+        fill_ids: Make ids that are missing from content, so that equal queries are one list.
     """
     path = Path(path)
     rows = _READERS[_format(path, format)](path)
@@ -64,8 +70,8 @@ def read_pairs(
 def write_pairs(path: Path | str, pairs: Iterable[Pair], *, format: str | None = None) -> None:  # noqa: A002
     """Write pairs to a TSV, CSV, JSONL or Parquet file, whole or not at all; the format follows from the name.
 
-    TSV has no way to quote, so a tab or line break inside a query or text is written as a space, which parts words
-    just as well; inside an id or a group it is an error. The other formats keep every character.
+    TSV has no way to quote, so a tab or line break inside a query or text is written as a space, which separates
+    words just as well; inside an id or a group it is an error. The other formats keep every character.
     """
     path = Path(path)
     kind = _format(path, format)
