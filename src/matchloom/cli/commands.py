@@ -1,18 +1,12 @@
-"""The commands by name: where each is, its line in the list, and how its help ends. Each is imported when it runs.
+"""The commands by name: where each is, its line in the list, and how its help ends.
 
-Importing a command brings torch, which takes seconds that help and usage errors need not wait. So the list is printed
-from the table below, and the parameters of a command are read from its file without running the file: of its imports
-only those of DECLARING, which is all that the signature of a command may use.
+A command is imported when it is called: most of them bring torch, for which `matchloom --help` need not wait.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -70,34 +64,12 @@ COMMANDS = {
 }
 
 
-DECLARING = ("__future__", "pathlib", "typing", "typer", "matchloom.cli.options")
-
-
 def load(name: str) -> Any:
-    """The command of this name: its parameters and help now, its file when it runs."""
+    """The command of this name, imported now."""
+    module, function = COMMANDS[name].home.split(":")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, epilog=COMMANDS[name].epilog)(_declared(*COMMANDS[name].home.split(":")))
+    alone.command(name, epilog=COMMANDS[name].epilog)(getattr(import_module(module), function))
     return get_command(alone)
-
-
-def _declared(module: str, function: str) -> Callable[..., None]:
-    """A function with the signature and the docstring of a command's, which imports that one and calls it."""
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    names: dict[str, Any] = {"_import_and_call": lambda given: getattr(import_module(module), function)(**given)}
-    tree.body = [node for node in tree.body if _imports(node) in DECLARING or getattr(node, "name", "") == function]
-    tree.body[-1].body[1:] = ast.parse("_import_and_call(locals())").body  # type: ignore[attr-defined]
-    exec(compile(tree, spec.origin, "exec"), names)
-    return cast(Callable[..., None], names[function])
-
-
-def _imports(node: ast.stmt) -> str | None:
-    """The module that a line imports."""
-    if isinstance(node, ast.Import):
-        return node.names[0].name
-    return node.module if isinstance(node, ast.ImportFrom) else None
 
 
 class Commands(TyperGroup):
