@@ -102,11 +102,10 @@ def test_a_bug_shows_its_traceback_and_ctrl_c_gives_130(run: Run, monkeypatch: p
     assert run("models").code == 130
 
 
-def test_help_and_usage_errors_do_not_wait_for_torch() -> None:
-    given = [[], *([name, "--help"] for name in DESIGNED), ["train", "--nosuch"], ["weave"]]
+def test_the_list_of_commands_and_a_wrong_name_do_not_wait_for_torch() -> None:
     code = (
-        f"import sys, matchloom.cli as c; codes = [c.main(arguments) for arguments in {given}]; "
-        f"assert codes == [0] * {len(given) - 2} + [2, 2], codes; "
+        "import sys, matchloom.cli as c; codes = [c.main([]), c.main(['--help']), c.main(['weave'])]; "
+        "assert codes == [0, 0, 2], codes; "
         "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'gensim', 'pyarrow', 'lancedb')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
