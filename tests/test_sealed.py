@@ -11,13 +11,14 @@ import pytest
 import safetensors
 import safetensors.numpy
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from matchloom import files, sealed
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.types import MatchloomError
+from tests.drawing import examples
 
 REMEDY = "make it again"
 SETTINGS = {"name": "loom", "sizes": [1, 2.5, None], "ünï": True}
@@ -63,7 +64,7 @@ def test_what_was_written_comes_back(tmp_path: Path, framework: Literal["np", "p
     assert sorted(one.name for one in tmp_path.iterdir()) == ["about.json", "vocab.txt", "x.safetensors"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25)
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8")), st.one_of(st.integers(-9, 9), st.text(max_size=3), st.none())
