@@ -191,7 +191,7 @@ def check_systems(
             raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
         own = None if folder is None else Path(folder) / system.name
         if own is not None and (own / "matcher.json").exists() and not resume:
-            raise MatchloomError(f"{own} holds a matcher already; resume its run, or choose another folder")
+            raise MatchloomError(f"{own} already holds a matcher; resume its run, or choose another folder")
         found.setdefault(system.name, system)
     if not found:
         raise MatchloomError("there is nothing to compare; name a system")

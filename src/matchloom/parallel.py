@@ -42,7 +42,7 @@ class _InlinePool(Executor):
 
 @contextmanager
 def inline_pool(threads: int) -> Iterator[Executor]:
-    """A stand-in for the pool of `thread_pool`: one piece of work after the other, each with so many threads."""
+    """A stand-in for the pool of `thread_pool`: one piece of work after the other, each with this many threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

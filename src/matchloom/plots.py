@@ -27,7 +27,7 @@ def check_plot(path: Path | str) -> None:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches that belongs to no window."""
+    """A figure of this size in inches, which belongs to no window."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

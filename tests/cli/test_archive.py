@@ -77,7 +77,7 @@ def test_search_shows_and_prints_the_parts(run: Run, archive: Path) -> None:
     question = sum(why["text"]["contributions"][: why["text"]["sections"][1]["start"]])
     assert question == pytest.approx(0.25 * best["similarity"], abs=1e-5)
     assert sum(why["text"]["contributions"]) + why["residual"] == pytest.approx(best["score"], abs=1e-5)
-    assert "nothing was found" in run("search", archive, "xyzzy").out
+    assert "nothing found" in run("search", archive, "xyzzy").out
 
 
 def test_long_texts_are_cut_on_the_screen_alone(run: Run, archive: Path, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_long_texts_are_cut_on_the_screen_alone(run: Run, archive: Path, tmp_pat
 
 def test_a_first_file_that_holds_nothing_leaves_no_archive(run: Run, tmp_path: Path) -> None:
     archive = tmp_path / "new.archive"
-    for rows, told in ((["q\ta\t0"], "holds no pair with a right answer"), (["q\ta\t1", "broken"], "line 3")):
+    for rows, told in ((["q\ta\t0"], "has no pair with a right answer"), (["q\ta\t1", "broken"], "line 3")):
         given = write_tsv(tmp_path / "bad.tsv", ["query\ttext\tlabel", *rows])
         assert told in error_of(run("index", archive, given))
         assert not archive.exists()
@@ -102,7 +102,7 @@ def test_pairs_that_share_an_id_are_told(run: Run, tmp_path: Path) -> None:
     rows = ["query_id\tquery\ttext", *(f"q1\twhy\tbecause {n}" for n in range(3))]
     done = run("index", tmp_path / "a", write_tsv(tmp_path / "p.tsv", rows))
     assert "2 pairs of" in done.err
-    assert "took the place of earlier ones with the same id" in done.err
+    assert "replaced earlier ones with the same id" in done.err
 
 
 def test_input_that_is_no_utf8_is_told(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trai
         assert result.code == 0, result.err
         assert json.loads(result.out)["answers"][0]["question"].startswith("making")
     assert "is no matcher's folder" in error_of(run("search", archive, "x", "--rerank", "nobody"))
-    assert "a run file knows no archive" in error_of(run("search", archive, "x", "--rerank", archive / "archive.json"))
+    assert "a run file has no scores for an archive" in error_of(run("search", archive, "x", "--rerank", archive / "archive.json"))
 
 
 def test_a_page_explains_the_answers(run: Run, archive: Path, tmp_path: Path) -> None:

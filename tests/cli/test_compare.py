@@ -46,7 +46,7 @@ def test_finished_runs_are_not_trained_again(run: Run, compared: tuple[list[str]
     if not (out / "lstm_rnn" / "matcher.json").exists():
         assert main([*given, "--system", "lstm_rnn"]) == 0
     before = (out / "lstm_rnn" / "weights.safetensors").stat().st_mtime_ns
-    assert "holds a matcher already; resume its run" in error_of(run(*given, "--system", "lstm_rnn"))
+    assert "already holds a matcher; resume its run" in error_of(run(*given, "--system", "lstm_rnn"))
     again = run(*given, "--system", "lstm_rnn", "--resume", "--json")
     assert again.code == 0, again.err
     assert json.loads(again.out)[0]["system"] == "lstm_rnn"

@@ -36,7 +36,7 @@ def test_a_good_run(run: Run, judged: Path, tmp_path: Path) -> None:
     judged.write_text("1 0 a 1\n1 0 b 0\n2 0 a 0\n2 0 b 1\n")
     result = run("doctor", path, judged, "--measures", "AP, P@1")
     assert "AP 1.0000, P@1 1.0000 over 2 judged queries" in result.out
-    assert "no trouble" in result.out
+    assert "no problem" in result.out
 
 
 def test_bad_requests(run: Run, judged: Path, tmp_path: Path) -> None:

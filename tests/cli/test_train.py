@@ -63,7 +63,7 @@ def test_epochs_and_what_to_type_next_are_printed(run: Run, corpus: Path, tmp_pa
     assert (
         f"The matcher is in {folder}: epoch {best['epoch']}, P@1 {best['P@1']:.4f} on the development pairs." in lines
     )
-    assert "set aside" not in result.err
+    assert "held out" not in result.err
     following = [shlex.split(line) for line in lines[lines.index("Next:") + 1 :]]
     assert [words[1] for words in following] == ["evaluate", "rank", "explain"]
     assert following[0][3] == str(corpus / "test.tsv"), "the test file beside the training file"
@@ -140,7 +140,7 @@ def test_ctrl_c_says_what_is_there(
         log = log_of(tmp_path / "run")
         assert len(log) == epochs
         best = max(log, key=lambda entry: (entry["RR"], -entry["epoch"]))
-        assert f"holds the matcher of epoch {best['epoch']}; the same command with --resume goes on" in result.err
+        assert f"holds the matcher of epoch {best['epoch']}; the same command with --resume continues" in result.err
     else:
         assert "is untrained; start again with --overwrite" in result.err
     assert run("score", tmp_path / "run", corpus / "test.tsv").code == 0, "the matcher is usable"
@@ -261,7 +261,7 @@ def test_several_seeds_go_on_where_they_were_stopped(run: Run, corpus: Path, tmp
     assert run("train", *given, "--out", tmp_path / "whole").code == 0
     short = [*given[:-1], 1, "--epochs", 1, "--out", tmp_path / "parts" / "seed-0"]
     assert run("train", *short).code == 0
-    assert "seed-0 holds a matcher already" in error_of(run("train", *given, "--out", tmp_path / "parts"))
+    assert "seed-0 already holds a matcher" in error_of(run("train", *given, "--out", tmp_path / "parts"))
     result = run("train", *given, "--out", tmp_path / "parts", "--resume")
     assert result.code == 0, result.err
     for name in ("seed-0", "seed-1"):

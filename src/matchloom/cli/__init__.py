@@ -44,13 +44,13 @@ def about(
     """Match two texts and show why: train small matching networks from your own pairs, on a CPU, in minutes.
 
     \b
-    A first round, with no file of your own (the texts come from Python's own documentation):
+    A first try, with no file of your own (the texts come from Python's own documentation):
       matchloom corpus pydocs --out data
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/first --set lexical=true
       matchloom evaluate runs/first data/test.tsv
       matchloom rank runs/first "read a file line by line" data/test.tsv
 
-    With your own: a file with the columns query, text and label. Without wrong texts in it, 'matchloom mine' adds
+    With your own data: a file with the columns query, text and label. If it has no wrong texts, 'matchloom mine' adds
     some. Each command has its own --help, with examples.
     """
 

@@ -14,9 +14,9 @@ from typer.main import get_command
 
 PAIRS_FILE = (
     "A pairs file is TSV, CSV, JSONL or Parquet by its name (the text formats also with .gz). Its columns, in any "
-    "order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
+    "order: query and text, and optionally label (1 or yes: the text is right for the query, 0 or no: wrong), "
     "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
-    "split). Other columns are ignored; question and answer will do for query and text."
+    "split). Other columns are ignored. The names question and answer work in place of query and text."
 )
 _TRAINED = "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm',"
 _LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
@@ -33,14 +33,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Command("matchloom.cli.demo:command", "Go the whole way once, on Python's own documentation."),
+    "demo": Command("matchloom.cli.demo:command", "Try everything once, on Python's own documentation."),
     "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
-    "split": Command("matchloom.cli.split:command", "Part a pairs file into train, dev and test.", PAIRS_FILE),
+    "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
     "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
     "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
     "train": Command("matchloom.cli.train:command", "Train a matcher on labelled pairs.", PAIRS_FILE),
     "trans-lm": Command(
-        "matchloom.cli.trans_lm:command", "Learn which words of a text answer which of a query.", PAIRS_FILE
+        "matchloom.cli.trans_lm:command", "Learn which words of a text answer which words of a query.", PAIRS_FILE
     ),
     "evaluate": Command(
         "matchloom.cli.evaluate:command", "Measure a scorer on labelled pairs.", f"{SCORER}\n\n{PAIRS_FILE}"
@@ -51,7 +51,7 @@ COMMANDS = {
     "score": Command("matchloom.cli.score:command", "Score the pairs of a file.", f"{SCORER}\n\n{PAIRS_FILE}"),
     "rank": Command("matchloom.cli.rank:command", "Rank the texts of a file for a query.", SCORER),
     "explain": Command("matchloom.cli.explain:command", "Show why a text got its score.", SCORER),
-    "index": Command("matchloom.cli.index:command", "Keep an archive of answered questions to search in.", PAIRS_FILE),
+    "index": Command("matchloom.cli.index:command", "Build or update an archive of answered questions.", PAIRS_FILE),
     "search": Command(
         "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
     ),
@@ -59,8 +59,8 @@ COMMANDS = {
         "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
     ),
     "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
-    "doctor": Command("matchloom.cli.doctor:command", "Audit anyone's run file."),
-    "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or tell about one model."),
+    "doctor": Command("matchloom.cli.doctor:command", "Check a run file for ties, gaps and other problems."),
+    "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
 }
 
 

@@ -33,19 +33,21 @@ def command(
     pairs: PairsArgument,
     test: Annotated[Path, typer.Option(metavar="FILE", help="Pairs to measure on.", show_default=False)],
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the matchers are kept, one folder each.", show_default=False)
+        Path, typer.Option(metavar="FOLDER", help="Where to save the matchers, one folder each.", show_default=False)
     ],
     dev: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Pairs that choose each best epoch; else a tenth is set aside.", show_default=False
+            metavar="FILE",
+            help="Pairs that choose each best epoch. Default: a tenth of the questions is held out.",
+            show_default=False,
         ),
     ] = None,
     system: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A model or a lexical scorer; repeat. Else random, bm25, bm25_stemmed and every model.",
+            help="A model or a lexical scorer; may be repeated. Default: random, bm25, bm25_stemmed and every model.",
             show_default=False,
         ),
     ] = None,
@@ -54,25 +56,25 @@ def command(
     dimensions: DimensionsOption = 50,
     tokenizer: TokenizerOption = "english",
     max_words: MaxWordsOption = 200,
-    epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
-    patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
-    freeze_vectors: Annotated[
-        bool, typer.Option("--freeze-vectors", help="Keep the word vectors as they are.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of every draw.")] = 0,
+    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 20,
+    patience: Annotated[int, typer.Option(help="Stop after this many epochs without improvement.")] = 3,
+    freeze_vectors: Annotated[bool, typer.Option("--freeze-vectors", help="Do not train the word vectors.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of every random draw: the same seed gives the same result.")
+    ] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the runs in FOLDER; finished ones are not trained again.")
+        bool, typer.Option("--resume", help="Continue the runs in FOLDER; finished ones are not trained again.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw quality against speed.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Plot quality against speed.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
 ) -> None:
     """Train several models on the same data and compare.
 
-    Every model has its own defaults and is trained with the settings that suit it; all share words, first
+    Every model has its own defaults and is trained with the settings that suit it; all share vocabulary, initial word
     vectors, lists and seed. The table gives the measures on the test pairs, p of the difference to the first system
-    (paired randomisation over questions), parameters, minutes of training, and pairs scored in a second.
+    (paired randomisation over questions), parameters, minutes of training, and pairs scored per second.
 
     \b
     Examples:
@@ -113,7 +115,7 @@ def command(
             progress=True,
         )
     except KeyboardInterrupt:
-        note(f"stopped at {names[len(done)]}; the same command with --resume goes on.")
+        note(f"stopped at {names[len(done)]}; the same command with --resume continues.")
         raise
     if json:
         print_json(compared.to_dict()["rows"])
@@ -152,7 +154,7 @@ def _draw(rows: list[Row], plot: Path) -> None:
                 color=colour,
                 label="trained" if trained else "not trained",
             )
-    ax.set(xscale="log", xlabel="pairs scored in a second", ylabel=f"{measure} on the test pairs")
+    ax.set(xscale="log", xlabel="pairs scored per second", ylabel=f"{measure} on the test pairs")
     ax.margins(x=0.15, y=0.08)
     ax.grid(alpha=0.3)
     ax.legend(loc="best", fontsize=8)

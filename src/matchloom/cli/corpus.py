@@ -99,13 +99,17 @@ CORPORA = {
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Which corpus; without a name they are listed.", show_default=False),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to write into; made if need be.", show_default=False)
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to write into; created if needed.", show_default=False),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Where the public files are; they are never fetched.", show_default=False),
+        typer.Option(metavar="PATH", help="Where the public files are; nothing is downloaded.", show_default=False),
     ] = None,
     seed: SeedOption = 0,
 ) -> None:
@@ -113,8 +117,8 @@ def command(
 
     Without NAME the corpora are listed. pydocs needs no data: its pairs (summary, rest of the description) are read
     from the documentation of the running Python. It is written as lists of five, split 8:1:1: each text is right
-    once and wrong four times, so that a scorer that ignores the query gets P@1 .200. Where a corpus has right pairs
-    only, go on with 'matchloom split' and 'matchloom mine'.
+    once and wrong four times, so that a scorer that ignores the query gets P@1 .200. If a corpus has right pairs
+    only, continue with 'matchloom split' and 'matchloom mine'.
 
     \b
     Examples:
@@ -131,7 +135,7 @@ def command(
         raise MatchloomError(f"corpus {name!r} is unknown; choose one of {', '.join(CORPORA)}")
     chosen = CORPORA[name]
     if out is None:
-        raise MatchloomError(f"where shall {name} go? Add --out DIR")
+        raise MatchloomError(f"{name} needs a folder to be written to; add --out DIR")
     if chosen.data and data is None:
         raise MatchloomError(f"{name} is read from its public files; add --data PATH ({chosen.data})")
     if not chosen.data and data is not None:

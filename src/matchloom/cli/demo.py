@@ -31,15 +31,17 @@ SETTINGS = {"optimizer": "adam", "learning_rate": 0.001, "epochs": 10, "patience
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where matcher, lists and page go.")] = Path("runs/demo"),
-    seeds: Annotated[int, typer.Option(min=1, help="So many draws of the lists, the split and the model.")] = 3,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the matcher, the lists and the page are written.")
+    ] = Path("runs/demo"),
+    seeds: Annotated[int, typer.Option(min=1, help="How often to draw the lists, the split and the model.")] = 3,
 ) -> None:
-    """Go the whole way once, on Python's own documentation.
+    """Try everything once, on Python's own documentation.
 
     It takes about two minutes. The pairs are summaries and descriptions of the standard library, in lists of five
-    that leak nothing: whoever ignores the query gets P@1 .200. MV-LSTM is trained with slices for exact matches and
-    compared with scorers that need no training; then a few matches are explained. The last draw's matcher and lists
-    stay in FOLDER.
+    that leak nothing: a scorer that ignores the query gets P@1 .200. MV-LSTM is trained with slices for exact
+    matches and compared with scorers that need no training; then a few matches are explained. The last draw's
+    matcher and lists stay in FOLDER.
 
     \b
     Example:
@@ -62,11 +64,13 @@ def command(
         write_pairs(out / f"{name}.tsv", part)
     _compare(reports)
     _explain(matcher, test, out)
-    print(f"\nDone in {time.perf_counter() - start:.0f} seconds. The matcher is in {out}; go on with")
+    print(f"\nDone in {time.perf_counter() - start:.0f} seconds. The matcher is in {out}. Next:")
     print(f'  matchloom rank {out} "read a file line by line" {out}/test.tsv --explain')
     print(f"  matchloom evaluate {out} {out}/test.tsv")
-    print("With a file of your own (columns query and text; label 1 for right and 0 for wrong, if it has wrong ones):")
-    print("  matchloom mine mine.tsv --out lists.tsv       # adds wrong texts, where there are none")
+    print(
+        "With a file of your own (columns query and text, and label if some texts are wrong: 1 for right, 0 for wrong):"
+    )
+    print("  matchloom mine mine.tsv --out lists.tsv       # adds wrong texts, if there are none")
     print("  matchloom train lists.tsv --out runs/mine --set lexical=true")
 
 

@@ -40,14 +40,14 @@ def command(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="A TREC run file.", show_default=False)] = None,
     qrels: Annotated[Path | None, typer.Argument(metavar="QRELS", help="Its judgements.", show_default=False)] = None,
     measures: MeasuresOption = "AP RR P@1 nDCG@10",
-    json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: SeedOption = 0,
     system: Annotated[bool, typer.Option("--system", help="Show versions, cores and threads instead.")] = False,
 ) -> None:
-    """Audit anyone's run file.
+    """Check a run file for ties, gaps and other problems.
 
-    It looks for ties, constant scores, an order that follows the labels, missing queries, NaN and ids twice. For
-    each trouble it says what the figure is with and without. A run has lines of 'query_id Q0 text_id rank score
+    It looks for ties, constant scores, an order that follows the labels, missing queries, NaN and duplicate ids. For
+    each problem it reports the figure with and without it. A run has lines of 'query_id Q0 text_id rank score
     tag', qrels lines of 'query_id 0 text_id label'; 'matchloom evaluate' writes both with --run and --qrels.
 
     \b
@@ -59,7 +59,7 @@ def command(
         _print_pairs(system_facts(), json)
         return
     if run is None or qrels is None:
-        raise MatchloomError("give a run and its qrels: matchloom doctor RUN QRELS (or matchloom doctor --system)")
+        raise MatchloomError("give a run and its judgements: matchloom doctor RUN QRELS (or matchloom doctor --system)")
     findings = audit(run, qrels, measures.replace(",", " ").split(), seed=seed)
     if json:
         print_json([_plain(finding) for finding in findings])
@@ -69,7 +69,7 @@ def command(
     for finding in findings:
         shown.add_row(finding.kind, finding.text)
     if len(findings) == 1:
-        shown.add_row("no trouble", "no ties, no missing queries, no NaN, no ids twice")
+        shown.add_row("no problem", "no ties, no missing queries, no NaN, no duplicate ids")
     console().print(shown)
 
 
@@ -81,7 +81,7 @@ def system_facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "cores": f"{os.cpu_count()}, of which {_usable_cores()} may be used",
         "threads of torch": str(torch.get_num_threads()),
-        "processor flags": _flags() or "none of interest, or not told",
+        "processor flags": _flags() or "none of interest, or unknown",
         "cuda": "available" if torch.cuda.is_available() else "not available",
         "native kernels": status(),
     }

@@ -33,12 +33,14 @@ def command(
     measures: MeasuresOption = "AP RR P@1 nDCG@10",
     subset: Annotated[
         str,
-        typer.Option(help="Which questions count: those with both labels, with a positive, or all."),
+        typer.Option(
+            help="Which questions count: both (those with both labels), positive (those with a right text) or all."
+        ),
     ] = "both",
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave out baselines and blind probes.")] = False,
     against: Annotated[
         str | None,
-        typer.Option(metavar="SCORER", help="Also test whether this other one is better or worse.", show_default=False),
+        typer.Option(metavar="SCORER", help="Compare with this scorer, with a significance test.", show_default=False),
     ] = None,
     vectors: VectorsOption = None,
     collection: CollectionOption = None,
@@ -55,11 +57,11 @@ def command(
 ) -> None:
     """Measure a scorer on labelled pairs.
 
-    Beside it stand the baselines it should clear and the probes that must stay at chance. Baselines: random, the order
-    of the file, IDF overlap, BM25 plain and stemmed, soft coverage where there are vectors. Blind probes: the scorer
-    with the questions shuffled, and text length alone; where one is above chance, the lists give the answer away. Ties,
-    questions left out and anything else that moves a figure is said below the table. --against prints the paired
-    randomisation test, question by question.
+    The table also has baselines, which the scorer should beat, and blind probes, which should be at chance.
+    Baselines: random, the order of the file, IDF overlap, BM25 plain and stemmed, and soft coverage if there are
+    vectors. Blind probes: the scorer with the questions shuffled, and text length alone; if one is above chance,
+    the lists give the answer away. Ties, questions left out and anything else that changes a figure are reported
+    below the table. --against adds a paired randomisation test over the questions.
 
     \b
     Examples:

@@ -27,14 +27,14 @@ def command(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="One text.", show_default=False)],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The other.", show_default=False)],
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page to look at in a browser.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Write a page for a browser.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Everything as JSON, the whole map included.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, including the whole map.")] = False,
     channel: Annotated[
         str | None,
         typer.Option(
             metavar="N",
-            help="Which map to show, by its number from 1 or its name; else the weightiest.",
+            help="Which map to show, by its number from 1 or its name. Default: the one that contributes most.",
             show_default=False,
         ),
     ] = None,
@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Show why a text got its score.
 
-    Which words met, how strongly, and what each added. The contributions of all signals and the residual add up to the
-    score exactly. The map shows how every word of the query meets every word of the text. random and run files cannot
-    explain themselves.
+    It shows which words matched, how strongly, and what each contributed. The contributions of all signals and the
+    residual add up to the score exactly. The map shows the interaction of every word of the query with every word of
+    the text. random and run files cannot be explained.
 
     \b
     Examples:

@@ -17,7 +17,10 @@ from matchloom.types import MatchloomError
 
 def command(
     archive: Annotated[
-        Path, typer.Argument(metavar="ARCHIVE", help="The archive's folder; made if it is new.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="ARCHIVE", help="The archive's folder; created if it does not exist.", show_default=False
+        ),
     ],
     pairs: Annotated[
         Path | None,
@@ -26,7 +29,7 @@ def command(
     matcher: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="The matcher that encodes a new archive; else BM25 alone.", show_default=False
+            metavar="DIR", help="The matcher that encodes a new archive. Default: none, BM25 alone.", show_default=False
         ),
     ] = None,
     tokenizer: Annotated[
@@ -39,30 +42,34 @@ def command(
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Remove this pair, or those listed in this file; repeat.", show_default=False),
+        typer.Option(
+            metavar="ID", help="Remove this pair, or those listed in this file; may be repeated.", show_default=False
+        ),
     ] = None,
     reencode: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Encode all pairs again, with this matcher.", show_default=False),
+        typer.Option(metavar="DIR", help="Encode all pairs again with this matcher.", show_default=False),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Leave nothing of deleted and replaced pairs on the disk.")
+        bool, typer.Option("--compact", help="Remove deleted and replaced pairs from the disk now.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="What was done and what is there as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print what was done and the status of the archive as JSON.")
+    ] = False,
 ) -> None:
-    """Keep an archive of answered questions to search in.
+    """Build or update an archive of answered questions.
 
-    The first PAIRS make the archive, later ones are added; a pair whose id is there already takes its place. An id is
-    query_id and text_id joined by /, or the one of them that the file has; without either, a digest of both texts. So
-    several answers to one question need a text_id each. Pairs with label 0 are left out: their answers are wrong.
-    Others may search while pairs are added, and what was added stays, whatever happens to the process.
+    The first PAIRS create the archive, later ones are added; a pair whose id already exists replaces the old one.
+    An id is query_id and text_id joined by /, or whichever of them the file has; without either, a digest of both
+    texts. So several answers to one question need a text_id each. Pairs with label 0 are left out: their answers
+    are wrong. Others may search while pairs are added, and what was added stays even if the process is killed.
 
-    What was deleted or replaced is found no more, but its text stays in the archive's files until these are merged, now
-    and then; --compact copies the archive without it at once.
+    Deleted and replaced pairs are no longer found, but their texts stay in the archive's files until these are
+    merged from time to time; --compact removes them at once by copying the archive.
 
-    With a matcher that has sentence vectors, the archive finds questions that share no word. After training it again,
-    --reencode brings the archive up to date; until that is done, searches see the old vectors. With ARCHIVE alone the
-    command says what is there.
+    With a matcher that has sentence vectors, the archive finds questions that share no word. After training it
+    again, --reencode brings the archive up to date; until that is done, searches see the old vectors. With ARCHIVE
+    alone the command prints its status.
 
     \b
     Examples:
@@ -97,7 +104,7 @@ def command(
         try:
             added = index.add(read_pairs(pairs, fill_ids=False), progress=True)
             if made and not added.new:
-                raise MatchloomError(f"{pairs} holds no pair with a right answer, so that there is nothing to archive")
+                raise MatchloomError(f"{pairs} has no pair with a right answer, so there is nothing to archive")
         except MatchloomError:
             if made and not len(index):
                 shutil.rmtree(archive)  # what cannot be read must not leave an archive behind
@@ -106,7 +113,7 @@ def command(
         if added.wrong:
             note(f"{added.wrong:,} pairs of {pairs} have label 0 and are left out.")
         if made and added.replaced:
-            note(f"{added.replaced:,} pairs of {pairs} took the place of earlier ones with the same id.")
+            note(f"{added.replaced:,} pairs of {pairs} replaced earlier ones with the same id.")
     if compact:
         index.compact(progress=True)
     _show(index, done, json)
@@ -138,7 +145,7 @@ def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
     for key, value in (
         ("pairs", f"{status['pairs']:,}"),
         ("searched by", by),
-        ("not indexed yet", f"{status['pairs'] - status['words_indexed']:,}, which are looked through one by one"),
+        ("not indexed yet", f"{status['pairs'] - status['words_indexed']:,}, which are searched one by one"),
         ("alpha", f"{status['alpha']:.2f}"),
         ("on the disk", f"{status['bytes'] / 1e6:,.1f} MB"),
     ):

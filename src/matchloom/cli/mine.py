@@ -22,14 +22,16 @@ from matchloom.types import MatchloomError, Scorer
 def command(
     pairs: PairsArgument,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs file to write.", show_default=False)],
-    count: Annotated[int, typer.Option(min=1, help="Negatives for each right pair.")] = 4,
-    source: Annotated[str, typer.Option(help="bm25, random, or the folder of a matcher.")] = "bm25",
-    top: Annotated[int, typer.Option(min=1, help="Draw among so many nearest texts.")] = 1000,
+    count: Annotated[int, typer.Option(min=1, help="How many wrong texts for each right pair.")] = 4,
+    source: Annotated[
+        str, typer.Option(help="Where wrong texts come from: bm25, random, or the folder of a matcher.")
+    ] = "bm25",
+    top: Annotated[int, typer.Option(min=1, help="How many of the nearest texts to draw from.")] = 1000,
     pool: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts to draw from, one a line or a pairs file; else the right texts of PAIRS.",
+            help="Texts to draw from, one per line or a pairs file. Default: the right texts of PAIRS.",
             show_default=False,
         ),
     ] = None,
@@ -38,10 +40,10 @@ def command(
 ) -> None:
     """Add wrong texts to right pairs.
 
-    A network learns from both: right pairs (label 1, or none given) and wrong ones (label 0). bm25 draws among the
-    texts nearest to the right one, as the papers do; random among all; a matcher among those it ranks highest for
-    the query, which finds what it still gets wrong. Never a text that is right for the same query. Pairs of PAIRS
-    with label 0 are left out.
+    A network learns from right pairs (label 1, or no label) and wrong ones (label 0). bm25 draws from the texts
+    nearest to the right one, as the papers do; random draws from all texts; a matcher draws from those it ranks
+    highest for the query, which finds what it still gets wrong. A text that is right for the same query is never
+    drawn. Pairs of PAIRS with label 0 are left out.
 
     Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
 

@@ -38,15 +38,16 @@ HURRIED = {"deep_match": {"iterations": 10}, "rae": {"passes": 1}}  # what is le
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="[MODEL]", help="Tell all about this one.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(metavar="[MODEL]", help="Describe this model.", show_default=False)] = "",
 ) -> None:
-    """List models and lexical scorers, or tell about one model.
+    """List models and lexical scorers, or describe one model.
 
-    The list has each model's paper; its kind, which is 'vectors' where each text becomes one vector, so that a large
-    archive can be searched, and 'interaction' where the words of both texts meet; its parameters beside the word
-    vectors; and its speed, measured here and now: pairs a second, 20 words against 20, scored on one thread.
+    The list has each model's paper; its kind, which is 'vectors' if each text becomes one vector, so that a large
+    archive can be searched, and 'interaction' if the words of both texts are compared; its number of parameters
+    without the word vectors; and its speed, measured on this machine: pairs scored per second on one thread, with 20
+    words in each text.
 
-    With a name: the arguments for --set, and the settings it is trained with, where they differ from the defaults of
+    With a name, it prints the arguments for --set, and the training settings that differ from the defaults of
     'matchloom train'.
 
     \b
@@ -78,7 +79,7 @@ def command(
     printer.print(trained)
     printer.print()
     printer.print(untrained)
-    note("\n'matchloom models MODEL' tells its arguments.")
+    note("\n'matchloom models MODEL' lists its arguments.")
 
 
 def paper(name: str) -> str:

@@ -16,13 +16,15 @@ ScorerArgument = Annotated[
 ArchiveArgument = Annotated[
     Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
 ]
-CandidatesOption = Annotated[int, typer.Option(min=1, help="Look at so many pairs, found by words and by vectors.")]
+CandidatesOption = Annotated[
+    int, typer.Option(min=1, help="How many archived pairs to score, found by words and by vectors.")
+]
 RerankOption = Annotated[
     str | None,
     typer.Option(
         "--rerank",
         metavar="SCORER",
-        help="Let this matcher or lexical scorer match answers instead of the archive's own.",
+        help="Match answers with this matcher or lexical scorer in place of the archive's own.",
         show_default=False,
     ),
 ]
@@ -32,22 +34,25 @@ MovedOption = Annotated[
         "--matcher", metavar="DIR", help="Where the archive's matcher is, if it was moved.", show_default=False
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of every random draw: the same seed, the same result.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of every random draw: the same seed gives the same result.")]
 TokenizerOption = Annotated[
-    str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for texts that are tokenised already.")
+    str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for text that is already tokenised.")
 ]
 FirstVectorsOption = Annotated[
-    str, typer.Option(metavar="FILE", help="First word vectors: a file, skip-gram (on the training texts) or random.")
+    str,
+    typer.Option(
+        metavar="FILE", help="Initial word vectors: a file, skip-gram (trained on the training texts) or random."
+    ),
 ]
-DimensionsOption = Annotated[int, typer.Option(min=1, help="Length of a vector; a file has its own.")]
-MaxWordsOption = Annotated[int, typer.Option(min=1, help="Longer texts are cut.")]
-MeasuresOption = Annotated[str, typer.Option(help="By their ir-measures names, such as R@10 or Success@5.")]
+DimensionsOption = Annotated[int, typer.Option(min=1, help="Length of a word vector; a file has its own.")]
+MaxWordsOption = Annotated[int, typer.Option(min=1, help="How many words of a text to read; the rest is cut.")]
+MeasuresOption = Annotated[str, typer.Option(help="Measures by their ir-measures names, such as R@10 or Success@5.")]
 ScorerTokenizerOption = Annotated[
     str | None,
     typer.Option(
         "--tokenizer",
         metavar="KIND",
-        help="english (default), chinese or whitespace, for lexical scorers; a matcher knows its own.",
+        help="english (default), chinese or whitespace, for lexical scorers; a matcher has its own.",
         show_default=False,
     ),
 ]
@@ -60,7 +65,7 @@ CollectionOption = Annotated[
     typer.Option(
         "--collection",
         metavar="FILE",
-        help="Texts by which lexical scorers know rare words: one a line, or a pairs file. Else the candidates.",
+        help="Texts in which lexical scorers count words: one per line, or a pairs file. Default: the candidates.",
         show_default=False,
     ),
 ]

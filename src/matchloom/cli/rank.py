@@ -34,18 +34,20 @@ def command(
     scorer: ScorerArgument,
     query: Annotated[
         str,
-        typer.Argument(metavar="QUERY", help="The query, or - for one on each line of the input.", show_default=False),
+        typer.Argument(
+            metavar="QUERY", help="The query, or - to read one per line from standard input.", show_default=False
+        ),
     ],
     candidates: Annotated[
         Path,
         typer.Argument(
-            metavar="CANDIDATES", help="Texts, one a line, or a pairs file for its texts.", show_default=False
+            metavar="CANDIDATES",
+            help="Texts, one per line, or a pairs file, whose texts are ranked.",
+            show_default=False,
         ),
     ],
-    top: Annotated[int, typer.Option(min=1, help="Show so many.")] = 10,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Beside each text, the words that made its score.")
-    ] = False,
+    top: Annotated[int, typer.Option(min=1, help="How many to show.")] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the words that made each score.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One line of JSON for each query.")] = False,
     tokenizer: ScorerTokenizerOption = None,
     vectors: VectorsOption = None,
@@ -54,10 +56,9 @@ def command(
 ) -> None:
     """Rank the texts of a file for a query.
 
-    The best comes first; equal scores are ordered by their text. With - as QUERY, queries are read from the input,
-    one a line, and the candidates are encoded only once. CANDIDATES is a plain text file with a candidate on each
-    line, or a pairs file (.tsv, .csv, .jsonl, .parquet), of which the different texts are taken. A text that stands
-    there twice is ranked once.
+    The best comes first; equal scores are ordered by their text. With - as QUERY, queries are read from standard
+    input, one per line, and the candidates are encoded only once. CANDIDATES is a plain text file with one
+    candidate per line, or a pairs file (.tsv, .csv, .jsonl, .parquet), whose distinct texts are ranked.
 
     \b
     Examples:

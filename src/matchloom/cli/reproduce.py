@@ -23,29 +23,30 @@ LONGER = (20, 30, 50)
 
 
 def command(
-    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="lcs", show_default=False)],
-    first: Annotated[str, typer.Option(metavar="LETTERS", help="The strings to draw: the first.")] = "ABCDE",
-    second: Annotated[str, typer.Option(metavar="LETTERS", help="And the second.")] = "FACGD",
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Which experiment: lcs.", show_default=False)],
+    first: Annotated[str, typer.Option(metavar="LETTERS", help="First string of the figure.")] = "ABCDE",
+    second: Annotated[str, typer.Option(metavar="LETTERS", help="Second string of the figure.")] = "FACGD",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the figure to a PNG, SVG or PDF too.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the figure as .png, .svg or .pdf.", show_default=False),
     ] = None,
     matcher: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Use the network that an earlier --out kept.", show_default=False),
+        typer.Option(metavar="FOLDER", help="Use the network that an earlier --out saved.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep the network here.", show_default=False)
+        Path | None, typer.Option(metavar="FOLDER", help="Save the network here.", show_default=False)
     ] = None,
     pairs: Annotated[int, typer.Option(min=2, help="Pairs of strings to train on.")] = 10_000,
-    epochs: Annotated[int, typer.Option(min=1, help="Times through them.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of strings and network.")] = 0,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over them.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the strings and the network.")] = 0,
 ) -> None:
     """Repeat a published experiment that needs no data.
 
-    lcs: Match-SRNN learns the longest common subsequence of two strings (Wan et al. 2016, section 5). It sees 10,000
-    pairs of strings of up to 10 letters, with the length of what they have in common; then its lengths and its paths
-    are compared with the dynamic programme's on 1,000 new pairs, and on strings longer than it ever saw. At last the
-    paper's Figure 4 is drawn for two strings of your choice. It takes about a minute.
+    lcs: Match-SRNN learns the longest common subsequence of two strings (Wan et al. 2016, section 5). It is trained on
+    10,000 pairs of strings of up to 10 letters, with the length of their longest common subsequence. Its lengths and
+    paths are then compared with those of dynamic programming on 1,000 new pairs, and on longer strings than those of
+    the training. Finally the paper's Figure 4 is shown for two strings of your choice. It takes about a minute.
 
     \b
     Examples:

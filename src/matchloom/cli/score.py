@@ -36,7 +36,9 @@ def command(
     pairs: PairsArgument,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A .tsv or .jsonl file; else TSV to the screen.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="A .tsv or .jsonl file. Default: TSV to standard output.", show_default=False
+        ),
     ] = None,
     tokenizer: ScorerTokenizerOption = None,
     vectors: VectorsOption = None,
@@ -45,9 +47,9 @@ def command(
 ) -> None:
     """Score the pairs of a file.
 
-    They are written again with one more column, score: the higher, the better the text matches the query. Pairs are
-    read, scored and written as they come, so the file may be larger than memory. Labels are not needed. A lexical
-    scorer counts words in the texts of PAIRS first, unless there is a --collection.
+    They are written with one more column, score: the higher, the better the text matches the query. Pairs are read,
+    scored and written as a stream, so the file may be larger than memory. Labels are not needed. A lexical scorer
+    first counts words in the texts of PAIRS, unless --collection is given.
 
     \b
     Examples:

@@ -36,14 +36,14 @@ def command(
     question: Annotated[
         str,
         typer.Argument(
-            metavar="QUESTION", help="The question, or - for one on each line of the input.", show_default=False
+            metavar="QUESTION", help="The question, or - to read one per line from standard input.", show_default=False
         ),
     ],
-    top: Annotated[int, typer.Option(min=1, help="Show so many.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many to show.")] = 10,
     alpha: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Weight of the questions' similarity; else the archive's own.", show_default=False
+            min=0, max=1, help="Weight of the questions' similarity. Default: the archive's own.", show_default=False
         ),
     ] = None,
     rerank: RerankOption = None,
@@ -93,7 +93,9 @@ def command(
 def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
     """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
     if not name.endswith(TRANS_LM) and Path(name).is_file():
-        raise MatchloomError(f"--rerank {name}: a run file knows no archive; expected a matcher's folder or a name")
+        raise MatchloomError(
+            f"--rerank {name}: a run file has no scores for an archive; expected a matcher's folder or a name"
+        )
     read = None if vectors is None else read_vectors(vectors, progress=True)
     return load_scorer(name, index.texts, tokenizer=index.tokenizer, vectors=read, seed=seed)
 
@@ -109,7 +111,7 @@ def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) 
     if titled:
         printer.print(printable(question), style="bold")
     if not found:
-        printer.print("nothing was found", style="dim")
+        printer.print("nothing found", style="dim")
     else:
         numbers = ("", "score", "similarity", "match")
         shown = table(*numbers, "question and answer", *(["why"] if explained else []), right=numbers)

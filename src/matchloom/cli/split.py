@@ -22,14 +22,16 @@ _NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
 def command(
     pairs: PairsArgument,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write into; created if needed.", show_default=False)
+    ],
     parts: Annotated[str, typer.Option(metavar="8,1,1", help="Proportions of train, dev and test.")] = "8,1,1",
     seed: SeedOption = 0,
 ) -> None:
-    """Part a pairs file into train, dev and test.
+    """Split a pairs file into train, dev and test.
 
-    No group (or question, where there are no groups) is in two of them. Which group goes where depends on the seed
-    and the names, not on the order of the lines. Two proportions make train and test. The files have the format of
+    No group (or question, if there are no groups) is in two of them. Which group goes where depends on the seed and
+    the names, not on the order of the lines. Two proportions give train and test. The files have the format of
     PAIRS.
 
     \b
@@ -54,5 +56,5 @@ def _shares(parts: str) -> list[float]:
     except ValueError:
         shares = []
     if len(shares) not in _NAMES:
-        raise MatchloomError(f"--parts {parts!r}: expected two or three numbers parted by commas, such as 8,1,1")
+        raise MatchloomError(f"--parts {parts!r}: expected two or three numbers separated by commas, such as 8,1,1")
     return shares

@@ -37,19 +37,19 @@ def command(
     ctx: typer.Context,
     pairs: PairsArgument,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the matcher is kept; made if need be.", show_default=False)
+        Path, typer.Option(metavar="FOLDER", help="Where to save the matcher; created if needed.", show_default=False)
     ],
     dev: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Pairs that choose the best epoch; else a tenth of the questions is set aside.",
+            help="Pairs that choose the best epoch. Default: a tenth of the questions is held out.",
             show_default=False,
         ),
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="See 'matchloom models'; training settings of its own are then the defaults."),
+        typer.Option(help="Which model; see 'matchloom models'. The settings that suit it become the defaults."),
     ] = "mv_lstm",
     set_: Annotated[
         list[str] | None,
@@ -61,43 +61,49 @@ def command(
     dimensions: DimensionsOption = 50,
     tokenizer: TokenizerOption = "english",
     max_words: MaxWordsOption = 200,
-    min_count: Annotated[int, typer.Option(min=1, help="Words seen less often are unknown.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in FOLDER, exactly.")] = False,
+    min_count: Annotated[int, typer.Option(min=1, help="Words that occur less often are unknown.")] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in FOLDER; the result is that of an uninterrupted run.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the matcher in FOLDER.")] = False,
-    device: Annotated[str, typer.Option(help="Where torch works.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device that torch uses.")] = "cpu",
     loss: Annotated[
         str, typer.Option(help="hinge (a right text should win); cross_entropy or squared_error (on single pairs).")
     ] = "hinge",
     margin: Annotated[float, typer.Option(help="By how much a right text should win (hinge).")] = 1.0,
     optimizer: Annotated[str, typer.Option(help="adagrad, adadelta or adam.")] = "adagrad",
-    learning_rate: Annotated[float, typer.Option(help="How far a step goes.")] = 0.03,
-    batch: Annotated[int, typer.Option(help="Triples (hinge) or pairs in one step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate of the optimizer.")] = 0.03,
+    batch: Annotated[int, typer.Option(help="Triples (hinge) or pairs in a step.")] = 128,
     negatives: Annotated[int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge).")] = 4,
-    epochs: Annotated[int, typer.Option(help="At most this many.")] = 20,
-    patience: Annotated[int, typer.Option(help="Stop after so many epochs without a better measure.")] = 3,
+    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 20,
+    patience: Annotated[int, typer.Option(help="Stop after this many epochs without improvement.")] = 3,
     check_every: Annotated[
-        int, typer.Option(help="Look at the development pairs after so many steps too; 0 at the end of epochs alone.")
+        int,
+        typer.Option(help="Also check the development pairs every this many steps; 0: at the end of each epoch only."),
     ] = 0,
-    measure: Annotated[str, typer.Option(help="What chooses the best epoch, by its ir-measures name.")] = "RR",
-    clip: Annotated[float, typer.Option(help="Largest length of the gradient; 0 for none.")] = 5.0,
+    measure: Annotated[str, typer.Option(help="Measure that chooses the best epoch, by its ir-measures name.")] = "RR",
+    clip: Annotated[float, typer.Option(help="Maximum norm of the gradient; 0 for no limit.")] = 5.0,
     weight_decay: Annotated[
-        float, typer.Option(help="L2 penalty on all but the word vectors, or on what the model says.")
+        float, typer.Option(help="L2 penalty on all parameters but the word vectors, or on those the model names.")
     ] = 0.0,
-    freeze_vectors: Annotated[
-        bool, typer.Option("--freeze-vectors", help="Keep the word vectors as they are.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of the parameters, the order, the draws and the set aside.")] = 0,
+    freeze_vectors: Annotated[bool, typer.Option("--freeze-vectors", help="Do not train the word vectors.")] = False,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the parameters, the order, the draws and the held-out questions.")
+    ] = 0,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Train so many, from --seed on, in FOLDER/seed-0 and so on; report their spread.")
+        int,
+        typer.Option(
+            min=1, help="How many seeds to train, from --seed on, in FOLDER/seed-0 and so on; their spread is reported."
+        ),
     ] = 1,
-    workers: Annotated[int, typer.Option(help="Parts of a batch worked on side by side, or threads.")] = 2,
+    workers: Annotated[int, typer.Option(help="Shards of a batch that are computed in parallel, or threads.")] = 2,
 ) -> None:
     """Train a matcher on labelled pairs.
 
-    Its best epoch is kept in a folder. Each question needs a right and a wrong text (label 1 and 0); 'matchloom
-    mine' finds wrong ones. After every epoch the matcher, if it is better than before, and a checkpoint are
-    written. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with the very weights of
-    an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs.
+    The matcher of the best epoch is saved in a folder. Each question needs a right and a wrong text (label 1 and
+    0); 'matchloom mine' finds wrong ones. After every epoch a checkpoint is written, and the matcher if it is
+    better than before. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with exactly
+    the weights of an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs.
 
     \b
     Examples:
@@ -129,11 +135,11 @@ def command(
     _check_device(device)
     folders = {seed: out} if seeds == 1 else {seed + n: out / f"seed-{seed + n}" for n in range(seeds)}
     if resume and overwrite:
-        raise MatchloomError("--resume goes on with a run and --overwrite drops it; give one of them")
+        raise MatchloomError("--resume continues a run and --overwrite discards it; give one of them")
     for folder in folders.values():
         if (folder / "matcher.json").exists() and not resume and not overwrite:
             raise MatchloomError(
-                f"{folder} holds a matcher already; add --resume to go on, --overwrite, or another --out"
+                f"{folder} already holds a matcher; add --resume to continue, --overwrite, or choose another --out"
             )
     training = read_all(pairs, require_label=True)
     if dev is not None:
@@ -189,7 +195,7 @@ def _as_it_likes(model: str, config: TrainConfig, ctx: typer.Context) -> TrainCo
             theirs[name] = value
     if theirs:
         said = ", ".join(f"{name} {value}" for name, value in theirs.items())
-        note(f"{model} is trained with settings of its own: {said}; options change that.")
+        note(f"{model} is trained with settings of its own: {said}; options override them.")
     return replace(config, **theirs)  # type: ignore[arg-type]
 
 
@@ -218,7 +224,7 @@ def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
     training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
     kept, aside = (len({pair.query_id for pair in part}) for part in (training, development))
     note(
-        f"No --dev: {aside} of {kept + aside} questions (a tenth of the groups, by seed {seed}) are set aside to "
+        f"No --dev: {aside} of {kept + aside} questions (a tenth of the groups, by seed {seed}) are held out to "
         "choose the best epoch."
     )
     return training, development
@@ -242,11 +248,11 @@ def _what_is_there(folder: Path) -> str:
     try:
         about = json.loads((folder / "matcher.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return f"Stopped before there was anything to keep in {folder}."
+        return f"Stopped before anything was saved in {folder}."
     best = about["training"].get("best")
     if best is None or not (folder / CHECKPOINT).exists():
         return f"Stopped in the first epoch: the matcher in {folder} is untrained; start again with --overwrite."
-    return f"Stopped: {folder} holds the matcher of epoch {best['epoch']}; the same command with --resume goes on."
+    return f"Stopped: {folder} holds the matcher of epoch {best['epoch']}; the same command with --resume continues."
 
 
 def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Sequence[Pair]) -> None:

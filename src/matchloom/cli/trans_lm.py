@@ -23,16 +23,19 @@ def command(
     out: Annotated[Path, typer.Option(metavar="FILE", help=f"The {TRANS_LM} file to write.", show_default=False)],
     collection: CollectionOption = None,
     tokenizer: TokenizerOption = "english",
-    max_words: Annotated[int, typer.Option(min=1, help="Longer texts are cut.")] = 200,
-    smoothing: Annotated[float, typer.Option(help="lambda: how much of each probability is the collection's.")] = 0.2,
-    beta: Annotated[float, typer.Option(help="How much translations count beside the words themselves.")] = 0.8,
+    max_words: Annotated[int, typer.Option(min=1, help="How many words of a text to read; the rest is cut.")] = 200,
+    smoothing: Annotated[
+        float, typer.Option(help="lambda: how much of each probability comes from the collection.")
+    ] = 0.2,
+    beta: Annotated[float, typer.Option(help="How much translations count, compared with the words themselves.")] = 0.8,
     iterations: Annotated[int, typer.Option(min=1, help="Passes of IBM Model 1 over the pairs.")] = 5,
 ) -> None:
-    """Learn which words of a text answer which of a query.
+    """Learn which words of a text answer which words of a query.
 
-    IBM Model 1 learns translation probabilities from right pairs (label 1, or none given; others are left out), and
-    the file that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
-    networks. It takes seconds, no settings and no wrong texts. Translations below a probability of 0.0001 are dropped.
+    IBM Model 1 learns translation probabilities from right pairs (label 1 or no label; others are left out). The file
+    that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before neural
+    networks. It takes seconds and needs neither settings nor wrong texts. Translations with a probability below
+    0.0001 are dropped.
 
     \b
     Examples:
@@ -40,7 +43,9 @@ def command(
       matchloom evaluate faq.safetensors data/test.tsv --against bm25
     """
     if out.suffix != TRANS_LM:
-        raise MatchloomError(f"--out {out}: other commands know the file by its name; let it end with {TRANS_LM}")
+        raise MatchloomError(
+            f"--out {out}: the name must end with {TRANS_LM}, by which other commands recognise the file"
+        )
     cut = tokenizer_of(tokenizer, max_words)
     found = read_all(pairs)
     texts = texts_of(found) if collection is None else read_texts(collection)

@@ -27,26 +27,26 @@ _WIDTH = 40  # of the longest bar
 def command(
     archive: ArchiveArgument,
     pairs: Annotated[
-        Path, typer.Argument(metavar="PAIRS", help="Judged pairs, which no test uses.", show_default=False)
+        Path, typer.Argument(metavar="PAIRS", help="Judged pairs, which should not be test data.", show_default=False)
     ],
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the curve as .png, .svg or .pdf.", show_default=False),
+        typer.Option(metavar="FILE", help="Plot the curve as .png, .svg or .pdf.", show_default=False),
     ] = None,
     rerank: RerankOption = None,
     candidates: CandidatesOption = 100,
     matcher: MovedOption = None,
-    json: Annotated[bool, typer.Option("--json", help="The curve as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
     vectors: VectorsOption = None,
     seed: SeedOption = 0,
 ) -> None:
     """Choose alpha, the weight of similar questions.
 
-    In PAIRS query is a new question, text_id the id of an archived pair (or text an archived question) and label says
-    whether that pair answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean average precision (MAP),
-    and the best is kept in the archive for later searches. Where every question has both labels the judged pairs alone
-    are ranked; else all candidates are, and those that nobody judged count as wrong. With --rerank the best alpha is
-    printed only: give it to 'matchloom search' with --alpha.
+    In PAIRS, query is a new question, text_id the id of an archived pair (or text an archived question), and label
+    says whether that pair answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean average
+    precision (MAP), and the best is saved in the archive for later searches. If every question has both labels,
+    only the judged pairs are ranked; otherwise all candidates are, and those without a judgement count as wrong.
+    With --rerank the best alpha is only printed: give it to 'matchloom search' with --alpha.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def command(
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)
     if plot is not None:
         draw_curve(tuned, plot)
-        note(f"{plot} is drawn")
+        note(f"{plot} is written.")
     if json:
         print_json({**tuned._asdict(), "kept": rerank is None})
         return
@@ -72,5 +72,5 @@ def command(
         shown.add_row(f"{alpha:.2f}", f"{value:.4f}", bar + (" best" if alpha == tuned.alpha else ""))
     printer = console()
     printer.print(shown)
-    kept = "kept in the archive" if rerank is None else f"for --rerank {rerank}: give it to search with --alpha"
+    kept = "saved in the archive" if rerank is None else f"for --rerank {rerank}: give it to search with --alpha"
     printer.print(f"alpha {tuned.alpha:.2f}, {kept} ({tuned.questions} questions, {tuned.ranked} ranked)")

@@ -28,10 +28,12 @@ def command(
     check: Annotated[
         Path | None,
         typer.Option(
-            metavar="VECTORS", help="Train nothing: report how these vectors cover the texts.", show_default=False
+            metavar="VECTORS",
+            help="Train nothing; report how many words of the texts these vectors cover.",
+            show_default=False,
         ),
     ] = None,
-    dimensions: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 50,
+    dimensions: Annotated[int, typer.Option(min=1, help="Length of a word vector.")] = 50,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = SKIP_GRAM_EPOCHS,
     window: Annotated[int, typer.Option(min=1, help="Words on either side that count as neighbours.")] = 5,
     min_count: Annotated[int, typer.Option(min=1, help="Words seen less often get no vector.")] = 1,
@@ -40,10 +42,10 @@ def command(
 ) -> None:
     """Train word vectors on your own texts.
 
-    Skip-gram, on the texts of pairs files; how many words the vectors cover is reported. Every different query and
-    text counts once. 'matchloom train' does the same by itself; use this to share vectors among runs, to learn from
-    more text than is labelled, or with --check to see whether vectors you have (GloVe, word2vec text or binary,
-    plain or gzip) know the words of your texts.
+    The vectors are trained by skip-gram on the texts of pairs files, and the share of words they cover is reported.
+    Every distinct query and text counts once. 'matchloom train' does the same by itself; use this to share vectors
+    among runs, to learn from more text than is labelled, or with --check to see whether vectors you have (GloVe,
+    word2vec text or binary, plain or gzip) know the words of your texts.
 
     \b
     Examples:
@@ -51,7 +53,7 @@ def command(
       matchloom vectors data/train.tsv --check glove.6B.100d.txt
     """
     if (out is None) == (check is None):
-        raise MatchloomError("give --out FILE to train vectors, or --check VECTORS to look at some; one of the two")
+        raise MatchloomError("give either --out FILE to train vectors or --check VECTORS to check some")
     cut = tokenizer_of(tokenizer)
     texts = both_sides(pair for path in pairs for pair in read_all(path))
     words = [cut(text) for text in texts]
@@ -76,6 +78,6 @@ def _report(path: Path, vectors: WordVectors, counts: Counter[str]) -> None:
     covered = coverage(vectors, counts)
     print(f"{path}: {len(vectors.words):,} words of the texts, {vectors.dimensions} dimensions")
     print(f"covered: {covered.running:.1%} of {counts.total():,} running words", end=", ")
-    print(f"{covered.distinct:.1%} of {len(counts):,} different words")
+    print(f"{covered.distinct:.1%} of {len(counts):,} distinct words")
     if covered.missing:
         print(f"most frequent without a vector: {printable(', '.join(covered.missing))}")

@@ -30,7 +30,7 @@ def grouped_lists(
 ) -> list[Pair]:
     """Make a list of `size` candidates for each query such that only the query tells which one is right.
 
-    The positive pairs are parted into groups of `size`: a pair and others drawn from the 8 * size texts nearest to its
+    The positive pairs are split into groups of `size`: a pair and others drawn from the 8 * size texts nearest to its
     own by BM25. Each text of a group is a candidate for each query of it, so it is the answer once and a distractor
     size - 1 times, and a scorer that never looks at the query gets P@1 = 1 / size exactly. `group` is set (an earlier
     one is replaced) for `split_by_group`.
@@ -122,7 +122,7 @@ def split_by_group(
     starts = [0, *ends[:-1]]
     if any(start == end for start, end in zip(starts, ends, strict=True)):
         raise MatchloomError(
-            f"{len(shuffled)} groups cannot be parted {tuple(parts)} without an empty part; give more pairs"
+            f"{len(shuffled)} groups cannot be split {tuple(parts)} without an empty part; give more pairs"
         )
     side = {key: i for i, (start, end) in enumerate(zip(starts, ends, strict=True)) for key in shuffled[start:end]}
     split: tuple[list[Pair], ...] = tuple([] for _ in parts)

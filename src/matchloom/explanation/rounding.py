@@ -13,11 +13,11 @@ def decimals(numbers: Iterable[float]) -> int:
 
 
 def fixed(number: float, places: int, *, sign: bool = False) -> str:
-    """A number with so many places, never a negative zero; `sign` also writes the plus."""
+    """A number with this many decimal places, never a negative zero; `sign` also writes the plus."""
     number = round(number, places) + 0.0
     return f"{number:+.{places}f}" if sign else f"{number:.{places}f}"
 
 
 def significant(number: float, digits: int) -> float | None:
-    """A number rounded to so many significant digits; None (null in JSON) for infinity and NaN."""
+    """A number rounded to this many significant digits; None (null in JSON) for infinity and NaN."""
     return float(f"{number:.{digits}g}") + 0.0 if math.isfinite(number) else None

@@ -20,7 +20,7 @@ def exact_match_trace(
     """Signals where a query term equals a text term; None marks words that take no part.
 
     `strengths` and `contributions` belong to the query terms. A term that the text holds several times has its
-    contribution parted equally among the places.
+    contribution divided equally among the places.
     """
     places: dict[str, list[int]] = {}
     for j, term in enumerate(right):

@@ -162,7 +162,7 @@ class TransLM:
         return gain
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """Which words of the text speak for each word of the query: P_mx(w|d) and the gain, parted by text word."""
+        """Which words of the text speak for each word of the query: P_mx(w|d) and the gain, by text word."""
         left, right = self.tokenizer(query), self.tokenizer(text)
         score = float(self.score([Pair(query, text)])[0])
         grid = empty_grid(len(left), len(right))

@@ -36,7 +36,7 @@ VECTORS = "vectors"  # of the question and of the answer, one behind the other
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
 _FILES = 32  # small ones, from as many small writes: a search opens them all
-_RETRAIN = 4  # the vector index is trained again when the table has grown so many times
+_RETRAIN = 4  # the vector index is trained again when the table has grown this many times
 _KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
 _PROBES = 32  # partitions of the vector index that a search looks into
 
@@ -115,7 +115,7 @@ class Store:
         return found
 
     def sample(self, columns: Sequence[str], count: int) -> pa.Table:
-        """These columns of at most so many rows, spread evenly over the table."""
+        """These columns of at most `count` rows, spread evenly over the table."""
         rows = len(self)
         places = np.linspace(0, rows - 1, min(count, rows)).astype(int).tolist()
         if not places:
@@ -124,7 +124,7 @@ class Store:
             return run(self._table.take_offsets(places).select(list(columns)).to_arrow())
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows, so many at a time, with these columns or all."""
+        """All rows in batches of `size`, with these columns or all."""
         with told_in_one_line(self.folder):
             query = self._table.query() if columns is None else self._table.query().select(list(columns))
             found = run(query.to_batches(max_batch_length=size))

@@ -35,7 +35,7 @@ def paired_topics(
     seed: int,
     progress: bool = False,
 ) -> list[Topic]:
-    """Learn so many topics from pairs of texts as word ids; each has at most `words` words of either side.
+    """Learn topics from pairs of texts as word ids; each has at most `words` words of either side.
 
     A word belongs to a topic only if the topic makes it likelier than a term drawn at random: where a topic is narrow,
     what follows its own words are words it never held, in no order. Terms weigh by their rarity, or function words

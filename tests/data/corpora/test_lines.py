@@ -52,7 +52,7 @@ def test_rows(tmp_path: Path) -> None:
     assert [number for number, _ in rows(path, ("a", "b"), header=False)] == [1, 3]
     with pytest.raises(MatchloomError, match=r"line 1: expected the header \['a', 'c'\], found 'a\\tb'"):
         list(rows(path, ("a", "c"), header=True))
-    with pytest.raises(MatchloomError, match=r"line 1: expected 3 columns parted by tabs \(a, b, c\), found 2"):
+    with pytest.raises(MatchloomError, match=r"line 1: expected 3 columns separated by tabs \(a, b, c\), found 2"):
         list(rows(path, ("a", "b", "c"), header=False))
     path.write_text("", encoding="utf-8")
     with pytest.raises(MatchloomError, match="empty file"):

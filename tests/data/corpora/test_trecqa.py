@@ -55,7 +55,7 @@ def test_questions_without_candidates_are_counted(tmp_path: Path) -> None:
     [
         (XML[:-12], r"line 34: the file ends within question 1\.3"),
         (XML.replace("</positive>\n<negative>", "<negative>"), "line 12: expected </positive> before <negative>"),
-        (XML.replace("Ada\twove\tit\t.\n", "\n"), "line 8: expected words, parted by tabs, after <positive>"),
+        (XML.replace("Ada\twove\tit\t.\n", "\n"), "line 8: expected words, separated by tabs, after <positive>"),
         (XML.replace("1.3", "1.1"), r"line 25: question 1\.1 was there before"),
         (XML.replace("<question>", "<answer>", 1), "line 2: expected <QApairs .* found '<answer>'"),
         ("<question>\nWho\t?\n</question>\n", "line 1: expected <QApairs"),

@@ -13,7 +13,7 @@ from matchloom.types import MatchloomError, Pair
 def lcs_pairs(count: int, *, max_length: int = 10, alphabet: str = "ABCDEFGHIJ", seed: int) -> list[Pair]:
     """Draw pairs of letter sequences, 1 to `max_length` long; the label is the length of their longest common one.
 
-    Letters are parted by spaces (tokenise by whitespace, cased). The paper trains on the length over a normaliser:
+    Letters are separated by spaces (tokenise by whitespace, cased). The paper trains on the length over a normaliser:
     divide labels by `max_length`. It draws 10,000 pairs to train and 1,000 to test.
     """
     if count < 0 or max_length < 1 or not alphabet:

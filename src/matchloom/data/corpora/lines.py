@@ -36,7 +36,7 @@ def rows(path: Path | str, columns: Sequence[str], *, header: bool) -> Iterator[
             continue
         if len(fields) != len(columns):
             raise MatchloomError(
-                f"{path}, line {number}: expected {len(columns)} columns parted by tabs ({', '.join(columns)}), "
+                f"{path}, line {number}: expected {len(columns)} columns separated by tabs ({', '.join(columns)}), "
                 f"found {len(fields)}"
             )
         yield number, fields

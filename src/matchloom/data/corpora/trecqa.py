@@ -56,7 +56,7 @@ def _read_tsv(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
 def _read_xml(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
     """No parser for XML can read it: `&` and `<` stand bare, and there is no root.
 
-    Within <question>, <positive> and <negative> the first line has the words, parted by tabs; the other lines
+    Within <question>, <positive> and <negative> the first line has the words, separated by tabs; the other lines
     (tags, dependencies, entities) are not needed.
     """
     questions: dict[str, str] = {}
@@ -68,7 +68,7 @@ def _read_xml(path: Path | str) -> tuple[dict[str, str], list[Pair]]:
         if want_words:
             words = " ".join(line.split())
             if not words or words == f"</{tag[1:]}":
-                raise MatchloomError(f"{path}, line {number}: expected words, parted by tabs, after {tag}")
+                raise MatchloomError(f"{path}, line {number}: expected words, separated by tabs, after {tag}")
             if tag == "<question>":
                 questions[qid] = words
             elif qid not in questions:
