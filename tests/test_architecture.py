@@ -27,7 +27,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
-    ("comparison", "simulation", "retrieval"),
+    ("comparison", "retrieval"),
     ("cli",),
     ("__main__",),
 ]
