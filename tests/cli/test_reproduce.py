@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from matchloom.cli import reproduce
 from matchloom.cli.reproduce import Checked, check, matches, scans, train_lcs
 from matchloom.data.corpora.lcs import lcs_pairs, lcs_path, lcs_table
 from matchloom.matcher import Matcher
@@ -102,3 +103,11 @@ def test_a_path_beside_the_matches_counts_as_wrong(network: Matcher, monkeypatch
     monkeypatch.setattr("matchloom.cli.reproduce.matching_path", lambda gates: [(0, 0)])
     assert isinstance(found := check(network, pairs=200, seed=0), Checked)
     assert found.paths_right < 0.5
+
+
+def test_a_wide_figure_is_not_cut(network: Matcher, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = Pair("G A T", " ".join("CATGATCATT"))
+    reproduce._print("GAT", "CATGATCATT", reproduce.figure_4(pair, scans(network, [pair])[0]))
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("T ")
+    assert len(last.replace("[", " ").replace("]", " ").split()) == 1 + 3 * 10  # the letter, and three gates a cell

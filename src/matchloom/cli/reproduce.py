@@ -200,6 +200,7 @@ def figure_4(pair: Pair, scan: Scan) -> list[Panel]:
 def _print(a: str, b: str, panels: list[Panel]) -> None:
     """Figure 4 in the terminal; the cells of a path stand in brackets."""
     printer = console()
+    printer.width = _WIDE
     for title, cells, path in panels:
         columns = [f"{n}" for n in range(len(b) + 1)]
         grid = table(*columns, right=tuple(columns))
@@ -210,7 +211,7 @@ def _print(a: str, b: str, panels: list[Panel]) -> None:
             marked = (Text(f"[{x}]", "bold reverse") if (i, j) in path else f"{x} " for j, x in enumerate(cells[i]))
             grid.add_row(Text(letter, "bold"), *marked)
         printer.print(f"\n{title}")
-        printer.print(grid, width=_WIDE, crop=False)
+        printer.print(grid)
 
 
 def _draw(a: str, b: str, panels: list[Panel], plot: Path) -> None:
