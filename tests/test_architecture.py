@@ -30,7 +30,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
-    ("comparison", "simulation", "retrieval"),
+    ("comparison", "retrieval"),
     ("cli",),
     ("__main__",),
 ]

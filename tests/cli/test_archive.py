@@ -124,7 +124,9 @@ def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trai
         assert result.code == 0, result.err
         assert json.loads(result.out)["answers"][0]["question"].startswith("making")
     assert "is no matcher's folder" in error_of(run("search", archive, "x", "--rerank", "nobody"))
-    assert "a run file has no scores for an archive" in error_of(run("search", archive, "x", "--rerank", archive / "archive.json"))
+    assert "a run file has no scores for an archive" in error_of(
+        run("search", archive, "x", "--rerank", archive / "archive.json")
+    )
 
 
 def test_a_page_explains_the_answers(run: Run, archive: Path, tmp_path: Path) -> None:

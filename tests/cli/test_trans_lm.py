@@ -32,9 +32,7 @@ def test_the_file_is_a_scorer_for_every_command(run: Run, corpus: Path, tmp_path
 
 
 def test_what_goes_wrong_is_one_line(run: Run, corpus: Path, tmp_path: Path) -> None:
-    assert "must end with .safetensors" in error_of(
-        run("trans-lm", corpus / "train.tsv", "--out", tmp_path / "x.bin")
-    )
+    assert "must end with .safetensors" in error_of(run("trans-lm", corpus / "train.tsv", "--out", tmp_path / "x.bin"))
     assert "'matchloom trans-lm' makes" in error_of(run("score", "trans_lm", corpus / "test.tsv"))
     broken = tmp_path / "broken.safetensors"
     broken.write_text("no tensors")

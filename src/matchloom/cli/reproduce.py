@@ -1,25 +1,61 @@
-"""`matchloom reproduce`: a published experiment that needs no data, from training to its figure."""
+"""`matchloom reproduce`: Match-SRNN learns the longest common subsequence (Wan et al., IJCAI 2016, section 5).
+
+With the indicator as interaction, one dimension and no reset gates, the spatial GRU can compute what the dynamic
+programme computes, c[i, j] = max(c[i, j-1], c[i-1, j], c[i-1, j-1] + [x_i = y_j]). It is told only the length that
+whole strings have in common; the cells and the path are its own. Adam trains it, where the paper has AdaGrad and gives
+no rate; the strings are 1 to 10 letters long, which the paper does not say either.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import numpy as np
+import torch
 import typer
-from rich.table import Table
+from numpy.typing import NDArray
 from rich.text import Text
 
 from matchloom.cli.printing import console, note, table
-from matchloom.data.corpora.lcs import lcs_path, lcs_table
+from matchloom.data.batching import make_batch
+from matchloom.data.corpora.lcs import is_lcs, lcs_pairs, lcs_path, lcs_table
+from matchloom.layers.spatial_gru import matching_path
 from matchloom.matcher import Matcher
+from matchloom.models import Argument
+from matchloom.models.match_srnn import MatchSRNN
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.progress import track
-from matchloom.simulation import NORMALISER, Scan, check, scans, train_lcs
+from matchloom.text.tokenize import Tokenizer
+from matchloom.training import TrainConfig, train
 from matchloom.types import MatchloomError, Pair
 
-EXPERIMENTS = ("lcs",)
+ARGUMENTS: dict[str, Argument] = {"interaction": "indicator", "dimensions": 1, "reset": False}
+NORMALISER = 10  # the paper only says "normalized": the longest training string makes all lengths 0 to 1
 LONGER = (20, 30, 50)
+_BATCH = 256
+_WIDE = 1000  # letters on a line of the figure, which is not cut: gates take 14 for each letter of the second string
+
+Cells = list[tuple[int, int]]
+
+
+class Scan(NamedTuple):
+    """What the network did with one pair: the length at every cell, the gates z_l, z_t, z_d, and the path."""
+
+    lengths: NDArray[np.float32]  # (m, n)
+    gates: NDArray[np.float32]  # (3, m, n)
+    path: Cells
+
+
+class Checked(NamedTuple):
+    """How often the network agrees with the dynamic programme."""
+
+    longest: int
+    pairs: int
+    lengths_right: float  # share of pairs whose rounded length is right
+    error: float  # mean distance of the length from the true one
+    paths_right: float  # share of pairs whose path is that of a longest common subsequence
 
 
 def command(
@@ -53,8 +89,8 @@ def command(
       matchloom reproduce lcs
       matchloom reproduce lcs --first GATTACA --second CATGATCA --plot lcs.png
     """
-    if experiment not in EXPERIMENTS:
-        raise MatchloomError(f"experiment {experiment!r} is unknown; choose one of {', '.join(EXPERIMENTS)}")
+    if experiment != "lcs":
+        raise MatchloomError(f"experiment {experiment!r} is unknown; choose one of lcs")
     for name, letters in (("--first", first), ("--second", second)):
         if not letters or len(letters) > 60 or any(letter.isspace() for letter in letters):
             raise MatchloomError(f"{name} needs 1 to 60 letters without spaces, found {letters!r}")
@@ -62,8 +98,7 @@ def command(
         check_plot(plot)
     if matcher is not None:
         network = Matcher.load(matcher)
-        expected = {"interaction": "indicator", "dimensions": 1, "reset": False}
-        if network.name != "match_srnn" or network.arguments != expected:
+        if network.name != "match_srnn" or network.arguments != ARGUMENTS:
             raise MatchloomError(f"{matcher} holds no network of this experiment; make one with --out")
     else:
         note(f"Training on {pairs:,} pairs of strings, {epochs} epochs.")
@@ -71,86 +106,121 @@ def command(
         if out is not None:
             network.save(out)
             note(f"The network is in {out}.")
-    compare(network, seed)
+    columns = ("pairs", "length right", "mean error", "path is an LCS")
+    shown = table("strings of up to", *columns, right=columns)
+    for longest in track((NORMALISER, *LONGER), "comparing with the dynamic programme"):
+        found = check(network, longest=longest, seed=seed)
+        shares = (f"{found.lengths_right:.1%}", f"{found.error:.3f}", f"{found.paths_right:.1%}")
+        shown.add_row(f"{longest} letters", f"{found.pairs:,}", *shares)
+    print(f"\nAgainst the dynamic programme on new strings (trained on up to {NORMALISER} letters):\n")
+    console().print(shown)
     pair = Pair(" ".join(first), " ".join(second))
-    scan = scans(network, [pair])[0]
-    print_figure(pair, scan)
+    panels = figure_4(pair, scans(network, [pair])[0])
+    _print(first, second, panels)
     if plot is not None:
-        draw_figure(pair, scan, plot)
+        _draw(first, second, panels, plot)
         note(f"{plot} is written.")
 
 
-def compare(network: Matcher, seed: int) -> None:
-    """The table beside the dynamic programme's, which is right by definition."""
-    rows = table(
-        "strings of up to", "pairs", "length right", "mean error", "path is an LCS", right=("pairs", "length right",
-        "mean error", "path is an LCS"),
-    )  # fmt: skip
-    for longest in track((NORMALISER, *LONGER), "comparing with the dynamic programme"):
-        # New strings: the seeds of training and comparing differ.
-        found = check(network, longest=longest, seed=seed + 1_000_003)
-        rows.add_row(
-            f"{longest} letters",
-            f"{found.pairs:,}",
-            f"{found.lengths_right:.1%}",
-            f"{found.error:.3f}",
-            f"{found.paths_right:.1%}",
-        )
-    print(f"\nAgainst the dynamic programme on new strings (trained on up to {NORMALISER} letters):\n")
-    console().print(rows)
+def train_lcs(*, pairs: int = 10_000, epochs: int = 100, seed: int = 0, progress: bool = False) -> Matcher:
+    """Train Match-SRNN on strings of up to 10 letters and the length of what they have in common."""
+    drawn = lcs_pairs(pairs, max_length=NORMALISER, seed=seed)
+    return train(
+        [pair._replace(label=(pair.label or 0.0) / NORMALISER) for pair in drawn],
+        model="match_srnn",
+        arguments=ARGUMENTS,
+        config=TrainConfig(loss="squared_error", optimizer="adam", learning_rate=0.01, epochs=epochs, seed=seed),
+        tokenizer=Tokenizer("whitespace", lower=False),
+        progress=progress,
+    )
 
 
-def panels(pair: Pair, scan: Scan) -> list[tuple[str, list[list[str]], list[tuple[int, int]]]]:
-    """Figure 4: titles, what stands in the cells, and the path."""
-    a, b = pair.query.split(), pair.text.split()
-    gates = [
-        [" ".join(f"{gate:.1f}" for gate in cell) for cell in row] for row in scan.gates.transpose(1, 2, 0).tolist()
-    ]
+def scans(matcher: Matcher, pairs: Sequence[Pair]) -> list[Scan]:
+    """Every cell of every pair."""
+    model = matcher.model
+    assert isinstance(model, MatchSRNN)
+    weight, bias = float(model.head.weight.detach()[0, 0]), float(model.head.bias.detach()[0])
+    found: list[Scan] = []
+    for start in range(0, len(pairs), _BATCH):
+        part = pairs[start : start + _BATCH]
+        rows = np.arange(len(part))
+        left, right = matcher.read([pair.query for pair in part]), matcher.read([pair.text for pair in part])
+        batch = make_batch(left, right, rows, rows)
+        with torch.inference_mode():
+            grid = model.interact(model.encode(batch.left), model.encode(batch.right), batch)
+            h, z = model.scans[0].scan(grid, batch.left.lengths, batch.right.lengths)  # type: ignore[operator]
+        for b, (m, n) in enumerate(zip(batch.left.lengths.tolist(), batch.right.lengths.tolist(), strict=True)):
+            lengths = NORMALISER * (weight * h[b, 0, :m, :n] + bias)
+            gates = z[b, :, :, :m, :n]
+            found.append(Scan(lengths.numpy(), gates[1:, 0].numpy(), matching_path(gates)))
+    return found
+
+
+def matches(a: Sequence[str], b: Sequence[str], path: Cells) -> Cells:
+    """The matches on a path: cells with equal letters that it entered along the diagonal, or began with."""
+    before = [None, *path]
     return [
-        ("(a) dynamic programme", [[str(value) for value in row] for row in lcs_table(a, b)], lcs_path(a, b)),
-        ("(b) Match-SRNN", [[f"{value:.1f}" for value in row] for row in scan.lengths.tolist()], scan.path),
-        ("(c) its gates: left, top, diagonal", gates, scan.path),
+        (i, j) for (i, j), last in zip(path, before, strict=False) if a[i] == b[j] and last in (None, (i - 1, j - 1))
     ]
 
 
-def print_figure(pair: Pair, scan: Scan) -> None:
+def check(matcher: Matcher, *, pairs: int = 1000, longest: int = NORMALISER, seed: int) -> Checked:
+    """Compare with the dynamic programme on new pairs of strings of up to `longest` letters; `seed` is training's."""
+    drawn = lcs_pairs(pairs, max_length=longest, seed=seed + 1_000_003)
+    true = np.array([pair.label for pair in drawn])
+    found = scans(matcher, drawn)
+    ends = np.array([scan.lengths[-1, -1] for scan in found])
+    right = 0
+    for pair, scan in zip(drawn, found, strict=True):
+        a, b = pair.query.split(), pair.text.split()
+        right += is_lcs(a, b, matches(a, b, scan.path))
+    agree = float((np.rint(ends) == true).mean())
+    return Checked(longest, pairs, agree, float(np.abs(ends - true).mean()), right / pairs)
+
+
+class Panel(NamedTuple):
+    """One of the three grids of the paper's Figure 4: its title, what its cells hold, and the path."""
+
+    title: str
+    cells: list[list[str]]
+    path: Cells
+
+
+def figure_4(pair: Pair, scan: Scan) -> list[Panel]:
+    """The dynamic programme, the network and its gates."""
+    a, b = pair.query.split(), pair.text.split()
+    gates = [[" ".join(f"{z:.1f}" for z in cell) for cell in row] for row in scan.gates.transpose(1, 2, 0).tolist()]
+    return [
+        Panel("(a) dynamic programme", [[str(c) for c in row] for row in lcs_table(a, b)], lcs_path(a, b)),
+        Panel("(b) Match-SRNN", [[f"{c:.1f}" for c in row] for row in scan.lengths.tolist()], scan.path),
+        Panel("(c) its gates: left, top, diagonal", gates, scan.path),
+    ]
+
+
+def _print(a: str, b: str, panels: list[Panel]) -> None:
     """Figure 4 in the terminal; the cells of a path stand in brackets."""
     printer = console()
-    for title, values, path in panels(pair, scan):
+    printer.width = _WIDE
+    for title, cells, path in panels:
+        columns = [f"{n}" for n in range(len(b) + 1)]
+        grid = table(*columns, right=tuple(columns))
+        grid.show_header = False
+        grid.padding = (0, 1, 0, 0)
+        grid.add_row("", *(Text(letter, "bold") for letter in b))
+        for i, letter in enumerate(a):
+            marked = (Text(f"[{x}]", "bold reverse") if (i, j) in path else f"{x} " for j, x in enumerate(cells[i]))
+            grid.add_row(Text(letter, "bold"), *marked)
         printer.print(f"\n{title}")
-        printer.print(_grid(pair.query.split(), pair.text.split(), values, path))
+        printer.print(grid)
 
 
-def _grid(a: Sequence[str], b: Sequence[str], values: list[list[str]], path: list[tuple[int, int]]) -> Table:
-    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
-    for _ in range(len(b) + 1):
-        made.add_column(justify="right", no_wrap=True)
-    made.add_row("", *(Text(letter, "bold") for letter in b))
-    for i, letter in enumerate(a):
-        cells = [Text(f"[{x}]", "bold reverse") if (i, j) in path else Text(f"{x} ") for j, x in enumerate(values[i])]
-        made.add_row(Text(letter, "bold"), *cells)
-    return made
-
-
-def draw_figure(pair: Pair, scan: Scan, plot: Path) -> None:
-    """Figure 4 as a picture."""
-    from matplotlib.patches import Rectangle
-
-    a, b = pair.query.split(), pair.text.split()
-    size = 0.62
-    figure = new_figure(2.6 + 3.6 * size * len(b), 1.2 + size * len(a))
-    axes = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
-    for ax, (title, values, path) in zip(axes, panels(pair, scan), strict=True):
-        ax.set(xlim=(-0.5, len(b) - 0.5), ylim=(len(a) - 0.5, -0.5), title=title)
-        ax.set_xticks(range(len(b)), b)
-        ax.set_yticks(range(len(a)), a)
-        ax.tick_params(length=0, top=True, bottom=False, labeltop=True, labelbottom=False)
-        for i in range(len(a)):
-            for j in range(len(b)):
-                grey = "0.78" if (i, j) in path else "white"
-                box = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=grey, edgecolor="0.6", linewidth=0.6, clip_on=False)
-                ax.add_patch(box)
-                ax.text(j, i, values[i][j], ha="center", va="center", fontsize=8 if ax is axes[2] else 10)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+def _draw(a: str, b: str, panels: list[Panel], plot: Path) -> None:
+    """Figure 4 as a picture; the cells of a path are grey."""
+    figure = new_figure(2.6 + 2.2 * len(b), 1.2 + 0.62 * len(a))
+    for ax, (title, cells, path) in zip(figure.subplots(1, 3, width_ratios=(1, 1, 1.6)), panels, strict=True):
+        ax.set_title(title)
+        drawn = ax.table(cells, rowLabels=list(a), colLabels=list(b), cellLoc="center", bbox=(0, 0, 1, 1))
+        for i, j in path:
+            drawn[i + 1, j].set_facecolor("0.78")  # row 0 holds the letters
+        ax.axis("off")
     save_plot(figure, plot)
