@@ -29,6 +29,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
+    ("ranking",),
     ("simulation", "retrieval"),
     ("cli",),
     ("__main__",),

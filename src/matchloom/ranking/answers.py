@@ -83,10 +83,11 @@ class Answers:
     def sorted(self) -> Answers:
         """The same answers by id."""
         order = self.order.tolist()
-        return Answers(
-            *([side[n] for n in order] if side else [] for side in (self.ids, self.texts, self.questions)),
-            *([side[n] for n in order] if side else [] for side in (self.other_ids, self.other_texts)),
+        names, texts = ([side[n] for n in order] for side in (self.ids, self.texts))
+        questions, other_ids, other_texts = (
+            [side[n] for n in order] if side else [] for side in (self.questions, self.other_ids, self.other_texts)
         )
+        return Answers(names, texts, questions, other_ids, other_texts)
 
     @cached_property
     def _by_id(self) -> dict[str, int]:

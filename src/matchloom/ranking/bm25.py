@@ -8,7 +8,7 @@ answer's document.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +43,7 @@ class Statistics(NamedTuple):
 class BM25Evidence:
     """`bm25_doc` with the questions of each answer in its document, `bm25_ans` with the text alone."""
 
-    reads: ClassVar[Literal["terms", "features"]] = "terms"
+    reads: Literal["terms", "features"] = "terms"
 
     def __init__(self, known: Known, *, documents: bool, statistics: Statistics | None = None) -> None:
         self.name = "bm25_doc" if documents else "bm25_ans"

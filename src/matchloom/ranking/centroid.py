@@ -1,13 +1,13 @@
 """The cosine of a question with the centre of an answer: its questions, and its text at half the weight.
 
-    c_a      = sum over questions x of a of x  +  1/2 text_a
-    score    = x . c_a / |c_a|
-    left out = (x . c_a - x . x) / sqrt(|c_a|^2 - 2 x . c_a + x . x)       for the answers that have x
+c_a      = sum over questions x of a of x  +  1/2 text_a
+score    = x . c_a / |c_a|
+left out = (x . c_a - x . x) / sqrt(|c_a|^2 - 2 x . c_a + x . x)       for the answers that have x
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Centroid:
     """Nearness to all that is known of an answer."""
 
     name = "centroid"
-    reads: ClassVar[Literal["terms", "features"]] = "features"
+    reads: Literal["terms", "features"] = "features"
 
     def __init__(self, known: Known) -> None:
         self._known = known
@@ -32,7 +32,8 @@ class Centroid:
         if known.member.nnz:
             sums = (sums + known.member.T.tocsr().astype(np.float32) @ known.questions.vectors).tocsr()
         rows = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
-        self._squares: Floats = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0])
+        squares = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0])
+        self._squares: Floats = squares.astype(np.float64)
         self._sums = Columns(sums)
 
     def scores(self, read: Read) -> Floats:
@@ -65,5 +66,3 @@ class Centroid:
         added = np.zeros(len(read.features))
         added[here] = text.values[there] * read.values[here] / np.sqrt(max(float((text.values**2).sum()), _LEAST))
         return added
-
-

@@ -94,7 +94,7 @@ class AskedCollection:
         return pieces
 
     def _rows_to_learn_from(self) -> Ids:
-        """Questions that count, as many as memory and time allow; their order is by digest, so any first ones will do."""
+        """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
         rows = np.flatnonzero(self.counted > 0)
         answers = len(self.answers)
         return rows[: max(200, _NUMBERS // (5 * answers)) if answers <= WHOLE else _LEARNT]
@@ -137,9 +137,9 @@ class AskedCollection:
         asked = np.zeros(self.known.questions.vectors.shape[1])
         asked[read.features] = read.values
         likeness = self.known.questions.vectors[rows] @ asked
-        return min(
-            (-value, self.questions[row]) for value, row in zip(likeness.tolist(), rows.tolist(), strict=True)
-        )[1]
+        near = zip((-likeness).tolist(), (self.questions[row] for row in rows.tolist()), strict=True)
+        best: tuple[float, str] = min(near)
+        return best[1]
 
     @cached_property
     def _questions_of(self) -> sp.csc_array:

@@ -138,17 +138,16 @@ def ranks(cases: Cases, weights: Floats) -> Ids:
 
 def left_out_figures(cases: Cases, weights: Floats) -> LeftOut | None:
     """The figures of a mixture; None where no question counts."""
-    total = float(cases.counted.sum())
-    if not total:
+    if not cases.counted.sum():
         return None
     at = ranks(cases, weights)
     found = at > 0
     figures = (at == 1, np.where(found, 1 / np.maximum(at, 1), 0.0), found & (at <= 3))
-    return LeftOut(len(at), *(float(cases.counted @ figure) / total for figure in figures))
+    return LeftOut(len(at), *(float(np.average(figure, weights=cases.counted)) for figure in figures))
 
 
 def _softmax(scores: Floats, there: NDArray[np.bool_]) -> Floats:
     scores = np.where(there, scores, -np.inf)
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     return p

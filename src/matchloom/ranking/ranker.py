@@ -146,7 +146,8 @@ class AnswerRanker:
             "words": self.collection.words_digest,
         }
         table = self.collection.translation
-        write_ranker(Path(folder), SavedRanker(settings, self.answers, table and table.translations))
+        translations = None if table is None else table.translations
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations))
 
     @classmethod
     def load(cls, folder: Path | str) -> AnswerRanker:
@@ -155,7 +156,9 @@ class AnswerRanker:
         tokenizer = Tokenizer(**about["tokenizer"])
         collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
         if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
-            raise MatchloomError(f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again")
+            raise MatchloomError(
+                f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
+            )
         mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
         left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
         return cls(answers, mixture, left_out, collection)

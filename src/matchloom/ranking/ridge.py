@@ -14,7 +14,7 @@ either says about an example that was left out needs no second fit:
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,7 @@ class Ridge:
     """The dual form."""
 
     name = "ridge"
-    reads: ClassVar[Literal["terms", "features"]] = "features"
+    reads: Literal["terms", "features"] = "features"
 
     def __init__(self, known: Known, *, noise: float = _NOISE) -> None:
         X, Y = _examples(known)
@@ -66,7 +66,7 @@ class PrimalRidge:
     """The primal form, for many examples."""
 
     name = "ridge"
-    reads: ClassVar[Literal["terms", "features"]] = "features"
+    reads: Literal["terms", "features"] = "features"
 
     def __init__(self, known: Known, *, noise: float = _NOISE, largest: int = LARGEST) -> None:
         X, Y = _examples(known)
@@ -79,10 +79,8 @@ class PrimalRidge:
         inverse = _inverse((Z.T.tocsr() @ Z).toarray(), noise)
         self._weights: Floats = inverse @ (Z.T.tocsr() @ Y).toarray()
         self._target, self._known = Y, known
-        n = known.member.shape[0]
-        self._leverage = np.array(
-            [_leverage(Z.indices[a:b], Z.data[a:b], inverse) for a, b in zip(Z.indptr, Z.indptr[1 : n + 1], strict=False)]
-        )
+        questions = range(known.member.shape[0])
+        self._leverage = np.array([_leverage(Z[[n]], inverse) for n in questions])
 
     def scores(self, read: Read) -> Floats:
         """One score for each answer."""
@@ -132,5 +130,5 @@ def _inverse(gram: Floats, noise: float) -> Floats:
     return inverse
 
 
-def _leverage(columns: Ids, values: Floats, inverse: Floats) -> float:
-    return float(values @ inverse[np.ix_(columns, columns)] @ values)
+def _leverage(z: sp.csr_array, inverse: Floats) -> float:
+    return float(z.data @ inverse[np.ix_(z.indices, z.indices)] @ z.data)

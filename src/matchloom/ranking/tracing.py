@@ -37,8 +37,7 @@ def trace_of(
     text: Sequence[str],
 ) -> Trace:
     """The trace of one question with one text, from what each piece of evidence says on them."""
-    grid = empty_grid(len(words), len(matched) + len(text))
-    grid = np.zeros((len(mixture.names), *grid.shape[1:]), np.float32)
+    grid = np.repeat(empty_grid(len(words), len(matched) + len(text)), len(mixture.names), axis=0)
     signals: list[Signal] = []
     components: list[Component] = []
     total = 0.0
@@ -55,7 +54,7 @@ def trace_of(
         if elsewhere:
             components.append(Component(f"{piece.name}: words elsewhere", elsewhere, factor * elsewhere, channel))
         components.append(Component(f"{piece.name}: a mean answer", mean, -factor * mean, channel))
-    told = sum(one.contribution for one in (*signals, *components))
+    told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
     return Trace(total, signals, total - told, grid, list(mixture.names), components)
 
 

@@ -11,7 +11,7 @@ without it: the questions whose left-out scores are asked for are parted into fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,7 @@ class Translation:
     """What stands for what, learnt from the collection's own questions."""
 
     name = "translation"
-    reads: ClassVar[Literal["terms", "features"]] = "terms"
+    reads: Literal["terms", "features"] = "terms"
 
     def __init__(self, known: Known, table: Translations, folds: Sequence[tuple[Ids, Translations]] = ()) -> None:
         self._known = known
