@@ -30,6 +30,7 @@ ORDER = [
     ("matcher",),
     ("evaluation",),
     ("training",),
+    ("ranking",),
     ("comparison", "retrieval"),
     ("cli",),
     ("__main__",),

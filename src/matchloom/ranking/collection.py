@@ -1,0 +1,170 @@
+"""Answers made ready to be asked: read, compared in several ways, and what known questions say when they are left out.
+
+Small collections are looked at whole. Above 5,000 answers a question's candidates are the 100 best of each piece of
+evidence: means and deviations are taken over them, and only they are ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchloom.data.ids import digest, fold
+from matchloom.lexical.ibm_model1 import Translations
+from matchloom.progress import track
+from matchloom.ranking.answers import Answers, Floats, Ids, best_first
+from matchloom.ranking.bm25 import BM25Evidence
+from matchloom.ranking.centroid import Centroid
+from matchloom.ranking.evidence import Evidence, Known
+from matchloom.ranking.mixture import Cases, scale
+from matchloom.ranking.reading import Read, Reading
+from matchloom.ranking.ridge import LARGEST, PrimalRidge, Ridge
+from matchloom.ranking.translation import Translation
+from matchloom.text.tokenize import Tokenizer
+
+WHOLE = 5_000  # answers that are looked at whole
+CANDIDATES = 100  # of each piece of evidence, above
+_NUMBERS = 40_000_000  # of evidence in memory when weights are learnt
+_LEARNT = 600  # questions that weights are learnt from, above
+_FOLDS = 4
+_TRANSLATED = 300  # questions from which translations are worth learning
+
+
+class Weighed(NamedTuple):
+    """What every piece of evidence says on one question, and the answers that come into question."""
+
+    raw: Floats  # (A, E)
+    candidates: Ids
+    mean: Floats  # (E,)
+    spread: Floats  # (E,)
+
+
+class AskedCollection:
+    """Answers by id, with evidence. `translations` are those of a saved ranker, else they are learnt where they pay."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        tokenizer: Tokenizer,
+        *,
+        translations: Translations | None = None,
+        learning: bool = True,
+        progress: bool = False,
+    ) -> None:
+        self.answers = answers
+        self.questions, member = known_questions(answers)
+        self.reading, asked, told = Reading.fit(tokenizer, self.questions, answers.texts, member, progress=progress)
+        self.known = Known(asked, told, member)
+        self.counted = _counted(member)
+        self.rows = self._rows_to_learn_from() if learning else np.empty(0, dtype=np.int64)
+        self.evidence = self._gather(translations, progress)
+        self.names = tuple(piece.name for piece in self.evidence)
+        self._whole = len(answers) <= WHOLE
+
+    @property
+    def translation(self) -> Translation | None:
+        """The piece of evidence that has a table of its own, if it is there."""
+        return next((piece for piece in self.evidence if isinstance(piece, Translation)), None)
+
+    def _gather(self, translations: Translations | None, progress: bool) -> list[Evidence]:
+        questions, answers = self.known.member.shape
+        links = self.known.member.nnz
+        pieces: list[Evidence] = []
+        if questions + answers <= LARGEST:
+            pieces.append(Ridge(self.known))
+        elif links >= 2 * answers:
+            pieces.append(PrimalRidge(self.known))
+        pieces += [
+            BM25Evidence(self.known, documents=True),
+            Centroid(self.known),
+            BM25Evidence(self.known, documents=False),
+        ]
+        answered = len(np.unique(self.known.member.indices))
+        if questions >= _TRANSLATED and links < 2 * answered:
+            if translations is None:
+                whole = len(self.rows) == questions
+                held = [self.rows[n::_FOLDS] for n in range(_FOLDS)] if whole else [self.rows] if len(self.rows) else []
+                pieces.append(Translation.fit(self.known, held, progress=progress))
+            else:
+                pieces.append(Translation(self.known, translations))
+        return pieces
+
+    def _rows_to_learn_from(self) -> Ids:
+        """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
+        rows = np.flatnonzero(self.counted > 0)
+        answers = len(self.answers)
+        return rows[: max(200, _NUMBERS // (5 * answers)) if answers <= WHOLE else _LEARNT]
+
+    def weigh(self, read: Read) -> Weighed:
+        """Ask every piece of evidence."""
+        return self._weighed([piece.scores(read) for piece in self.evidence])
+
+    def _weighed(self, scores: Sequence[Floats]) -> Weighed:
+        raw = np.stack(scores, axis=1)
+        if self._whole:
+            candidates = np.arange(len(raw))
+        else:
+            candidates = np.unique(np.concatenate([best_first(one, CANDIDATES) for one in scores]))
+        return Weighed(raw, candidates, *scale(raw[candidates]))
+
+    def cases(self, *, progress: bool = False) -> Cases:
+        """What the evidence says on known questions that are left out."""
+        rows = self.rows
+        width = len(self.answers) if self._whole else min(len(self.answers), CANDIDATES * len(self.evidence))
+        cases = Cases(
+            np.zeros((len(rows), width, len(self.evidence))),
+            np.zeros((len(rows), width), dtype=bool),
+            np.zeros((len(rows), width), dtype=bool),
+            self.counted[rows],
+        )
+        for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
+            weighed = self._weighed([piece.left_out(row) for piece in self.evidence])
+            size = len(weighed.candidates)
+            cases.evidence[n, :size] = (weighed.raw[weighed.candidates] - weighed.mean) / weighed.spread
+            cases.there[n, :size] = True
+            cases.right[n, :size] = np.isin(weighed.candidates, self.known.answers_of(row))
+        return cases
+
+    def nearest(self, read: Read, answer: int) -> str | None:
+        """The answer's known question that is nearest to the one asked."""
+        rows = self._questions_of.indices[self._questions_of.indptr[answer] : self._questions_of.indptr[answer + 1]]
+        if not len(rows):
+            return None
+        asked = np.zeros(self.known.questions.vectors.shape[1])
+        asked[read.features] = read.values
+        likeness = self.known.questions.vectors[rows] @ asked
+        near = zip((-likeness).tolist(), (self.questions[row] for row in rows.tolist()), strict=True)
+        best: tuple[float, str] = min(near)
+        return best[1]
+
+    @cached_property
+    def _questions_of(self) -> sp.csc_array:
+        return self.known.member.tocsc()
+
+    @property
+    def words_digest(self) -> str:
+        """What the stems are numbered by; a table of translations holds for these numbers only."""
+        return digest(*self.reading.stems)
+
+
+def known_questions(answers: Answers) -> tuple[list[str], sp.csr_array]:
+    """The different questions of all answers, by digest, and which of them each answer has. (questions, answers)"""
+    different = {question for questions in answers.questions for question in questions}
+    questions = sorted(different, key=lambda question: (digest(fold(question)), question))
+    row = {question: n for n, question in enumerate(questions)}
+    rows = [row[question] for own in answers.questions for question in own]
+    columns = np.repeat(np.arange(len(answers)), [len(own) for own in answers.questions])
+    shape = (len(questions), len(answers))
+    return questions, sp.csr_array((np.ones(len(rows)), (np.array(rows, dtype=np.int64), columns)), shape=shape)
+
+
+def _counted(member: sp.csr_array) -> Floats:
+    """How much each known question counts when weights are learnt, see `matchloom.ranking.mixture`."""
+    sizes = np.bincount(member.indices, minlength=member.shape[1])
+    alone = min(1.0, float((sizes == 0).sum()) / max(1, int((sizes == 1).sum())))
+    most = np.maximum.reduceat(sizes[member.indices], member.indptr[:-1]) if member.nnz else np.empty(0)
+    return np.where(most > 1, 1.0, alone)

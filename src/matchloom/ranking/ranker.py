@@ -1,0 +1,169 @@
+"""From a question to ranked answers, learnt from the user's own file alone. No network, no seeds, seconds.
+
+Several pieces of evidence look at each answer (`ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a file each)
+and a mixture weighs them as known questions ask for when they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matchloom.progress import track
+from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
+from matchloom.ranking.collection import AskedCollection, Weighed
+from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
+from matchloom.ranking.ranker_files import SavedRanker, read_ranker, write_ranker
+from matchloom.ranking.reading import Read
+from matchloom.ranking.tracing import trace_of
+from matchloom.text.tokenize import Tokenizer, replace_surrogates
+from matchloom.types import MatchloomError, Pair, Scores, Trace
+
+
+@dataclass
+class AnswerRanker:
+    """Ranks the answers of a collection for any question. Made by `fit` from pairs, or by `load`.
+
+    >>> pairs = [Pair("how do I weave?", "Use a loom."), Pair("how do I grind corn?", "Use a mill.")]
+    >>> [answer.text for answer in AnswerRanker.fit(pairs).rank("griding corn")]
+    ['Use a mill.', 'Use a loom.']
+    """
+
+    answers: Answers
+    mixture: Mixture
+    left_out: LeftOut | None
+    collection: AskedCollection = field(repr=False)
+    name: str = "answer_ranker"
+
+    @classmethod
+    def fit(
+        cls, pairs: Iterable[Pair], *, tokenizer: Tokenizer | None = None, seed: int = 0, progress: bool = False
+    ) -> AnswerRanker:
+        """Learn from pairs of questions and right answers; `Answers.of` says which pairs are of one answer.
+
+        Nothing is drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        """
+        answers = Answers.of(_mended(pair) for pair in pairs)
+        collection = AskedCollection(answers.sorted(), tokenizer or Tokenizer(), progress=progress)
+        cases = collection.cases(progress=progress)
+        mixture = learn_mixture(collection.names, cases)
+        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How texts become words."""
+        return self.collection.reading.tokenizer
+
+    def scores(self, question: str) -> Floats:
+        """The score of each answer, in the order of `answers`."""
+        weighed = self.collection.weigh(self.collection.reading.read(question))
+        found = np.empty(len(self.answers))
+        found[self.answers.order] = self.mixture.score(weighed.raw, weighed.mean, weighed.spread)
+        return found
+
+    def rank(self, question: str, top: int | None = 10) -> list[RankedAnswer]:
+        """The best answers, each once, the best first; equal scores are ordered by id.
+
+        In a collection of more than 5,000 answers the candidates are ranked, which are some hundreds.
+        """
+        read = self.collection.reading.read(question)
+        weighed = self.collection.weigh(read)
+        rows = weighed.candidates
+        scores = self.mixture.score(weighed.raw[rows], weighed.mean, weighed.spread)
+        likely = np.exp(scores - scores.max())
+        likely /= likely.sum()
+        ranked = []
+        for n in best_first(scores, top).tolist():
+            row = int(rows[n])
+            index = int(self.answers.order[row])
+            question_of = self.collection.nearest(read, row)
+            name, text = self.answers.ids[index], self.answers.texts[index]
+            ranked.append(RankedAnswer(name, text, float(scores[n]), float(likely[n]), question_of, index))
+        return ranked
+
+    def search(
+        self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
+    ) -> list[list[RankedAnswer]]:
+        """`rank` for many questions."""
+        return [self.rank(question, top) for question in track(questions, self.name, show=progress)]
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """One score for each pair of a question and an answer; higher matches better.
+
+        A known answer, told by its text or else its id, gets its score in the ranking. Another text is weighed by the
+        same mixture as an answer without questions; the classifier, which does not know it, gives it nothing.
+        """
+        places: dict[str, list[int]] = {}
+        for n, pair in enumerate(pairs):
+            places.setdefault(pair.query, []).append(n)
+        scores = np.zeros(len(pairs), dtype=np.float32)
+        texts: dict[str, Read] = {}
+        for question, own in track(places.items(), self.name, total=len(places), show=progress):
+            read = self.collection.reading.read(question)
+            weighed = self.collection.weigh(read)
+            raw = np.empty((len(own), len(self.collection.evidence)))
+            for row, n in zip(raw, own, strict=True):
+                known = self.collection.answers.find(pairs[n].text, pairs[n].text_id)
+                if known is not None:
+                    row[:] = weighed.raw[known]
+                else:
+                    if pairs[n].text not in texts:
+                        texts[pairs[n].text] = self.collection.reading.read(pairs[n].text)
+                    text = texts[pairs[n].text]
+                    row[:] = [piece.outside(read, text).sum() for piece in self.collection.evidence]
+            scores[own] = self.mixture.score(raw, weighed.mean, weighed.spread)
+        return scores
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """Why a text got its score: the words of the question against those of the matched question and the text."""
+        read = self.collection.reading.read(query)
+        weighed: Weighed = self.collection.weigh(read)
+        known = self.collection.answers.find(text)
+        matched: list[str] = []
+        if known is None:
+            outside = self.collection.reading.read(text)
+            contributions = [piece.outside(read, outside) for piece in self.collection.evidence]
+        else:
+            contributions = [piece.contributions(read, known) for piece in self.collection.evidence]
+            matched = self.tokenizer(self.collection.nearest(read, known) or "")
+        words, told = self.tokenizer(query), self.tokenizer(text)
+        trace = trace_of(self.collection, self.mixture, weighed, contributions, read, words, matched, told)
+        return words, [*matched, *told], trace
+
+    def save(self, folder: Path | str) -> None:
+        """Write the ranker as a folder, all of its files or none; no pickle."""
+        settings: dict[str, Any] = {
+            "ranker": self.name,
+            "tokenizer": self.tokenizer._asdict(),
+            "evidence": list(self.mixture.names),
+            "weights": self.mixture.weights.tolist(),
+            "why": self.mixture.why,
+            "left_out": None if self.left_out is None else self.left_out._asdict(),
+            "words": self.collection.words_digest,
+        }
+        table = self.collection.translation
+        translations = None if table is None else table.translations
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> AnswerRanker:
+        """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
+        about, answers, translations = read_ranker(Path(folder))
+        tokenizer = Tokenizer(**about["tokenizer"])
+        collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
+        if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
+            raise MatchloomError(
+                f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
+            )
+        mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
+        left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
+        return cls(answers, mixture, left_out, collection)
+
+
+def _mended(pair: Pair) -> Pair:
+    """Half characters could not be saved."""
+    return pair._replace(query=replace_surrogates(pair.query), text=replace_surrogates(pair.text))

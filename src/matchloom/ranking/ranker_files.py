@@ -1,0 +1,105 @@
+"""A ranker's folder: `ranker.json`, `answers.jsonl` and, where translations were learnt, `translations.safetensors`.
+
+Written together and sealed by digests in ranker.json, which also seals itself. Everything else is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors
+import safetensors.numpy
+
+from matchloom.files import atomic_write
+from matchloom.lexical.ibm_model1 import Translations
+from matchloom.ranking.answers import Answers
+from matchloom.types import MatchloomError
+
+FORMAT = 1
+SETTINGS, ANSWERS, TRANSLATIONS = "ranker.json", "answers.jsonl", "translations.safetensors"
+
+
+class SavedRanker(NamedTuple):
+    """What the files hold."""
+
+    settings: dict[str, Any]
+    answers: Answers
+    translations: Translations | None
+
+
+def write_ranker(folder: Path, saved: SavedRanker) -> None:
+    """Write all files or none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MatchloomError(f"{folder} cannot be made a ranker's folder: {error.strerror}") from None
+    contents = {ANSWERS: "".join(_lines(saved.answers)).encode(errors="replace")}
+    if saved.translations is not None:
+        contents[TRANSLATIONS] = safetensors.numpy.save(saved.translations._asdict())
+    about = {"format": FORMAT, **saved.settings}
+    about["seals"] = {name: _sha(content) for name, content in contents.items()}
+    about["seal"] = _seal(about)
+    contents[SETTINGS] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
+    with ExitStack() as stack:
+        for name, content in contents.items():
+            file = stack.enter_context(atomic_write(folder / name, "wb"))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # all are on the disk before the first takes its name
+    if saved.translations is None:
+        (folder / TRANSLATIONS).unlink(missing_ok=True)
+
+
+def read_ranker(folder: Path) -> SavedRanker:
+    """Read the files. A folder that is missing, cut off, altered or newer is refused in one line."""
+    if not (folder / SETTINGS).is_file():
+        raise MatchloomError(f"{folder} has no {SETTINGS}, so it is no answer ranker; fit or copy it again")
+    try:
+        about = json.loads((folder / SETTINGS).read_bytes())
+        version, seal, seals = int(about["format"]), about.pop("seal"), dict(about["seals"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise MatchloomError(f"{folder / SETTINGS} is damaged or cut off; fit or copy the ranker again") from None
+    if version != FORMAT:
+        remedy = "upgrade matchloom" if version > FORMAT else "fit the ranker again"
+        raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {remedy}")
+    if seal != _seal(about) or not seals.keys() <= {ANSWERS, TRANSLATIONS} or ANSWERS not in seals:
+        raise MatchloomError(f"{folder / SETTINGS} was altered since the ranker was saved; copy or fit it again")
+    contents: dict[str, bytes] = {}
+    for name, expected in seals.items():
+        try:
+            contents[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise MatchloomError(f"{folder / name} cannot be read ({error.strerror}); copy the ranker again") from None
+        if _sha(contents[name]) != expected:
+            raise MatchloomError(f"{folder / name} was altered since the ranker was saved; copy or fit it again")
+    rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
+    keys = ("id", "text", "questions", "other_ids", "other_texts")
+    answers = Answers(*([row.get(key, []) for row in rows] for key in keys))
+    translations = None
+    if TRANSLATIONS in contents:
+        translations = Translations(**safetensors.numpy.load(contents[TRANSLATIONS]))
+    return SavedRanker(about, answers, translations)
+
+
+def _lines(answers: Answers) -> list[str]:
+    lines = []
+    for n, (name, text, questions) in enumerate(zip(answers.ids, answers.texts, answers.questions, strict=True)):
+        row: dict[str, Any] = {"id": name, "text": text, "questions": list(questions)}
+        for key, side in (("other_ids", answers.other_ids), ("other_texts", answers.other_texts)):
+            if side and side[n]:
+                row[key] = list(side[n])
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return lines
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _seal(about: dict[str, Any]) -> str:
+    return _sha(json.dumps(about, sort_keys=True).encode())

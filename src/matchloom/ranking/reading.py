@@ -1,0 +1,173 @@
+"""How the ranker reads a text: its stems, and a vector of words and letters.
+
+    words    stems, one and two in a row
+    letters  two to five in a row within a word, its ends marked: they catch typing errors and other forms of a word
+    value    (1 + ln count) * idf, each of the two blocks scaled to length sqrt(1/2)
+    idf      ln((1 + A) / (1 + df)) + 1, where df counts ANSWERS that have it, in a question of theirs or in their text
+
+Counting answers and not texts keeps a word that many questions of one answer share from looking common.
+Letters are counted as words times the letters of each word, one sparse product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from matchloom.progress import track
+from matchloom.ranking.answers import Floats, Ids
+from matchloom.text.tokenize import Tokenizer, stem
+
+_LETTERS = (2, 3, 4, 5)
+
+
+class Read(NamedTuple):
+    """One text: its different stems with their counts, and its vector; both ordered by number."""
+
+    terms: Ids
+    counts: Floats
+    features: Ids
+    values: Floats
+
+
+class ReadTexts(NamedTuple):
+    """Many texts: counts of stems (texts, stems) and vectors (texts, features), both in CSR with sorted columns."""
+
+    counts: sp.csr_array
+    vectors: sp.csr_array
+
+    def row(self, n: int) -> Read:
+        """One of them."""
+        found = []
+        for matrix in self:
+            cut = slice(matrix.indptr[n], matrix.indptr[n + 1])
+            found += [matrix.indices[cut].astype(np.int64), matrix.data[cut].astype(np.float64)]
+        return Read(*found)
+
+
+def letters_of(word: str) -> list[str]:
+    """The letters of a word, two to five in a row, with a space at either end.
+
+    >>> letters_of("ab")
+    [' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
+    """
+    marked = f" {word} "
+    return [marked[i : i + n] for n in _LETTERS for i in range(len(marked) - n + 1)]
+
+
+class Reading:
+    """What is known of stems, pairs of stems and letters of a collection. Features are numbered in this order."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.stems: dict[str, int] = {}
+        self.two: dict[tuple[int, int], int] = {}
+        self.letters: dict[str, int] = {}
+        self.idf: Floats = np.empty(0)
+        self._letters_from = 0
+
+    @classmethod
+    def fit(
+        cls,
+        tokenizer: Tokenizer,
+        questions: Sequence[str],
+        texts: Sequence[str],
+        member: sp.csr_array,
+        *,
+        progress: bool = False,
+    ) -> tuple[Reading, ReadTexts, ReadTexts]:
+        """The reading of a collection, its known questions and its answers' texts; `member` is (questions, answers)."""
+        self = cls(tokenizer)
+        words = [tokenizer(text) for text in track([*questions, *texts], "reading", show=progress)]
+        for word in dict.fromkeys(chain.from_iterable(words)):
+            self.stems.setdefault(stem(word), len(self.stems))
+            for gram in letters_of(word):
+                self.letters.setdefault(gram, len(self.letters))
+        for row in words:
+            for both in pairwise(self.stems[stem(word)] for word in row):
+                self.two.setdefault(both, len(self.two))
+        self._letters_from = len(self.stems) + len(self.two)
+        counts = self._count(words)
+        n = len(questions)
+        asked, answered = counts[:n], counts[n:]
+        documents = (member.T.tocsr() @ asked + answered).tocsc()
+        df = np.diff(documents.indptr)
+        del documents
+        self.idf = np.log((1 + len(texts)) / (1 + df)) + 1
+        return self, self._read(asked), self._read(answered)
+
+    def read_all(self, texts: Sequence[str]) -> ReadTexts:
+        """Many texts; what the collection does not hold is left out."""
+        return self._read(self._count([self.tokenizer(text) for text in texts]))
+
+    def read(self, text: str) -> Read:
+        """One text."""
+        return self.read_all([text]).row(0)
+
+    def terms(self, words: Sequence[str]) -> list[int]:
+        """The number of each word's stem, -1 for those that are not known."""
+        return [self.stems.get(stem(word), -1) for word in words]
+
+    def places(self, words: Sequence[str]) -> dict[int, list[tuple[int, ...]]]:
+        """Where each feature stands: for each of its occurrences the positions of its words."""
+        found: dict[int, list[tuple[int, ...]]] = {}
+        terms = self.terms(words)
+        for i, word in enumerate(words):
+            if terms[i] >= 0:
+                found.setdefault(terms[i], []).append((i,))
+            for gram in letters_of(word):
+                if gram in self.letters:
+                    found.setdefault(self._letters_from + self.letters[gram], []).append((i,))
+        for i, both in enumerate(pairwise(terms)):
+            if both in self.two:
+                found.setdefault(len(self.stems) + self.two[both], []).append((i, i + 1))
+        return found
+
+    def _count(self, texts: Sequence[Sequence[str]]) -> sp.csr_array:
+        """How often each feature stands in each text, as tokenised words."""
+        index: dict[str, int] = {}
+        flat = np.array([index.setdefault(w, len(index)) for w in chain.from_iterable(texts)], dtype=np.int64)
+        lengths = np.array([len(words) for words in texts], dtype=np.int64)
+        rows = np.repeat(np.arange(len(texts)), lengths)
+        stem_of = np.array(self.terms(list(index)), dtype=np.int64)
+        words = _matrix(rows, flat, (len(texts), len(index)))
+        one = words @ _matrix(*_known(stem_of), (len(index), len(self.stems)))
+        starts = np.flatnonzero(rows[1:] == rows[:-1])
+        pairs = zip(stem_of[flat[starts]].tolist(), stem_of[flat[starts + 1]].tolist(), strict=True)
+        both = np.array([self.two.get(pair, -1) for pair in pairs], dtype=np.int64)
+        kept = both >= 0
+        two = _matrix(rows[starts][kept], both[kept], (len(texts), len(self.two)))
+        grams = [[self.letters[gram] for gram in letters_of(word) if gram in self.letters] for word in index]
+        owners = np.repeat(np.arange(len(grams)), [len(row) for row in grams])
+        columns = np.array(list(chain.from_iterable(grams)), dtype=np.int64)
+        letters = words @ _matrix(owners, columns, (len(index), len(self.letters)))
+        counted = sp.hstack([one, two, letters], format="csr")
+        counted.sort_indices()
+        return counted
+
+    def _read(self, counts: sp.csr_array) -> ReadTexts:
+        terms = counts[:, : len(self.stems)].astype(np.float64)
+        vectors = counts.astype(np.float32)
+        values = (1 + np.log(counts.data.astype(np.float64))) * self.idf[counts.indices]
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        block = rows * 2 + (counts.indices >= self._letters_from)
+        squares = np.bincount(block, values**2, minlength=2 * counts.shape[0])
+        vectors.data = (values / np.sqrt(2 * squares)[block]).astype(np.float32)
+        return ReadTexts(terms, vectors)
+
+
+def _matrix(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
+    """Counts of (row, column)."""
+    made = sp.csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=shape)
+    made.sum_duplicates()
+    return made
+
+
+def _known(numbers: Ids) -> tuple[Ids, Ids]:
+    places = np.flatnonzero(numbers >= 0)
+    return places, numbers[places]

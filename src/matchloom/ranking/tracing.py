@@ -1,0 +1,116 @@
+"""From contributions of stems and letters to pairs of words.
+
+The right side of a trace is the matched question followed by the answer. What a feature of the question adds is parted
+equally among the places where both sides have it: a stem between its words, two stems between both pairs of words,
+letters between the words they lie in. A translation is parted as it was made, by what each word of the answer gives.
+A feature that the right side does not have (another question of the answer does, or the classifier learnt it from other
+answers) becomes a component, and so does what a mean answer gets, from which every piece of evidence is measured.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from matchloom.lexical.exact_match import empty_grid
+from matchloom.ranking.answers import Floats
+from matchloom.ranking.collection import AskedCollection, Weighed
+from matchloom.ranking.evidence import Evidence
+from matchloom.ranking.mixture import Mixture
+from matchloom.ranking.reading import Read
+from matchloom.ranking.translation import Translation
+from matchloom.types import Component, Signal, Trace
+
+Cells = dict[tuple[int, int], float]
+
+
+def trace_of(
+    collection: AskedCollection,
+    mixture: Mixture,
+    weighed: Weighed,
+    contributions: Sequence[Floats],
+    read: Read,
+    words: Sequence[str],
+    matched: Sequence[str],
+    text: Sequence[str],
+) -> Trace:
+    """The trace of one question with one text, from what each piece of evidence says on them."""
+    grid = np.repeat(empty_grid(len(words), len(matched) + len(text)), len(mixture.names), axis=0)
+    signals: list[Signal] = []
+    components: list[Component] = []
+    total = 0.0
+    for channel, (piece, added) in enumerate(zip(collection.evidence, contributions, strict=True)):
+        factor = float(mixture.weights[channel] / weighed.spread[channel])
+        mean, own = float(weighed.mean[channel]), float(added.sum())
+        total += float(mixture.weights[channel]) * ((own - mean) / float(weighed.spread[channel]))
+        if not factor:
+            continue
+        cells, elsewhere = _cells(collection, piece, added, read, words, matched, text)
+        for (i, j), value in sorted(cells.items()):
+            grid[channel, i, j] = value
+            signals.append(Signal(i, j, channel, value, factor * value))
+        if elsewhere:
+            components.append(Component(f"{piece.name}: words elsewhere", elsewhere, factor * elsewhere, channel))
+        components.append(Component(f"{piece.name}: a mean answer", mean, -factor * mean, channel))
+    told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
+    return Trace(total, signals, total - told, grid, list(mixture.names), components)
+
+
+def _cells(
+    collection: AskedCollection,
+    piece: Evidence,
+    added: Floats,
+    read: Read,
+    words: Sequence[str],
+    matched: Sequence[str],
+    text: Sequence[str],
+) -> tuple[Cells, float]:
+    """What each pair of words adds, and what is left."""
+    reading = collection.reading
+    if isinstance(piece, Translation):
+        return _translated(collection, piece, added, read, words, len(matched), text)
+    left, right = reading.places(words), reading.places(text if piece.name == "bm25_ans" else [*matched, *text])
+    shift = len(matched) if piece.name == "bm25_ans" else 0
+    cells: Cells = defaultdict(float)
+    elsewhere = 0.0
+    for feature, value in zip((read.terms if piece.reads == "terms" else read.features).tolist(), added, strict=True):
+        here, there = left.get(feature, []), right.get(feature, [])
+        if not (here and there):
+            elsewhere += float(value)
+        elif value:
+            size = len(here) * len(there) * len(here[0])
+            for one in here:
+                for other in there:
+                    for i, j in zip(one, other, strict=True):
+                        cells[i, j + shift] += float(value) / size
+    return cells, elsewhere
+
+
+def _translated(
+    collection: AskedCollection,
+    piece: Translation,
+    added: Floats,
+    read: Read,
+    words: Sequence[str],
+    shift: int,
+    text: Sequence[str],
+) -> tuple[Cells, float]:
+    left, right = collection.reading.terms(words), np.array(collection.reading.terms(text), dtype=np.int64)
+    cells: Cells = defaultdict(float)
+    elsewhere = 0.0
+    for term, value in zip(read.terms.tolist(), added, strict=True):
+        terms, weights = piece.stands_for(term)
+        dense = np.zeros(len(collection.reading.stems) + 1)  # the last is for words that are not known
+        dense[terms] = weights
+        shares = dense[right]
+        here = [i for i, one in enumerate(left) if one == term]
+        if not (shares.sum() > 0 and here):
+            elsewhere += float(value)
+            continue
+        shares /= shares.sum()
+        for j in np.flatnonzero(shares).tolist():
+            for i in here:
+                cells[i, j + shift] += float(value * shares[j]) / len(here)
+    return cells, elsewhere

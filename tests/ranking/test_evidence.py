@@ -1,0 +1,118 @@
+"""What every piece of evidence promises: left out is refitted, contributions add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from matchloom.ranking.answers import Answers
+from matchloom.ranking.bm25 import BM25Evidence
+from matchloom.ranking.centroid import Centroid
+from matchloom.ranking.collection import known_questions
+from matchloom.ranking.evidence import Evidence, Known
+from matchloom.ranking.reading import Reading, ReadTexts, letters_of
+from matchloom.ranking.ridge import PrimalRidge, Ridge
+from matchloom.ranking.translation import Translation, learn
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Pair
+from tests.ranking.collections import CHINESE, ENGLISH, pairs_of
+
+SHARED = [Pair("closing issues by commit", "Put two stars on either side of the words.")]  # one question, two answers
+
+
+class Case(NamedTuple):
+    reading: Reading
+    known: Known
+
+
+def case(kind: str) -> Case:
+    pairs = [*pairs_of(ENGLISH), *SHARED] if kind == "english" else pairs_of(CHINESE)
+    answers = Answers.of(pairs).sorted()
+    questions, member = known_questions(answers)
+    reading, asked, told = Reading.fit(Tokenizer(kind), questions, answers.texts, member)
+    return Case(reading, Known(asked, told, member))
+
+
+def without(known: Known, row: int) -> Known:
+    rows = [n for n in range(known.member.shape[0]) if n != row]
+    questions = ReadTexts(*(matrix[rows] for matrix in known.questions))
+    return Known(questions, known.texts, known.member[rows])
+
+
+def documents(known: Known, full: Known) -> Evidence:
+    return BM25Evidence(known, documents=True, statistics=BM25Evidence(full, documents=True).statistics)
+
+
+FITS: dict[str, Callable[[Known, Known], Evidence]] = {
+    "ridge": lambda known, full: Ridge(known),
+    "primal ridge": lambda known, full: PrimalRidge(known),
+    "bm25_doc": documents,
+    "bm25_ans": lambda known, full: BM25Evidence(known, documents=False),
+    "centroid": lambda known, full: Centroid(known),
+}
+
+
+@pytest.mark.parametrize("kind", ["english", "chinese"])
+@pytest.mark.parametrize("name", FITS)
+def test_left_out_is_what_a_second_fit_would_say(name: str, kind: str) -> None:
+    known = case(kind).known
+    piece = FITS[name](known, known)
+    for row in range(known.member.shape[0]):
+        refitted = FITS[name](without(known, row), known).scores(known.questions.row(row))
+        np.testing.assert_allclose(piece.left_out(row), refitted, atol=2e-6)
+        assert name == "bm25_ans" or not np.allclose(piece.left_out(row), piece.scores(known.questions.row(row)))
+
+
+def test_translation_is_left_out_by_folds() -> None:
+    known = case("english").known
+    rows = np.arange(known.member.shape[0])
+    piece = Translation.fit(known, [rows[::2], rows[1::2]])
+    for row in rows.tolist():
+        refitted = Translation(known, learn(known, rows[row % 2 :: 2]))
+        np.testing.assert_array_equal(piece.left_out(row), refitted.scores(known.questions.row(row)))
+
+
+def test_both_forms_of_the_ridge_are_one() -> None:
+    reading, known = case("english")
+    read = reading.read("closing strikethrogh issus")
+    np.testing.assert_allclose(Ridge(known).scores(read), PrimalRidge(known, largest=10**6).scores(read), atol=1e-9)
+    few = PrimalRidge(known, largest=50)
+    assert np.isfinite(few.scores(read)).all()
+    np.testing.assert_allclose([few.contributions(read, a).sum() for a in range(6)], few.scores(read), atol=1e-12)
+
+
+@pytest.mark.parametrize("question", ["how do I strikethrogh closed text text", "zzz", ""])
+@pytest.mark.parametrize("name", [*FITS, "translation"])
+def test_contributions_add_up(name: str, question: str) -> None:
+    reading, known = case("english")
+    piece = Translation.fit(known) if name == "translation" else FITS[name](known, known)
+    read = reading.read(question)
+    scores = piece.scores(read)
+    assert scores.shape == (known.member.shape[1],)
+    own = [piece.contributions(read, answer) for answer in range(len(scores))]
+    assert {len(added) for added in own} == {len(read.terms if piece.reads == "terms" else read.features)}
+    np.testing.assert_allclose([added.sum() for added in own], scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["bm25_ans", "centroid", "translation"])
+def test_a_text_outside_is_an_answer_without_questions(name: str) -> None:
+    reading, known = case("english")
+    piece = Translation.fit(known) if name == "translation" else FITS[name](known, known)
+    lonely = next(a for a in range(known.member.shape[1]) if not known.member[:, [a]].nnz)
+    read = reading.read("two keys or a second factor")
+    np.testing.assert_allclose(
+        piece.outside(read, known.texts.row(lonely)).sum(), piece.scores(read)[lonely], atol=1e-6
+    )
+
+
+def test_a_read_text_has_two_blocks_of_half_length() -> None:
+    reading = case("english").reading
+    vector = reading.read("How do I make text bold?")
+    letters = vector.features >= reading._letters_from
+    np.testing.assert_allclose([(vector.values[block] ** 2).sum() for block in (letters, ~letters)], 0.5, atol=1e-6)
+    places = reading.places(["bold", "text"])
+    assert set(reading.read("bold text").features.tolist()) == set(places)
+    assert letters_of("a") == [" a", "a ", " a "]
