@@ -15,7 +15,21 @@ from typing import IO, Any, BinaryIO, Literal, TextIO, overload
 from matchloom.types import MatchloomError
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_UTF8_BOM = b"\xef\xbb\xbf"
+UTF8_BOM = b"\xef\xbb\xbf"
+_MAX_LINE = 10_000_000
+
+
+def max_line() -> int:
+    """How many bytes a line may have, 10,000,000 unless the environment has another MATCHLOOM_MAX_LINE.
+
+    A small .gz file can hold a line of gigabytes; without a limit it would fill the memory before anyone could say why.
+    """
+    given = os.environ.get("MATCHLOOM_MAX_LINE", "")
+    if not given:
+        return _MAX_LINE
+    if not given.isascii() or not given.isdigit() or not int(given):
+        raise MatchloomError(f"MATCHLOOM_MAX_LINE is {given!r}; expected a number of bytes, such as {_MAX_LINE}")
+    return int(given)
 
 
 @contextmanager
@@ -36,18 +50,26 @@ def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tuple[int, str]]:
     r"""Yield (line number, line) of a UTF-8 text file, plain or gzip, one line in memory at a time.
 
     Lines end with a line feed only, which stays on, so that a text may hold the rarer line separators of Unicode
-    and the caller can see whether the last line is whole. A byte order mark is dropped.
+    and the caller can see whether the last line is whole. A byte order mark is dropped. A line of more than `max_bytes`
+    (see max_line) is refused before it is read to its end.
     """
+    limit = max_line() if max_bytes is None else max_bytes
+    number = 0
     with open_bytes(path) as stream:
-        for number, raw in enumerate(stream, start=1):
+        while raw := stream.readline(limit + 1):
+            number += 1
             if number == 1:
-                if raw.startswith(_UTF16):
-                    raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW")
-                raw = raw.removeprefix(_UTF8_BOM)
+                refuse_utf16(path, raw)
+                raw = raw.removeprefix(UTF8_BOM)
+            if len(raw) > limit:
+                raise MatchloomError(
+                    f"{path}, line {number}: longer than {limit:,} bytes; expected one row a line (if it is, set "
+                    "MATCHLOOM_MAX_LINE to more bytes)"
+                )
             if b"\0" in raw:
                 raise MatchloomError(f"{path}, line {number}: found a NUL byte; expected UTF-8 text (is it UTF-16?)")
             try:
@@ -58,6 +80,12 @@ def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
                     "if the file is Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW"
                 ) from None
             yield number, line
+
+
+def refuse_utf16(path: Path | str, start: bytes) -> None:
+    """Say how to convert a file that starts with UTF-16's byte order mark."""
+    if start.startswith(_UTF16):
+        raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW")
 
 
 @overload

@@ -450,6 +450,29 @@ def test_lines_end_with_a_line_feed_only(tmp_path: Path) -> None:
     assert list(read_lines(path)) == [(1, "a\u2028b\x0cc\n"), (2, "\r\n"), (3, "last")]
 
 
+def test_a_line_beyond_the_limit_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = gzip.compress(b"query\ttext\na\tb\n" + bytes([32]) * 60_000_000)  # 60 KB on the disk
+    path = file(tmp_path, "p.tsv.gz", packed)
+    tracemalloc.start()
+    assert "line 3: longer than 10,000,000 bytes; expected one row a line" in told(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6
+
+    short = file(tmp_path, "t", "four\nfive5\n")
+    assert [line for _, line in read_lines(short, max_bytes=6)] == ["four\n", "five5\n"]
+    with pytest.raises(MatchloomError, match="line 2: longer than 5 bytes"):
+        list(read_lines(short, max_bytes=5))
+    monkeypatch.setenv("MATCHLOOM_MAX_LINE", "5")
+    with pytest.raises(MatchloomError, match="line 2: longer than 5 bytes"):
+        list(read_lines(short))
+    monkeypatch.setenv("MATCHLOOM_MAX_LINE", "10 MB")
+    with pytest.raises(MatchloomError, match="MATCHLOOM_MAX_LINE is '10 MB'; expected a number of bytes"):
+        list(read_lines(short))
+
+
 # ---- TREC
 
 
