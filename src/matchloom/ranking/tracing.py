@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matchloom.lexical.exact_match import empty_grid
 from matchloom.ranking.answers import Floats
 from matchloom.ranking.collection import AskedCollection, Weighed
 from matchloom.ranking.evidence import Evidence
 from matchloom.ranking.mixture import Mixture
 from matchloom.ranking.reading import Read
 from matchloom.ranking.translation import Translation
+from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 
 Cells = dict[tuple[int, int], float]
