@@ -1,0 +1,114 @@
+"""What `fit` found, as figures and plain words. It shows itself in the terminal, as a page and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True)
+class SystemFigures:
+    """One system: what it is, its figures on development and test questions, and its cost.
+
+    `p` is the chance of its difference from the chosen system on the test questions, were both equally good; None for
+    the chosen one. `error` says why it could not be made.
+    """
+
+    name: str
+    about: str
+    development: Mapping[str, float] = field(default_factory=dict)
+    test: Mapping[str, float] = field(default_factory=dict)
+    p: float | None = None
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A test question that is worth a look: what was right, what came first, and why that did."""
+
+    question: str
+    right: str
+    first: str
+    rank: int | None  # of the right answer; None where it was not found
+    score: float
+    words: Sequence[tuple[str, float]] = ()  # what moved the score of the first answer most, with its contribution
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Two answers that are taken for one another: the right one, the one that came first, and how often."""
+
+    right: str
+    first: str
+    times: int
+    example: str  # a question
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Everything about one `fit`."""
+
+    kind: str
+    about: str  # what the file is, with counts
+    measure: str  # the one that chose
+    measures: Sequence[str]
+    systems: Sequence[SystemFigures]
+    chosen: str
+    tested: int  # test questions (or pairs)
+    developed: int  # development questions (or pairs)
+    verdict: Sequence[str]
+    minutes: float = 0.0
+    curve: Sequence[tuple[int, Mapping[str, float]]] = ()  # training questions, and the measure of each system
+    confusions: Sequence[Confusion] = ()
+    best: Sequence[Asked] = ()
+    worst: Sequence[Asked] = ()
+    notes: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, as fit.json keeps them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> FitReport:
+        """What `to_dict` gave."""
+        return cls(
+            **{
+                **plain,
+                "systems": [SystemFigures(**one) for one in plain["systems"]],
+                "confusions": [Confusion(**one) for one in plain["confusions"]],
+                "best": [Asked(**one) for one in plain["best"]],
+                "worst": [Asked(**one) for one in plain["worst"]],
+            }
+        )
+
+    def __rich__(self) -> Group:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        table.add_column("system")
+        for name in self.measures:
+            table.add_column(name, justify="right")
+        table.add_column("p", justify="right")
+        table.add_column("seconds", justify="right")
+        table.add_column("", overflow="fold")
+        for one in self.systems:
+            style = "bold" if one.name == self.chosen else "dim" if one.error else ""
+            values = [f"{one.test[name]:.3f}" if name in one.test else "" for name in self.measures]
+            p = "" if one.p is None else f"{one.p:.3f}"
+            cells = [one.name, *values, p, f"{one.seconds:.1f}", one.error or one.about]
+            table.add_row(*(Text(cell) for cell in cells), style=style)
+        title = f"On {self.tested:,} test questions, looked at once (p: against {self.chosen}):"
+        said = [Text(line, "bold" if n == 0 else "") for n, line in enumerate(self.verdict)]
+        return Group(Text(title), table, Text(), *said)
+
+    def _repr_html_(self) -> str:
+        from matchloom.fit.page import fragment
+
+        return fragment(self)
+
+    def __repr__(self) -> str:
+        return f"FitReport({self.kind}, chosen {self.chosen!r}, {len(self.systems)} systems, {self.tested} tested)"
