@@ -32,6 +32,7 @@ ORDER = [
     ("training",),
     ("ranking",),
     ("comparison", "retrieval"),
+    ("fit",),
     ("cli",),
     ("__main__",),
 ]

@@ -33,6 +33,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "fit": Command(
+        "matchloom.cli.fit:command", "Make the best of a file of pairs, and say how good it is.", PAIRS_FILE
+    ),
     "demo": Command("matchloom.cli.demo:command", "Try everything once, on Python's own documentation."),
     "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
     "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),

@@ -22,9 +22,12 @@ from matchloom.cli.printing import console, print_json, table
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.formats import write_qrels, write_run
+from matchloom.data.against_all import against_all
 from matchloom.data.ids import both_sides
 from matchloom.evaluation import Difference, Report, compare_runs
 from matchloom.files import atomic_write, write_lines
+from matchloom.fit import Fitted, is_fitted
+from matchloom.types import MatchloomError, Pair
 
 
 def command(
@@ -41,6 +44,15 @@ def command(
     against: Annotated[
         str | None,
         typer.Option(metavar="SCORER", help="Compare with this scorer, with a significance test.", show_default=False),
+    ] = None,
+    against_all_of: Annotated[
+        Path | None,
+        typer.Option(
+            "--against-all",
+            metavar="FILE",
+            help="Rank every question against all texts of this file; a file without wrong texts is ranked so anyway.",
+            show_default=False,
+        ),
     ] = None,
     vectors: VectorsOption = None,
     collection: CollectionOption = None,
@@ -61,7 +73,8 @@ def command(
     Baselines: random, the order of the file, IDF overlap, BM25 plain and stemmed, and soft coverage if there are
     vectors. Blind probes: the scorer with the questions shuffled, and text length alone; if one is above chance,
     the lists give the answer away. Ties, questions left out and anything else that changes a figure are reported
-    below the table. --against adds a paired randomisation test over the questions.
+    below the table. Pairs that are all right are ranked against all their texts, or a fitted folder's answers, or
+    those of --against-all: the figure that a user meets. --against adds a paired randomisation test over the questions.
 
     \b
     Examples:
@@ -70,7 +83,7 @@ def command(
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
     """
     cut = tokenizer_of(tokenizer)
-    found = read_all(pairs, require_label=True)
+    found = _judged(read_all(pairs), scorer, against_all_of, seed)
     texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and baselines
     word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
 
@@ -112,6 +125,29 @@ def command(
     console().print(report)
     if other is not None and compared is not None:
         _show_comparison((scorer, report), (against or "", other), compared)
+
+
+def _judged(pairs: list[Pair], scorer: str, collection: Path | None, seed: int) -> list[Pair]:
+    """The candidate lists to rank: the file's own, or every question against all texts of a collection."""
+    wrong = any(pair.label is not None and pair.label <= 0 for pair in pairs)
+    if collection is None and wrong:
+        unlabelled = sum(pair.label is None for pair in pairs)
+        if unlabelled:
+            raise MatchloomError(f"{unlabelled} of {len(pairs)} pairs have no label; give every one, or none at all")
+        return pairs
+    texts: list[Pair | str] = []
+    if collection is not None:
+        texts += read_texts(collection)
+    elif is_fitted(Path(scorer)):
+        answers = Fitted.load(scorer).answers
+        texts += [] if answers is None else [
+            Pair("", text, text_id=name) for text, name in zip(answers.texts, answers.ids, strict=True)
+        ]
+    made = against_all(pairs, texts, seed=seed)
+    questions, asked = len({pair.query_id for pair in made}), len({pair.query_id for pair in pairs})
+    drawn = f" ({questions:,} of {asked:,}, so that it ends)" if questions < asked else ""
+    note(f"Ranking {questions:,} questions{drawn} against all {len(made) // questions:,} texts.")
+    return made
 
 
 def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Difference]) -> None:

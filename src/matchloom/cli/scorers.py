@@ -1,4 +1,4 @@
-"""A scorer by what the user calls it: a lexical name, a matcher's folder, a trans_lm file or a run file."""
+"""A scorer by what the user calls it: a lexical name, what fit or train made, a trans_lm file or a run file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from matchloom import Matcher
 from matchloom.cli.options import TRANS_LM
 from matchloom.data.formats import read_run
+from matchloom.fit import Fitted, is_fitted
 from matchloom.lexical import LEXICAL, TransLM, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
@@ -60,10 +61,10 @@ def load_scorer(
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
     if folder:
-        return Matcher.load(path)
+        return Fitted.load(path) if is_fitted(path) else Matcher.load(path)
     if file:
         return TransLM.load(path) if path.suffix == TRANS_LM else Run(path)
     raise MatchloomError(
-        f"scorer {name[:80]!r} is no matcher's folder, no trans_lm or run file and none of {', '.join(LEXICAL)}; "
-        "'matchloom train' makes a matcher"
+        f"scorer {name[:80]!r} is no folder of a fitted system or matcher, no trans_lm or run file and none of "
+        f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file"
     )

@@ -73,6 +73,10 @@ def command(
       matchloom search faq.archive "refund" --top 3 --rerank runs/mv_lstm --explain
       matchloom search faq.archive - --json < questions.txt > answers.jsonl
     """
+    if is_fitted(archive):
+        fitted = Fitted.load(archive)
+        search_fitted(fitted, lines_of_input() if question == "-" else [question], top, explain, html, json)
+        return
     index = QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     wanted = explain or html is not None
@@ -84,6 +88,40 @@ def command(
             print_json({"question": asked, "answers": [_plain(one) for one in found]})
         else:
             _show(asked, found, explain, titled=question == "-")
+    if html is not None:
+        with atomic_write(html) as file:
+            file.write(render_html(reasons))
+        note(f"{html} is written; open it in a browser")
+
+
+def search_fitted(
+    fitted: Fitted, questions: Iterable[str], top: int, explained: bool, html: Path | None, json: bool
+) -> None:
+    """Answer questions from what 'matchloom fit' made: each answer once, with the known question that is nearest."""
+    reasons = []
+    for asked in questions:
+        found = fitted.rank(asked, top=top)
+        why = [explain_pair(fitted, asked, one.text) for one in found] if explained or html is not None else None
+        reasons += why or []
+        if json:
+            plain = [{name: value for name, value in one._asdict().items() if name != "index"} for one in found]
+            for one, reason in zip(plain, why or [], strict=False):
+                one["explanation"] = reason.to_dict()
+            print_json({"question": asked, "answers": plain})
+            continue
+        columns = ("", "score", "probability")
+        shown = table(*columns, "answer", *(["why"] if why and explained else []), right=columns)
+        for n, answer in enumerate(found):
+            likely = "" if answer.probability is None else f"{answer.probability:.2f}"
+            text = Text(_line(answer.text))
+            if answer.question:
+                text.append(f"\nasked before: {_line(answer.question)}", style="dim")
+            text.append(f"\nid {_line(answer.id)}", style="dim")
+            reason = [printable(in_words(why[n]))] if why and explained else []
+            shown.add_row(str(n + 1), f"{answer.score:.2f}", likely, text, *reason)
+        printer = console()
+        printer.print(printable(asked), style="bold")
+        printer.print(shown if found else "nothing found")
     if html is not None:
         with atomic_write(html) as file:
             file.write(render_html(reasons))

@@ -23,7 +23,7 @@ class Data(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The figures of a scorer on some questions: each measure's mean, and its value for each question in their order."""
+    """The figures of a scorer: each measure's mean, and its value for each question in an order of their own."""
 
     values: Mapping[str, float]
     each: Mapping[str, NDArray[np.float64]]
@@ -47,8 +47,15 @@ class Candidate:
 class Task(Protocol):
     """One kind of file."""
 
-    measure: str
-    measures: Sequence[str]
+    @property
+    def measure(self) -> str:
+        """What chooses."""
+        ...
+
+    @property
+    def measures(self) -> Sequence[str]:
+        """What is reported."""
+        ...
 
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """Training, development and test pairs; what belongs together stays together."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +30,7 @@ from matchloom.types import Pair, Scores
 class RankingBaseline(ABC):
     """A simple ranker of answers. `scores` gives one number for each of `answers`, which are ordered by id."""
 
-    name: ClassVar[str]
+    name: str
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         self._listed = answers

@@ -1,0 +1,77 @@
+"""`matchloom fit`: the whole afternoon in one command."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.options import SeedOption
+from matchloom.cli.printing import console, note
+from matchloom.cli.reading import tokenizer_of
+from matchloom.fit import Fitted, fit
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Pairs files.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write; made if need be.", show_default=False)],
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Pairs to measure on; else a fifth of the questions is held out.", show_default=False
+        ),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="How long it may take.")] = 10.0,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="answers, lists or pairs, where it should not be told from the file.", show_default=False),
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="english, chinese or whitespace; else told from the texts.", show_default=False
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
+) -> None:
+    """Make the best of a file of pairs, and say how good it is.
+
+    It finds out what the file is: questions with their answers (an answer may have many questions), judged candidate
+    lists, or independent labelled pairs. It tries a short list of systems beside the baselines that you would have used
+    instead, chooses on development questions ranked against every answer (or each question's own candidates), measures
+    once on test questions, and keeps what it chose, made again from everything, with a report page. DIR is then a
+    SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+
+    \b
+    Examples:
+      matchloom fit faq.tsv --out faq
+      matchloom fit faq.tsv rephrased.tsv --test new.tsv --out faq --minutes 5
+      matchloom search faq "I forgot my password" --top 3 --explain
+    """
+    cut = None if tokenizer is None else tokenizer_of(tokenizer)
+    fitted = fit(
+        *files,
+        out=out,
+        test=test,
+        kind=kind,
+        minutes=minutes,
+        tokenizer=cut,
+        seed=seed,
+        overwrite=overwrite,
+        on_note=note,
+    )
+    printer = console()
+    printer.print(fitted.report)
+    _say_what_next(fitted, out)
+
+
+def _say_what_next(fitted: Fitted, out: Path) -> None:
+    print(f"\nThe report: {out / 'report.html'}. Next:")
+    asked = next((one.question for one in fitted.report.best), "your question")
+    if fitted.kind == "answers":
+        print("  " + shlex.join(["matchloom", "search", str(out), asked, "--top", "3", "--explain"]))
+    else:
+        print("  " + shlex.join(["matchloom", "rank", str(out), asked, "candidates.txt", "--explain"]))

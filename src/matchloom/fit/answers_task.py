@@ -1,0 +1,199 @@
+"""Questions with answers: an FAQ, a support archive. Every question is ranked against all answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.data.ids import digest, fold
+from matchloom.explanation import explain
+from matchloom.explanation.cells import cells
+from matchloom.fit.report import Asked, Confusion
+from matchloom.fit.systems import Candidate, Data, Outcome
+from matchloom.ranking.answers import Answers, RankedAnswer
+from matchloom.ranking.baselines import BASELINES, RankingBaseline
+from matchloom.ranking.ranker import AnswerRanker
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer
+
+RANKER = "answer_ranker"
+ABOUT = {
+    "bm25_stemmed": "stemmed BM25 of the question with each answer",
+    "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
+    "trans_lm": "translation-based language model, learnt from questions and answers",
+    "linear_classifier": "scikit-learn: TF-IDF of words and letters, a linear SVM, one class an answer",
+    RANKER: "a learnt mixture of classifier, centroids, BM25 of questions and answers, and translation",
+}
+_TEST, _FOLDS = 0.2, 5
+_MOST_TESTED = 1000  # questions: more make no figure better
+_CROSSED = 3000  # questions up to which every one is a development question once
+_CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
+_FIRST = 100  # ranks that count in RR
+_SHOWN = 5
+
+
+class Ranker(Protocol):
+    """What ranks all answers."""
+
+    answers: Answers
+
+    def rank(self, question: str, top: int | None = 10) -> list[RankedAnswer]:
+        """The best answers, the best first."""
+        ...
+
+
+class AnswersTask:
+    """Ranks questions that were left out against every answer of the collection."""
+
+    measure = "P@1"
+    measures = ("P@1", "R@3", "RR")
+
+    def split(self, pairs: Sequence[Pair], seed: int) -> Data:
+        """A fifth of the questions for testing, drawn by their digests; the development set is drawn in `rounds`."""
+        train, test = held_out(pairs, _TEST, seed)
+        return Data(train, [], test)
+
+    def rounds(self, train: Sequence[Pair], seed: int) -> list[tuple[list[Pair], list[Pair]]]:
+        """Training and development pairs: five folds where there are few questions, else one part."""
+        if len(questions_of(train)) > _CROSSED:
+            return [held_out(train, _TEST, seed + 1)]
+        return [held_out(train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(_FOLDS)]
+
+    def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
+        """The baselines that suit the collection, and the ranker."""
+        answers = Answers.of(pairs)
+        asked = sum(map(len, answers.questions))
+        per_answer = asked / len(answers)
+        work = (asked + len(answers)) / 1000
+        chosen = [("bm25_stemmed", 0.5 * work), ("nearest_question", 0.5 * work), ("trans_lm", 2.0 * work)]
+        if per_answer >= 1.2 and len(answers) <= _CLASSES:
+            chosen.append(("linear_classifier", 2.0 * work * len(answers) / 100))
+        made = [Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost) for name, cost in chosen]
+        return [*made, Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, 3.0 * work)]
+
+    def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
+        """P@1, recall in the first three, and RR of the first hundred, question by question."""
+        found = np.array([r or 0 for r in right_ranks(_ranks_all(scorer), pairs)], dtype=np.float64)
+        each: dict[str, NDArray[np.float64]] = {
+            "P@1": (found == 1).astype(np.float64),
+            "R@3": ((found >= 1) & (found <= 3)).astype(np.float64),
+            "RR": np.divide(1.0, found, out=np.zeros_like(found), where=found > 0),
+        }
+        return Outcome({name: float(values.mean()) if len(values) else 0.0 for name, values in each.items()}, each)
+
+    def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
+        """Which answers are taken for one another, and questions at either end."""
+        ranker = _ranks_all(scorer)
+        asked = []
+        confused: Counter[tuple[str, str]] = Counter()
+        examples: dict[tuple[str, str], str] = {}
+        for (question, golds), rank in zip(questions_of(pairs).items(), right_ranks(ranker, pairs), strict=True):
+            first = ranker.rank(question, 1)
+            if not first:
+                continue
+            right = golds[0].text
+            if rank != 1:
+                key = (right, first[0].text)
+                confused[key] += 1
+                examples.setdefault(key, question)
+            asked.append(Asked(question, right, first[0].text, rank, first[0].score))
+        return {
+            "confusions": [Confusion(*key, n, examples[key]) for key, n in confused.most_common(8) if n > 1],
+            "best": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank == 1)],
+            "worst": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank != 1)],
+        }
+
+
+def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """The different questions (case and spacing apart) in an order of their own, each with its right pairs."""
+    spelt: dict[str, str] = {}
+    found: dict[str, list[Pair]] = {}
+    for pair in sorted(pairs):
+        key = fold(pair.query)
+        if key and (pair.label is None or pair.label > 0):
+            found.setdefault(spelt.setdefault(key, pair.query), []).append(pair)
+    return found
+
+
+def held_out(
+    pairs: Sequence[Pair], part: float, seed: int, *, fold_number: int | None = None
+) -> tuple[list[Pair], list[Pair]]:
+    """Training pairs, in which every answer still stands, and pairs of questions that were held out.
+
+    An answer keeps a question where it has several: users ask again what is known, in other words. Where hardly any
+    answer has two, its only question may be held out. With `fold_number` that one of 1 / part folds is held out.
+    """
+    right = [pair for pair in pairs if pair.label is None or pair.label > 0]
+    questions = questions_of(right)
+    if len(questions) < 5:
+        raise MatchloomError(
+            f"found {len(questions)} different questions; fit needs 5 or more to learn from some and measure on others"
+        )
+    answers = Answers.of(right)
+    home = {question: answers.find(golds[0].text, golds[0].text_id) for question, golds in questions.items()}
+    known = Counter(home.values())
+    order = sorted(questions, key=lambda question: digest(str(seed), fold(question)))
+    rephrased = [question for question in order if known[home[question]] > 1]
+    several = len(rephrased) >= max(10, 0.3 * len(order))
+    eligible = rephrased if several else order
+    count = max(1, min(round(part * len(order)), len(eligible) - 1, _MOST_TESTED))
+    if fold_number is not None:
+        eligible = eligible[fold_number :: round(1 / part)]
+        count = len(eligible)
+    held: set[str] = set()
+    for question in eligible:
+        if len(held) == count:
+            break
+        if not several or known[home[question]] > 1:
+            held.add(fold(question))
+            known[home[question]] -= 1
+    kept = [pair for pair in right if fold(pair.query) not in held]
+    # The collection stays whole: an answer whose questions are all held out is there without one.
+    unasked = [pair._replace(query="", query_id="") for pair in right if fold(pair.query) in held]
+    return kept + unasked, [pair for pair in right if fold(pair.query) in held]
+
+
+def right_ranks(ranker: Ranker, pairs: Sequence[Pair]) -> list[int | None]:
+    """Where the first right answer of each question stands, from 1; None where it is not among the first hundred."""
+    ranks = []
+    for question, golds in questions_of(pairs).items():
+        rows = (ranker.answers.find(pair.text, pair.text_id) for pair in golds)
+        right = {ranker.answers.ids[row] for row in rows if row is not None}
+        found = (n for n, one in enumerate(ranker.rank(question, _FIRST), start=1) if one.id in right)
+        ranks.append(next(found, None))
+    return ranks
+
+
+def _ranks_all(scorer: Scorer) -> Ranker:
+    assert isinstance(scorer, AnswerRanker | RankingBaseline)
+    return scorer
+
+
+def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+    return lambda train, development, folder, seconds: BASELINES[name](Answers.of([*train, *development]), tokenizer)
+
+
+def _ranker(tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+    return lambda train, development, folder, seconds: AnswerRanker.fit([*train, *development], tokenizer=tokenizer)
+
+
+def _ends(asked: list[Asked], wanted: Callable[[Asked], bool]) -> list[Asked]:
+    """The questions with the highest score of those wanted: the clearest hits, the most confident mistakes."""
+    return sorted(filter(wanted, asked), key=lambda one: (-one.score, one.question))[:_SHOWN]
+
+
+def _explained(scorer: Scorer, asked: Asked) -> Asked:
+    """The same with the words that moved the score of the first answer most."""
+    if not isinstance(scorer, Explains):
+        return asked
+    added: Counter[str] = Counter()
+    for cell in cells(explain(scorer, asked.question, asked.first)):
+        same = cell.query_word == cell.text_word
+        added[cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"] += cell.contribution  # type: ignore[assignment]
+    words = sorted(added.items(), key=lambda item: (-abs(item[1]), item[0]))[:6]
+    return Asked(asked.question, asked.right, asked.first, asked.rank, asked.score, [(w, float(v)) for w, v in words])

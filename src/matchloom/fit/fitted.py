@@ -1,0 +1,177 @@
+"""The folder that `fit` writes: `fit.json`, the chosen system in `system/`, and `report.html`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matchloom.data.formats import read_pairs, write_pairs
+from matchloom.files import atomic_write
+from matchloom.fit.kinds import ANSWERS
+from matchloom.fit.report import FitReport
+from matchloom.lexical.trans_lm import TransLM
+from matchloom.matcher import Matcher
+from matchloom.ranking.answers import Answers, RankedAnswer
+from matchloom.ranking.baselines import BASELINES, RankingBaseline
+from matchloom.ranking.ranker import AnswerRanker
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores, Trace
+
+FORMAT = 1
+ABOUT, SYSTEM, PAGE = "fit.json", "system", "report.html"
+_PAIRS, _BASELINE = "pairs.jsonl", "baseline.json"
+
+# What the folder of each kind of system is read by.
+LOADERS: dict[str, Callable[[Path], Scorer]] = {
+    "answer_ranker": AnswerRanker.load,
+    "matcher": Matcher.load,
+    "trans_lm": lambda folder: TransLM.load(folder / "trans_lm.safetensors"),
+    "ranking_baseline": lambda folder: _load_baseline(folder),
+}
+
+
+@dataclass
+class Fitted:
+    """What `fit` chose, ready to use: it ranks, scores and explains, whatever it is.
+
+    >>> fitted = Fitted.load("faq")  # doctest: +SKIP
+    >>> fitted.rank("I forgot my password", top=3)  # doctest: +SKIP
+    """
+
+    scorer: Scorer
+    report: FitReport
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen system."""
+        return self.scorer.name
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How the chosen system cuts texts into words."""
+        found = getattr(self.scorer, "tokenizer", None)
+        return found if isinstance(found, Tokenizer) else Tokenizer()
+
+    @property
+    def answers(self) -> Answers | None:
+        """The collection that questions are ranked against, where there is one."""
+        return self.scorer.answers if isinstance(self.scorer, AnswerRanker | RankingBaseline) else None
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """The score of each pair; higher matches better."""
+        return self.scorer.score(pairs, progress=progress)
+
+    def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]:
+        """The best answers of the collection, each once; only for files of questions with answers."""
+        return self._answers().rank(question, top)
+
+    def search(
+        self, questions: Sequence[str], *, top: int | None = 10, progress: bool = False
+    ) -> list[list[RankedAnswer]]:
+        """`rank` for many questions."""
+        return self._answers().search(questions, top, progress=progress)
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """Why a text got its score."""
+        if not isinstance(self.scorer, Explains):
+            raise MatchloomError(f"{self.name} cannot explain its scores; answer_ranker and matchers can")
+        return self.scorer.trace(query, text)
+
+    def _answers(self) -> AnswerRanker | RankingBaseline:
+        if not isinstance(self.scorer, AnswerRanker | RankingBaseline):
+            raise MatchloomError(
+                f"this was fitted to {self.kind}, which have no collection of answers; rank candidates with "
+                "'matchloom rank', or score pairs"
+            )
+        return self.scorer
+
+    def save(self, folder: Path | str) -> None:
+        """Write the folder; what names it, fit.json, comes last."""
+        from matchloom.fit.page import render
+
+        folder = Path(folder)
+        system = save_system(self.scorer, folder / SYSTEM)
+        with atomic_write(folder / PAGE) as file:
+            file.write(render(self.report))
+        about = {"format": FORMAT, "kind": self.kind, "system": system, "report": self.report.to_dict()}
+        with atomic_write(folder / ABOUT) as file:
+            file.write(json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Fitted:
+        """Read what `save` wrote; a folder that is no such one, cut off or newer is refused in one line."""
+        folder = Path(folder)
+        try:
+            about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
+            version, kind, system = int(about["format"]), str(about["kind"]), str(about["system"])
+            if version != FORMAT:
+                raise MatchloomError(f"{folder} has format {version}, this matchloom reads {FORMAT}; fit it again")
+            report = FitReport.from_dict(about["report"])
+            loader = LOADERS[system]
+        except MatchloomError:
+            raise
+        except OSError as error:
+            raise MatchloomError(
+                f"{folder} cannot be read as a fitted folder: {error.strerror or error}; 'matchloom fit' makes one"
+            ) from None
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+            raise MatchloomError(f"{folder / ABOUT} is damaged; fit it again") from None
+        return cls(loader(folder / SYSTEM), report, kind)
+
+
+def is_fitted(folder: Path) -> bool:
+    """Whether `fit` wrote this folder."""
+    return (folder / ABOUT).is_file()
+
+
+def save_system(scorer: Scorer, folder: Path) -> str:
+    """Write a system into its folder; the key of LOADERS that reads it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(scorer, AnswerRanker):
+        scorer.save(folder)
+        return "answer_ranker"
+    if isinstance(scorer, Matcher):
+        scorer.save(folder)
+        return "matcher"
+    if isinstance(scorer, TransLM):
+        scorer.save(folder / "trans_lm.safetensors")
+        return "trans_lm"
+    if isinstance(scorer, RankingBaseline):
+        _save_baseline(scorer, folder)
+        return "ranking_baseline"
+    save = getattr(scorer, "save", None)
+    if save is None or scorer.name not in LOADERS:
+        raise MatchloomError(f"{scorer.name} cannot be kept in a folder")
+    save(folder)
+    return scorer.name
+
+
+def _save_baseline(scorer: RankingBaseline, folder: Path) -> None:
+    """A baseline is made again from its answers in a moment, so that these are what is kept."""
+    answers = scorer.answers
+    write_pairs(
+        folder / _PAIRS,
+        [
+            Pair(question, text, None, "", name)
+            for name, text, questions in zip(answers.ids, answers.texts, answers.questions, strict=True)
+            for question in questions or [""]
+        ],
+    )
+    with atomic_write(folder / _BASELINE) as file:
+        file.write(json.dumps({"baseline": scorer.name, "tokenizer": scorer.tokenizer._asdict()}) + "\n")
+
+
+def _load_baseline(folder: Path) -> RankingBaseline:
+    try:
+        about = json.loads((folder / _BASELINE).read_bytes())
+        make, tokenizer = BASELINES[about["baseline"]], Tokenizer(**about["tokenizer"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise MatchloomError(f"{folder / _BASELINE} is missing or damaged; fit it again") from None
+    return make(Answers.of(read_pairs(folder / _PAIRS, fill_ids=False)), tokenizer)
+
+
+__all__ = ["ANSWERS", "LOADERS", "Fitted", "is_fitted", "save_system"]

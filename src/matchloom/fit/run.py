@@ -1,0 +1,268 @@
+"""`fit`: from a user's file to a system that was chosen on development questions, measured once on test, and kept."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import regex
+
+from matchloom.data.formats import read_pairs
+from matchloom.evaluation.significance import paired_randomisation
+from matchloom.fit.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fit.fitted import ABOUT, Fitted
+from matchloom.fit.kinds import ANSWERS, Kind, kind_of
+from matchloom.fit.report import FitReport, SystemFigures
+from matchloom.fit.systems import Candidate, Data, Outcome, Task
+from matchloom.fit.verdict import verdict
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scorer
+
+_log = logging.getLogger("matchloom")
+
+TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask}
+CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
+_CURVE = (0.25, 0.5, 1.0)
+_HAN = regex.compile(r"\p{Han}")
+_LETTER = regex.compile(r"\p{L}")
+
+Source = Path | str | Iterable[Pair]
+
+
+def fit(
+    *sources: Source,
+    out: Path | str | None = None,
+    test: Source | None = None,
+    kind: str | None = None,
+    minutes: float = 10.0,
+    tokenizer: Tokenizer | None = None,
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    on_note: Callable[[str], None] | None = None,
+) -> Fitted:
+    """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
+
+    Systems are compared on development questions that they have not learnt from, each ranked against every answer (or
+    all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
+    chosen is made again from everything.
+
+    Args:
+        sources: Files of pairs, or pairs; several are joined.
+        out: The folder to write; without, nothing is written.
+        test: Pairs to measure on, where you have your own; else a part of the sources is held out.
+        kind: answers, lists or pairs, where it should not be told from the file.
+        minutes: How long it may take; systems that would take longer are left out.
+        tokenizer: How texts become words; told from their script by default.
+        columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+        seed: Of the split and the draws.
+        overwrite: Replace a folder that `fit` wrote before.
+        on_note: Called with each line that says what goes on.
+    """
+    start, say = time.perf_counter(), on_note or (lambda line: None)
+    folder = None if out is None else Path(out)
+    if folder is not None and (folder / ABOUT).exists() and not overwrite:
+        raise MatchloomError(f"{folder} holds a fitted system already; add overwrite (--overwrite), or choose another")
+    if not minutes > 0:
+        raise MatchloomError(f"minutes must be above 0, found {minutes}")
+    pairs = [pair for source in sources for pair in _read(source, columns)]
+    found = kind_of(pairs, kind)
+    if found.name not in TASKS:
+        raise MatchloomError(f"pairs of kind {found.name!r} cannot be fitted")
+    say(f"Found {found}.")
+    cut = tokenizer or tokenizer_for(pairs)
+    task = TASKS[found.name]()
+    data = task.split(pairs, seed) if test is None else Data(pairs, [], list(_read(test, columns)))
+    run = _Run(task, found, cut, seed, start + 60 * minutes, folder, say)
+    try:
+        fitted = run.go(data, pairs)
+    finally:
+        run.tidy()
+    if folder is not None:
+        fitted.save(folder)
+    return fitted
+
+
+class _Run:
+    """One fit: what was made and measured so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        kind: Kind,
+        tokenizer: Tokenizer,
+        seed: int,
+        deadline: float,
+        folder: Path | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.task, self.kind, self.tokenizer, self.seed, self.say = task, kind, tokenizer, seed, say
+        self.deadline, self.start = deadline, time.perf_counter()
+        self.work = None if folder is None else folder / "work"
+        self.notes: list[str] = []
+        self.developed: dict[str, Outcome] = {}
+        self.failed: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
+
+    def go(self, data: Data, pairs: list[Pair]) -> Fitted:
+        """Choose on development, measure on test, make the chosen one from everything."""
+        candidates = self.task.candidates(data.train, self.tokenizer, self.seed)
+        rounds = self.rounds(data)
+        guess = sum(one.seconds for one in candidates) * (len(rounds) + 2)
+        self.say(f"Trying {', '.join(one.name for one in candidates)}: about {_duration(guess)}.")
+        tried = self.develop(candidates, rounds)
+        chosen = self.choose(tried)
+        curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
+        systems, scorer, each = self.test(tried, chosen, data)
+        details = self.task.details(scorer, data.test)
+        self.say(f"Chosen: {chosen.name}. It learns from everything now.")
+        whole = [*data.train, *data.development]
+        final = self.make(chosen, [*whole, *data.test] if self.kind.name == ANSWERS else whole, data.development)
+        report = FitReport(
+            kind=self.kind.name,
+            about=str(self.kind),
+            measure=self.task.measure,
+            measures=list(self.task.measures),
+            systems=[*systems, *(SystemFigures(n, "", error=e) for n, e in self.failed.items())],
+            chosen=chosen.name,
+            tested=len(each),
+            developed=len(self.developed[chosen.name].each[self.task.measure]),
+            verdict=[],
+            minutes=round((time.perf_counter() - self.start) / 60, 2),
+            curve=curve,
+            notes=self.notes,
+            **details,
+        )
+        report = FitReport(**{**vars(report), "verdict": verdict(report)})
+        return Fitted(final, report, self.kind.name)
+
+    def rounds(self, data: Data) -> list[tuple[list[Pair], list[Pair]]]:
+        """Training and development pairs: those of the split, or as many pairs of parts as the task wants."""
+        made: Callable[[Sequence[Pair], int], list[tuple[list[Pair], list[Pair]]]] | None
+        made = getattr(self.task, "rounds", None)
+        return [(data.train, data.development)] if made is None else made(data.train, self.seed)
+
+    def develop(self, candidates: list[Candidate], rounds: list[tuple[list[Pair], list[Pair]]]) -> list[Candidate]:
+        """Measure each candidate on the development questions of all rounds; Ctrl-C goes on with what is done."""
+        done: list[Candidate] = []
+        for one in candidates:
+            left = self.deadline - time.perf_counter()
+            if done and one.seconds * len(rounds) > left:
+                self.failed[one.name] = f"left out: it would take longer than the {_duration(max(0.0, left))} left"
+                continue
+            begun = time.perf_counter()
+            try:
+                outcomes = [self.task.measure_on(self.make(one, train, dev), dev) for train, dev in rounds]
+            except MatchloomError as error:
+                self.failed[one.name] = str(error)
+                continue
+            except KeyboardInterrupt:
+                if not done:
+                    raise
+                self.notes.append(f"Stopped while {one.name} was tried; the best of those before it is kept.")
+                break
+            self.seconds[one.name] = (time.perf_counter() - begun) / len(rounds)
+            each = {name: np.concatenate([outcome.each[name] for outcome in outcomes]) for name in self.task.measures}
+            values = {name: float(np.nanmean(x)) for name, x in each.items()}
+            if len(rounds) == 1:
+                values = dict(outcomes[0].values)
+            self.developed[one.name] = Outcome(values, each)
+            done.append(one)
+            self.say(f"  {one.name:<20} {self.task.measure} {values[self.task.measure]:.3f} on development questions")
+        if not done:
+            raise MatchloomError(f"no system could be made; {next(iter(self.failed.values()))}")
+        return done
+
+    def choose(self, tried: list[Candidate]) -> Candidate:
+        """The best system that is no baseline, unless a baseline wins by more than chance."""
+        measure = self.task.measure
+        own = [one for one in tried if not one.baseline] or tried
+        best = max(own, key=lambda one: self.developed[one.name].values[measure])
+        rival = _best_baseline(tried, self)
+        if rival is not None and rival is not best:
+            ours, theirs = (self.developed[one.name].each[measure] for one in (best, rival))
+            p = paired_randomisation(ours, theirs) if len(ours) == len(theirs) else 1.0
+            if self.developed[rival.name].values[measure] > self.developed[best.name].values[measure] and p < CHANCE:
+                return rival
+        return best
+
+    def curve(self, first: tuple[list[Pair], list[Pair]], shown: list[Candidate]) -> list[tuple[int, dict[str, float]]]:
+        """The measure with a part of the training questions, on the development questions of one round."""
+        train, development = first
+        if self.kind.name != ANSWERS or len(questions_of(train)) < 40 or self.late(3 * sum(s.seconds for s in shown)):
+            return []
+        points = []
+        for part in _CURVE:
+            kept = train if part == 1.0 else held_out(train, 1 - part, self.seed + 7)[0]
+            values = {
+                one.name: self.task.measure_on(self.make(one, kept, development), development).values[self.task.measure]
+                for one in shown
+            }
+            points.append((len(questions_of(kept)), values))
+        return points
+
+    def test(
+        self, tried: list[Candidate], chosen: Candidate, data: Data
+    ) -> tuple[list[SystemFigures], Scorer, np.ndarray[Any, Any]]:
+        """Every system learns from training and development questions, and is measured once."""
+        self.say(f"Measuring once on {len(questions_of(data.test)):,} test questions.")
+        order = [chosen, *(one for one in tried if one is not chosen)]
+        figures: list[SystemFigures] = []
+        scorer: Scorer | None = None
+        ours: np.ndarray[Any, Any] = np.zeros(0)
+        for one in order:
+            made = self.make(one, data.train, data.development)
+            found = self.task.measure_on(made, data.test)
+            each = found.each[self.task.measure]
+            if scorer is None:
+                scorer, ours = made, each
+            p = None if one is chosen or len(each) != len(ours) else paired_randomisation(each, ours)
+            developed = self.developed[one.name].values
+            figures.append(
+                SystemFigures(one.name, one.about, dict(developed), dict(found.values), p, self.seconds[one.name])
+            )
+        assert scorer is not None
+        figures.sort(key=lambda one: -one.test[self.task.measure])
+        return figures, scorer, ours
+
+    def make(self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair]) -> Scorer:
+        """The system, made of these pairs. What ranks answers needs no development pairs to learn from."""
+        folder = Path() if self.work is None else self.work / one.name
+        dev = [] if self.kind.name == ANSWERS else development
+        return one.make(train, dev, folder, max(1.0, self.deadline - time.perf_counter()))
+
+    def late(self, seconds: float) -> bool:
+        """Whether so much more would go beyond the time."""
+        return time.perf_counter() + seconds > self.deadline
+
+    def tidy(self) -> None:
+        """Drop what systems worked in."""
+        if self.work is not None:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+
+def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:
+    """Segmentation for Chinese, told by the letters of the texts; else the English regex."""
+    sample = "".join(text[:200] for pair in pairs[:: max(1, len(pairs) // 500)] for text in (pair.query, pair.text))
+    letters = len(_LETTER.findall(sample))
+    return Tokenizer("chinese" if letters and len(_HAN.findall(sample)) > 0.3 * letters else "english")
+
+
+def _best_baseline(tried: list[Candidate], run: _Run) -> Candidate | None:
+    baselines = [one for one in tried if one.baseline]
+    return max(baselines, key=lambda one: run.developed[one.name].values[run.task.measure], default=None)
+
+
+def _read(source: Source, columns: Mapping[str, str] | None) -> Iterable[Pair]:
+    if isinstance(source, str | Path):
+        return read_pairs(source, fill_ids=False)
+    return source
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"

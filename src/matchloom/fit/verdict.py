@@ -1,0 +1,66 @@
+"""The verdict of a fit in plain words: what to use, what would have done as well, what would help."""
+
+from __future__ import annotations
+
+from matchloom.fit.report import FitReport, SystemFigures
+
+CHANCE = 0.05
+_FEW = 50  # test questions below which a figure says little
+_SIMPLEST = "bm25_stemmed"
+_WORTH = 0.01  # what twice the questions must have added to be worth asking for
+
+
+def verdict(report: FitReport) -> list[str]:
+    """The lines, the most important first."""
+    systems = {one.name: one for one in report.systems if not one.error}
+    chosen = systems[report.chosen]
+    return [
+        _what_to_use(report, chosen, systems),
+        *_beside(report, chosen, systems),
+        *_more_questions(report, chosen),
+        *([f"Only {report.tested} test questions: figures this small move by chance."] if report.tested < _FEW else []),
+    ]
+
+
+def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemFigures]) -> str:
+    value = chosen.test[report.measure]
+    told = f"{report.measure} {value:.3f} on {report.tested:,} test questions"
+    if report.kind == "answers":
+        told = f"the right answer comes first for {value:.0%} of {report.tested:,} new questions"
+        if "R@3" in chosen.test:
+            told += f", and is among the first three for {chosen.test['R@3']:.0%}"
+    simplest = systems.get(_SIMPLEST)
+    if chosen.name == _SIMPLEST or (simplest is not None and simplest.test[report.measure] >= value):
+        return f"BM25 is as good on your data: {told}. Use {chosen.name}."
+    return f"Use {chosen.name}: {told}."
+
+
+def _beside(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemFigures]) -> list[str]:
+    """The best of the others, and whether the difference is more than chance."""
+    others = [one for one in systems.values() if one is not chosen]
+    if not others:
+        return []
+    best = max(others, key=lambda one: one.test[report.measure])
+    difference = chosen.test[report.measure] - best.test[report.measure]
+    clear = best.p is not None and best.p < CHANCE
+    apart = f"{abs(difference):.3f} {'less' if difference >= 0 else 'more'}"
+    about = f"{best.name} has {best.test[report.measure]:.3f}, {apart}"
+    return [f"Next to it: {about}, which is {'more than' if clear else 'no more than'} chance (p {best.p or 0:.2f})."]
+
+
+def _more_questions(report: FitReport, chosen: SystemFigures) -> list[str]:
+    """What the learning curve says of more questions."""
+    points = [(count, values[chosen.name]) for count, values in report.curve if chosen.name in values]
+    if len(points) < 2:
+        return []
+    (half, before), (whole, now) = points[-2:]
+    gain = now - before
+    if gain >= _WORTH:
+        rarely = " Ask for them where answers are taken for one another." if report.confusions else ""
+        return [
+            f"More questions would help: from {half:,} to {whole:,} of them {report.measure} rose by {gain:.3f}; "
+            f"about {whole:,} more should add as much again at best.{rarely}"
+        ]
+    return [
+        f"More questions would hardly help: from {half:,} to {whole:,} of them {report.measure} moved by {gain:+.3f}."
+    ]
