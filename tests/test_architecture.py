@@ -32,7 +32,7 @@ ORDER = [
     ("training",),
     ("ranking",),
     ("comparison", "retrieval"),
-    ("fit",),
+    ("fitting",),
     ("cli",),
     ("__main__",),
 ]

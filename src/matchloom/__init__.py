@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matchloom.data.negatives import mine_negatives
     from matchloom.evaluation import evaluate
     from matchloom.explanation import explain
+    from matchloom.fitting import Fitted, fit
     from matchloom.lexical import BM25
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BM25",
+    "Fitted",
     "MODELS",
     "Matcher",
     "Pair",
@@ -34,6 +36,7 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "fit",
     "mine_negatives",
     "read_pairs",
     "train",
@@ -41,6 +44,7 @@ __all__ = [
 
 _HOMES = {
     "BM25": "lexical",
+    "Fitted": "fitting",
     "MODELS": "models",
     "Matcher": "matcher",
     "Pair": "types",
@@ -49,6 +53,7 @@ _HOMES = {
     "compare": "comparison",
     "evaluate": "evaluation",
     "explain": "explanation",
+    "fit": "fitting",
     "mine_negatives": "data.negatives",
     "read_pairs": "data.formats",
     "train": "training",

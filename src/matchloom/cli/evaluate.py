@@ -18,15 +18,15 @@ from matchloom.cli.options import (
     SeedOption,
     VectorsOption,
 )
-from matchloom.cli.printing import console, print_json, table
+from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-from matchloom.data.formats import write_qrels, write_run
 from matchloom.data.against_all import against_all
+from matchloom.data.formats import write_qrels, write_run
 from matchloom.data.ids import both_sides
 from matchloom.evaluation import Difference, Report, compare_runs
 from matchloom.files import atomic_write, write_lines
-from matchloom.fit import Fitted, is_fitted
+from matchloom.fitting import Fitted, is_fitted
 from matchloom.types import MatchloomError, Pair
 
 
@@ -140,9 +140,11 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, seed: int) 
         texts += read_texts(collection)
     elif is_fitted(Path(scorer)):
         answers = Fitted.load(scorer).answers
-        texts += [] if answers is None else [
-            Pair("", text, text_id=name) for text, name in zip(answers.texts, answers.ids, strict=True)
-        ]
+        texts += (
+            []
+            if answers is None
+            else [Pair("", text, text_id=name) for text, name in zip(answers.texts, answers.ids, strict=True)]
+        )
     made = against_all(pairs, texts, seed=seed)
     questions, asked = len({pair.query_id for pair in made}), len({pair.query_id for pair in pairs})
     drawn = f" ({questions:,} of {asked:,}, so that it ends)" if questions < asked else ""

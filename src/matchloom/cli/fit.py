@@ -11,7 +11,7 @@ import typer
 from matchloom.cli.options import SeedOption
 from matchloom.cli.printing import console, note
 from matchloom.cli.reading import tokenizer_of
-from matchloom.fit import Fitted, fit
+from matchloom.fitting import Fitted, fit
 
 
 def command(

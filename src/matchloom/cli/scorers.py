@@ -10,7 +10,7 @@ import numpy as np
 from matchloom import Matcher
 from matchloom.cli.options import TRANS_LM
 from matchloom.data.formats import read_run
-from matchloom.fit import Fitted, is_fitted
+from matchloom.fitting import Fitted, is_fitted
 from matchloom.lexical import LEXICAL, TransLM, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors

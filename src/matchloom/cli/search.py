@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +22,11 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
 from matchloom.cli.scorers import load_scorer
+from matchloom.explanation import explain as explain_pair
 from matchloom.explanation import render_html
 from matchloom.explanation.cells import printable
 from matchloom.files import atomic_write
+from matchloom.fitting import Fitted, is_fitted
 from matchloom.retrieval import Answer
 from matchloom.text.vectors import read_vectors
 from matchloom.types import MatchloomError, Scorer
@@ -117,8 +120,8 @@ def search_fitted(
             if answer.question:
                 text.append(f"\nasked before: {_line(answer.question)}", style="dim")
             text.append(f"\nid {_line(answer.id)}", style="dim")
-            reason = [printable(in_words(why[n]))] if why and explained else []
-            shown.add_row(str(n + 1), f"{answer.score:.2f}", likely, text, *reason)
+            told = [printable(in_words(why[n]))] if why and explained else []
+            shown.add_row(str(n + 1), f"{answer.score:.2f}", likely, text, *told)
         printer = console()
         printer.print(printable(asked), style="bold")
         printer.print(shown if found else "nothing found")

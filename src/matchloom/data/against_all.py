@@ -40,12 +40,12 @@ def against_all(
         spelt.setdefault(name, pair.text)
     questions: dict[str, tuple[str, set[str]]] = {}
     for pair in right:
-        key = pair.query_id or digest(fold(pair.query))
-        questions.setdefault(key, (pair.query, set()))[1].add(keys["text", fold(pair.text)])
+        asked = pair.query_id or digest(fold(pair.query))
+        questions.setdefault(asked, (pair.query, set()))[1].add(keys["text", fold(pair.text)])
     fitting = max(1, most // len(spelt))
     drawn = sorted(questions, key=lambda key: digest(str(seed), key))[:fitting]
     return [
         Pair(questions[key][0], text, float(name in questions[key][1]), key, name)
         for key in sorted(drawn)
-        for name, text in spelt.items()
+        for name, text in sorted(spelt.items(), key=lambda item, key=key: digest(key, item[0]))  # type: ignore[misc]
     ]

@@ -14,12 +14,12 @@ import regex
 
 from matchloom.data.formats import read_pairs
 from matchloom.evaluation.significance import paired_randomisation
-from matchloom.fit.answers_task import AnswersTask, held_out, questions_of
-from matchloom.fit.fitted import ABOUT, Fitted
-from matchloom.fit.kinds import ANSWERS, Kind, kind_of
-from matchloom.fit.report import FitReport, SystemFigures
-from matchloom.fit.systems import Candidate, Data, Outcome, Task
-from matchloom.fit.verdict import verdict
+from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.fitted import ABOUT, Fitted
+from matchloom.fitting.kinds import ANSWERS, Kind, kind_of
+from matchloom.fitting.report import FitReport, SystemFigures
+from matchloom.fitting.systems import Candidate, Data, Outcome, Task
+from matchloom.fitting.verdict import verdict
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -121,8 +121,8 @@ class _Run:
         systems, scorer, each = self.test(tried, chosen, data)
         details = self.task.details(scorer, data.test)
         self.say(f"Chosen: {chosen.name}. It learns from everything now.")
-        whole = [*data.train, *data.development]
-        final = self.make(chosen, [*whole, *data.test] if self.kind.name == ANSWERS else whole, data.development)
+        # All that the user gave to learn from; a test file of theirs stays unseen.
+        final = self.make(chosen, pairs if self.kind.name == ANSWERS else data.train, data.development)
         report = FitReport(
             kind=self.kind.name,
             about=str(self.kind),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from matchloom.data.ids import digest, fold
 from matchloom.explanation import explain
 from matchloom.explanation.cells import cells
-from matchloom.fit.report import Asked, Confusion
-from matchloom.fit.systems import Candidate, Data, Outcome
+from matchloom.fitting.report import Asked, Confusion
+from matchloom.fitting.systems import Candidate, Data, Outcome
 from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.ranker import AnswerRanker

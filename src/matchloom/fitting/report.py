@@ -106,7 +106,7 @@ class FitReport:
         return Group(Text(title), table, Text(), *said)
 
     def _repr_html_(self) -> str:
-        from matchloom.fit.page import fragment
+        from matchloom.fitting.page import fragment
 
         return fragment(self)
 

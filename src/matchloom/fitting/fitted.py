@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from matchloom.data.formats import read_pairs, write_pairs
 from matchloom.files import atomic_write
-from matchloom.fit.kinds import ANSWERS
-from matchloom.fit.report import FitReport
+from matchloom.fitting.kinds import ANSWERS
+from matchloom.fitting.report import FitReport
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
 from matchloom.ranking.answers import Answers, RankedAnswer
@@ -44,11 +44,10 @@ class Fitted:
     scorer: Scorer
     report: FitReport
     kind: str
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        """The name of the chosen system."""
-        return self.scorer.name
+    def __post_init__(self) -> None:
+        self.name = self.scorer.name
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -91,7 +90,7 @@ class Fitted:
 
     def save(self, folder: Path | str) -> None:
         """Write the folder; what names it, fit.json, comes last."""
-        from matchloom.fit.page import render
+        from matchloom.fitting.page import render
 
         folder = Path(folder)
         system = save_system(self.scorer, folder / SYSTEM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchloom.fit.report import FitReport, SystemFigures
+from matchloom.fitting.report import FitReport, SystemFigures
 
 CHANCE = 0.05
 _FEW = 50  # test questions below which a figure says little
