@@ -57,13 +57,15 @@ class AskedCollection:
     ) -> None:
         self.answers = answers
         self.questions, member = known_questions(answers)
-        self.reading, asked, told = Reading.fit(tokenizer, self.questions, answers.texts, member, progress=progress)
+        self._whole = len(answers) <= WHOLE
+        self.reading, asked, told = Reading.fit(
+            tokenizer, self.questions, answers.texts, member, told_letters=self._whole, progress=progress
+        )
         self.known = Known(asked, told, member)
         self.counted = _counted(member)
         self.rows = self._rows_to_learn_from() if learning else np.empty(0, dtype=np.int64)
         self.evidence = self._gather(translations, progress)
         self.names = tuple(piece.name for piece in self.evidence)
-        self._whole = len(answers) <= WHOLE
 
     @property
     def translation(self) -> Translation | None:
@@ -120,6 +122,7 @@ class AskedCollection:
             np.zeros((len(rows), width), dtype=bool),
             np.zeros((len(rows), width), dtype=bool),
             self.counted[rows],
+            float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
         )
         for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
             weighed = self._weighed([piece.left_out(row) for piece in self.evidence])

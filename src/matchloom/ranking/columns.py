@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from matchloom.ranking.answers import Floats, Ids
 
+_MOST = 8  # where more than this part of a matrix is asked for, reading all of it is quicker
+
 
 class Columns:
     """A (rows, columns) matrix."""
@@ -22,6 +24,10 @@ class Columns:
 
     def dot(self, columns: Ids, values: Floats) -> Floats:
         """The sum of these columns times their values. (rows,)"""
+        if self._matrix.dtype == np.float64 and self._size(columns) > self._matrix.nnz // _MOST:
+            dense = np.zeros(self._matrix.shape[1])
+            dense[columns] = values
+            return np.asarray(self._matrix @ dense)
         entries, owners = self._entries(columns)
         weights = self._matrix.data[entries] * values[owners]
         return np.bincount(self._matrix.indices[entries], weights, minlength=self.rows).astype(np.float64, copy=False)
@@ -37,6 +43,9 @@ class Columns:
         entries, owners = self._entries(columns)
         values = self._matrix.data[entries] * weights[self._matrix.indices[entries]]
         return np.bincount(owners, values, minlength=len(columns)).astype(np.float64)
+
+    def _size(self, columns: Ids) -> int:
+        return int((self._matrix.indptr[columns + 1] - self._matrix.indptr[columns]).sum())
 
     def _entries(self, columns: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the entries of the columns stand, and of which column each is."""

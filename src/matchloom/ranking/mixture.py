@@ -8,7 +8,8 @@
 The scores s_e of a question are those it gets when it is not known (`Evidence.left_out`), so that nothing is learnt
 from an answer's having been seen. With g = 0.7 the loss lies between the logarithm (g -> 0), which lets a few loosely
 labelled questions decide, and the expected error of the first answer (g = 1). The loss is a sum: few questions leave
-the weights near the prior. c_q is 1 where the answer keeps another question; the only question of an answer shows how
+the weights near the prior. (Where only a share of many questions is looked at, the pull is that share of 10, so that
+the others have their weight.) c_q is 1 where the answer keeps another question; the only question of an answer shows how
 answers without a question fare, and counts min(1, answers without a question / answers with one).
 
 With two pieces of evidence this is the mixture alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI
@@ -42,6 +43,7 @@ class Cases(NamedTuple):
     there: NDArray[np.bool_]  # (N, C)
     right: NDArray[np.bool_]  # (N, C)
     counted: Floats  # (N,)
+    share: float = 1.0  # of all questions that count, where only some are here
 
 
 class LeftOut(NamedTuple):
@@ -93,13 +95,15 @@ def learn_weights(cases: Cases, prior: Floats) -> Floats:
     """The least loss, by L-BFGS with bounds."""
     from scipy.optimize import minimize
 
+    pull = _PULL * cases.share
+
     def loss(w: Floats) -> tuple[float, Floats]:
         p = _softmax(cases.evidence @ w, cases.there)
         p_right = np.where(cases.right, p, 0.0)
         right = p_right.sum(axis=1) + 1e-12
         pushed = np.einsum("nc,nce->ne", p_right - right[:, None] * p, cases.evidence)  # d right / d w
-        value = cases.counted @ ((1 - right**_BOUND) / _BOUND) + 0.5 * _PULL * ((w - prior) ** 2).sum()
-        return float(value), _PULL * (w - prior) - (cases.counted * right ** (_BOUND - 1)) @ pushed
+        value = cases.counted @ ((1 - right**_BOUND) / _BOUND) + 0.5 * pull * ((w - prior) ** 2).sum()
+        return float(value), pull * (w - prior) - (cases.counted * right ** (_BOUND - 1)) @ pushed
 
     found = minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(prior))
     return np.asarray(found.x, dtype=np.float64)

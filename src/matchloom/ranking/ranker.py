@@ -112,7 +112,7 @@ class AnswerRanker:
                     row[:] = weighed.raw[known]
                 else:
                     if pairs[n].text not in texts:
-                        texts[pairs[n].text] = self.collection.reading.read(pairs[n].text)
+                        texts[pairs[n].text] = self.collection.reading.read_text(pairs[n].text)
                     text = texts[pairs[n].text]
                     row[:] = [piece.outside(read, text).sum() for piece in self.collection.evidence]
             scores[own] = self.mixture.score(raw, weighed.mean, weighed.spread)
@@ -125,7 +125,7 @@ class AnswerRanker:
         known = self.collection.answers.find(text)
         matched: list[str] = []
         if known is None:
-            outside = self.collection.reading.read(text)
+            outside = self.collection.reading.read_text(text)
             contributions = [piece.outside(read, outside) for piece in self.collection.evidence]
         else:
             contributions = [piece.contributions(read, known) for piece in self.collection.evidence]

@@ -6,7 +6,8 @@
     idf      ln((1 + A) / (1 + df)) + 1, where df counts ANSWERS that have it, in a question of theirs or in their text
 
 Counting answers and not texts keeps a word that many questions of one answer share from looking common.
-Letters are counted as words times the letters of each word, one sparse product.
+Letters are counted as words times the letters of each word, one sparse product. In large collections the texts of
+answers are read without letters (`told_letters`): there are hundreds in each, and they say little about a long text.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ def letters_of(word: str) -> list[str]:
 class Reading:
     """What is known of stems, pairs of stems and letters of a collection. Features are numbered in this order."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, told_letters: bool = True) -> None:
         self.tokenizer = tokenizer
+        self.told_letters = told_letters
         self.stems: dict[str, int] = {}
         self.two: dict[tuple[int, int], int] = {}
         self.letters: dict[str, int] = {}
@@ -79,35 +81,36 @@ class Reading:
         texts: Sequence[str],
         member: sp.csr_array,
         *,
+        told_letters: bool = True,
         progress: bool = False,
     ) -> tuple[Reading, ReadTexts, ReadTexts]:
         """The reading of a collection, its known questions and its answers' texts; `member` is (questions, answers)."""
-        self = cls(tokenizer)
+        self = cls(tokenizer, told_letters=told_letters)
         words = [tokenizer(text) for text in track([*questions, *texts], "reading", show=progress)]
         for word in dict.fromkeys(chain.from_iterable(words)):
             self.stems.setdefault(stem(word), len(self.stems))
+        for word in dict.fromkeys(chain.from_iterable(words if told_letters else words[: len(questions)])):
             for gram in letters_of(word):
                 self.letters.setdefault(gram, len(self.letters))
         for row in words:
             for both in pairwise(self.stems[stem(word)] for word in row):
                 self.two.setdefault(both, len(self.two))
         self._letters_from = len(self.stems) + len(self.two)
-        counts = self._count(words)
         n = len(questions)
-        asked, answered = counts[:n], counts[n:]
+        asked, answered = self._count(words[:n]), self._count(words[n:], letters=told_letters)
         documents = (member.T.tocsr() @ asked + answered).tocsc()
         df = np.diff(documents.indptr)
         del documents
         self.idf = np.log((1 + len(texts)) / (1 + df)) + 1
         return self, self._read(asked), self._read(answered)
 
-    def read_all(self, texts: Sequence[str]) -> ReadTexts:
-        """Many texts; what the collection does not hold is left out."""
-        return self._read(self._count([self.tokenizer(text) for text in texts]))
+    def read(self, question: str) -> Read:
+        """A question; what the collection does not hold is left out."""
+        return self._read(self._count([self.tokenizer(question)])).row(0)
 
-    def read(self, text: str) -> Read:
-        """One text."""
-        return self.read_all([text]).row(0)
+    def read_text(self, text: str) -> Read:
+        """A text that may answer one."""
+        return self._read(self._count([self.tokenizer(text)], letters=self.told_letters)).row(0)
 
     def terms(self, words: Sequence[str]) -> list[int]:
         """The number of each word's stem, -1 for those that are not known."""
@@ -128,7 +131,7 @@ class Reading:
                 found.setdefault(len(self.stems) + self.two[both], []).append((i, i + 1))
         return found
 
-    def _count(self, texts: Sequence[Sequence[str]]) -> sp.csr_array:
+    def _count(self, texts: Sequence[Sequence[str]], *, letters: bool = True) -> sp.csr_array:
         """How often each feature stands in each text, as tokenised words."""
         index: dict[str, int] = {}
         flat = np.array([index.setdefault(w, len(index)) for w in chain.from_iterable(texts)], dtype=np.int64)
@@ -142,11 +145,12 @@ class Reading:
         both = np.array([self.two.get(pair, -1) for pair in pairs], dtype=np.int64)
         kept = both >= 0
         two = _matrix(rows[starts][kept], both[kept], (len(texts), len(self.two)))
-        grams = [[self.letters[gram] for gram in letters_of(word) if gram in self.letters] for word in index]
+        spelt = index if letters else ()
+        grams = [[self.letters[gram] for gram in letters_of(word) if gram in self.letters] for word in spelt]
         owners = np.repeat(np.arange(len(grams)), [len(row) for row in grams])
         columns = np.array(list(chain.from_iterable(grams)), dtype=np.int64)
-        letters = words @ _matrix(owners, columns, (len(index), len(self.letters)))
-        counted = sp.hstack([one, two, letters], format="csr")
+        inside = words @ _matrix(owners, columns, (len(index), len(self.letters)))
+        counted = sp.hstack([one, two, inside], format="csr")
         counted.sort_indices()
         return counted
 
