@@ -109,6 +109,12 @@ def test_columns_of_json_and_parquet(tmp_path: Path) -> None:
         assert "if they have other names: --columns query=NAME,text=NAME" in told(path)
 
 
+def test_names_with_line_breaks_are_told_in_one_line(tmp_path: Path) -> None:
+    assert "found the columns two lines, query; expected" in told(file(tmp_path, "p.csv", '"two\nlines",query\na,b\n'))
+    assert "an object with two lines" in told(file(tmp_path, "p.json", '{\n"two\\nlines": 1}'))
+    assert "--columns text=te xt" in told(file(tmp_path, "p.jsonl", '{"query": "a", "te\\nxt": 1, "text": 2}'))
+
+
 def test_every_name_is_found_beside_our_own() -> None:
     for role, names in COLUMNS.items():
         for name in names:

@@ -80,8 +80,8 @@ def find_columns(
         if len(hits) > 1:
             both = " and ".join(repr(found[i]) for i in hits)
             raise MatchloomError(
-                f"{where}: {both} could each be the column {role!r}; choose with --columns {role}={found[hits[0]]} "
-                f"(in Python columns={{{role!r}: ...}})"
+                f"{where}: {both} could each be the column {role!r}; choose with "
+                f"--columns {role}={_line(found[hits[0]])} (in Python columns={{{role!r}: ...}})"
             )
         if hits:
             columns[role] = hits[0]
@@ -108,4 +108,8 @@ def _named(where: str, found: Sequence[str], role: str, name: str) -> int:
 
 
 def _listed(found: Sequence[str]) -> str:
-    return ", ".join(name[:30] for name in found[:12]) + (", ..." if len(found) > 12 else "")
+    return ", ".join(_line(name)[:30] for name in found[:12]) + (", ..." if len(found) > 12 else "")
+
+
+def _line(name: str) -> str:
+    return " ".join(name.split())

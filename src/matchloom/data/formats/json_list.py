@@ -97,7 +97,8 @@ class _Document:
         if found != "}":
             raise self._no_json(f"expected a comma or }}, found {found!r}" if found else "the end is missing")
         if "data" not in keys:
-            raise MatchloomError(f"{self.path}: {_EXPECTED}, found an object with {', '.join(keys[:6])}"[:300])
+            found = ", ".join(" ".join(key.split())[:30] for key in keys[:6])
+            raise MatchloomError(f"{self.path}: {_EXPECTED}, found an object with {found}")
 
     def peek(self) -> str:
         """The next character that is no space; nothing at the end."""
