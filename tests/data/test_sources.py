@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from matchloom.data.formats import as_pairs, write_pairs
@@ -149,6 +149,7 @@ anything = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(items=st.lists(anything | st.tuples(st.text(), st.text(), anything), max_size=4), graded=st.booleans())
 def test_anything_gives_pairs_or_one_line(items: list[Any], graded: bool) -> None:
     line = ""

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
@@ -21,7 +22,7 @@ from matchloom.evaluation.subset import Subset, select_questions
 from matchloom.evaluation.ties import TieBounds, bounds_of
 from matchloom.lexical import Vectors, Words
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Pair, Scorer
+from matchloom.types import Scorer
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Report:
         if self.probes:
             table.add_section()
             for probe in self.probes:
-                note = f"{probe.note}: [red]above chance[/]" if probe.leaks else f"{probe.note}: at chance"
+                found = "[red]above chance[/]" if probe.leaks else "at chance" if probe.telling else "too few to tell"
+                note = f"{probe.note}: {found}"
                 table.add_row(probe.name, *_cells(probe.measured.values), note)
         lines = [Text(self.subset.line(), style="dim")]
         lines += [Text(f"! {warning}", style="yellow") for warning in self.warnings]
@@ -113,7 +115,7 @@ class Report:
 
 def evaluate(
     scorer: Scorer | ArrayLike,
-    pairs: Iterable[Pair],
+    pairs: PairsLike,
     *,
     measures: Iterable[str] = DEFAULT_MEASURES,
     subset: str = "both",
@@ -124,14 +126,15 @@ def evaluate(
     seed: int = 0,
     progress: bool = False,
 ) -> Report:
-    """Measure a scorer, or scores that were made elsewhere, on labelled pairs.
+    """Measure a scorer, or scores that were made elsewhere, on labelled pairs: as Pairs, tuples, dicts, a data frame or
+    the path of a file (see as_pairs).
 
     `subset` says which questions count (see select_questions). With `baselines`, simple scorers and blind probes are
     measured on the same lists; their words come from `tokenizer` (or else from the scorer's own, or English), their
     statistics from `collection` (or else from the texts of the pairs). The result does not depend on the order of
     the pairs, except for the baseline called "input order", which says what that order gives away.
     """
-    rows = list(with_ids(pairs))
+    rows = list(with_ids(as_pairs(pairs)))
     chosen = select_questions(rows, subset)
     lists = CandidateLists.of(chosen.pairs, measures)
     if isinstance(scorer, Scorer):
