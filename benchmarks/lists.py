@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,13 +102,12 @@ def _insurance_lists(
     """The first gold answer of each question with its negatives; no gold answer of a question is drawn for it."""
     folder, cut = data / "insuranceqa", Tokenizer(KINDS[language], max_words=50)
     gold = read_insuranceqa(folder, split, language=language, gold="all", cut=cut)
-    first = {(p.query_id, p.text_id) for p in read_insuranceqa(folder, split, language=language, cut=cut)}
-    kept, keep = [], False
-    for pair in mine_negatives(gold, count=count, source=source, top=1000, seed=0, pool=pool, progress=True):
-        if pair.label == 1:
-            keep = (pair.query_id, pair.text_id) in first
-        if keep:
-            kept.append(pair)
+    first = {(p.query_id, p.text) for p in read_insuranceqa(folder, split, language=language, cut=cut)}
+    mined = mine_negatives(gold, count=count, source=source, top=1000, seed=0, pool=pool, progress=True)
+    kept: list[Pair] = []
+    while one := list(islice(mined, count + 1)):  # a positive among its negatives
+        if any(pair.label == 1 and (pair.query_id, pair.text) in first for pair in one):
+            kept += one
     return kept
 
 

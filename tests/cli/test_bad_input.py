@@ -21,7 +21,7 @@ FILES = {
     "missing": (None, "cannot be read: No such file"),
     "empty": (b"", "holds no pairs"),
     "only a header": (b"query\ttext\tlabel\n", "holds no pairs"),
-    "columns missing": (b"query\tlabel\na\t1\n", "expected 'text' (or answer, document, sentence)"),
+    "columns missing": (b"query\tlabel\na\t1\n", "expected 'text' (or answer, document, sentence"),
     "wrong label": (b"query\ttext\tlabel\na\tb\tperhaps\n", "line 2: label is 'perhaps'; expected a number"),
     "latin-1": (b"query\ttext\tlabel\nna\xefve\tb\t1\n", "line 2: byte 3 (0xef) is not UTF-8"),
     "cut off": (b"query\ttext\tlabel\na\tb\t1\nc", "line 3: found 1 fields, expected 3"),

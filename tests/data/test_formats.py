@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -34,11 +35,11 @@ from matchloom.files import atomic_write, read_lines
 from matchloom.types import MatchloomError, Pair
 from tests.drawing import examples
 
-NAMES = ["p.tsv", "p.tsv.gz", "p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.parquet"]
+NAMES = ["p.tsv", "p.tsv.gz", "p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.json", "p.json.gz", "p.parquet", "p.txt"]
 ONE = Pair("how do I knit", "with two needles", 1.0, "q1", "t1", "g")
 
 
-def told(path: Path, **arguments: bool) -> str:
+def told(path: Path, **arguments: Any) -> str:
     """The one line that reading this file gives."""
     with pytest.raises(MatchloomError) as caught:
         list(read_pairs(path, **arguments))
@@ -61,7 +62,7 @@ texts = st.text(characters, max_size=12) | st.sampled_from(
     ["a\tb", 'say "no", twice', "line\nbreak\r\n", "\x85 \u2028", "\ufeff"]
 )
 ids = st.text(characters.filter(lambda c: c not in "\t\n\r"), max_size=4)
-labels = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0])
+labels = st.none() | st.floats(min_value=0, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0])
 any_pairs = st.lists(
     st.builds(Pair, texts, texts, labels, ids, ids, ids).filter(lambda p: bool(p.query.strip() or p.text.strip())),
     min_size=1,
@@ -75,10 +76,10 @@ any_pairs = st.lists(
 @given(pairs=any_pairs)
 def test_what_is_written_is_read_back(tmp_path: Path, name: str, pairs: list[Pair]) -> None:
     write_pairs(tmp_path / name, pairs)
-    if name.startswith("p.tsv"):  # no quoting there: what would break a line or a field becomes a space
+    if name.startswith(("p.tsv", "p.txt")):  # no quoting there: what would break a line or a field becomes a space
         fold = str.maketrans("\t\n\r", "   ")
         pairs = [p._replace(query=p.query.translate(fold), text=p.text.translate(fold)) for p in pairs]
-    assert list(read_pairs(tmp_path / name)) == list(with_ids(pairs))
+    assert list(read_pairs(tmp_path / name, graded=True)) == list(with_ids(pairs))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,7 +102,7 @@ def test_a_numpy_or_whole_label_is_written_as_a_number(tmp_path: Path) -> None:
     pairs = [ONE._replace(label=np.float32(0.5)), ONE._replace(label=1, text_id="t2")]
     for name in NAMES:
         write_pairs(tmp_path / name, pairs)
-        assert [p.label for p in read_pairs(tmp_path / name)] == [0.5, 1.0]
+        assert [p.label for p in read_pairs(tmp_path / name, graded=True)] == [0.5, 1.0]
 
 
 # ---- what other programs write
@@ -130,11 +131,11 @@ def test_jsonl_values_and_keys_may_differ_from_line_to_line(tmp_path: Path) -> N
     rows = [
         {"query": "a", "text": "b", "label": True, "query_id": 5, "text_id": "x"},
         {"answer": "c", "question": "d", "label": "No", "group": None},
-        {"text": "\u2028 e", "query": "f", "label": 0.25},
+        {"text": "\u2028 e", "query": "f", "label": 2.0},
     ]
     path = file(tmp_path, "p.jsonl", "\n\n".join(json.dumps(row) for row in rows))
     found = list(read_pairs(path))
-    assert [p[:3] for p in found] == [("a", "b", 1.0), ("d", "c", 0.0), ("f", "\u2028 e", 0.25)]
+    assert [p[:3] for p in found] == [("a", "b", 1.0), ("d", "c", 0.0), ("f", "\u2028 e", 2.0)]
     assert found[0].query_id == "5"
 
 
@@ -153,10 +154,10 @@ def test_parquet_with_other_types(tmp_path: Path) -> None:
 
 
 def test_the_format_can_be_named(tmp_path: Path) -> None:
-    path = file(tmp_path, "pairs.txt", "query\ttext\na\tb\n")
+    path = file(tmp_path, "pairs.dat", "query\ttext\na\tb\n")
     assert next(read_pairs(path, format="tsv")).text == "b"
     assert "no format is known by this name" in told(path)
-    with pytest.raises(MatchloomError, match="'xls' is unknown; use one of tsv, csv, jsonl, parquet"):
+    with pytest.raises(MatchloomError, match="'xls' is unknown; use one of tsv, csv, jsonl, json, parquet"):
         read_pairs(path, format="xls")
 
 
@@ -178,7 +179,7 @@ def test_a_text_of_100_000_words(tmp_path: Path, name: str) -> None:
 
 
 def test_pairs_are_streamed(tmp_path: Path) -> None:
-    for name in ("p.tsv", "p.csv", "p.jsonl", "p.parquet"):
+    for name in ("p.tsv", "p.csv", "p.jsonl", "p.json", "p.parquet"):
         path = tmp_path / name
         write_pairs(path, (Pair("q", "x" * 2_000, None, "", "") for _ in range(8_000)))  # 16 MB of text
         tracemalloc.start()
@@ -197,8 +198,8 @@ def test_pairs_are_streamed(tmp_path: Path) -> None:
     [
         ("1", 1),
         ("0", 0),
-        ("-2", -2),
-        ("0.5", 0.5),
+        ("4", 4),
+        ("0.0", 0),
         ("1e3", 1000),
         (" 1 ", 1),
         ("YES", 1),
@@ -241,10 +242,11 @@ DAMAGED = {
     "no columns": (
         "p.tsv",
         "id\tlabel\n1\t0\n",
-        "found the columns id, label; expected 'query' (or question) and 'text'",
+        "found the columns id, label; expected 'query' (or question, question1",
     ),
-    "one column": ("p.csv", "query,label\na,1\n", "expected 'text' (or answer, document, sentence)"),
-    "no header": ("p.tsv", "how is it made\tby hand\t1\n", "found the columns how is it made, by hand, 1; expected"),
+    "one column": ("p.csv", "query,label\na,1\n", "expected 'text' (or answer, document, sentence"),
+    "no header": ("p.tsv", "1\thow is it made\tby hand\n", "found the columns 1, how is it made, by hand; expected"),
+    "no header of four": ("p.csv", "a,b,1,c\n", "found the columns a, b, 1, c; expected"),
     "two columns for one": ("p.csv", "query,answer,sentence\na,b,c\n", "'answer' and 'sentence' could each be"),
     "the same column twice": ("p.csv", "query,text,text\na,b,c\n", "'text' and 'text' could each be"),
     "latin-1": ("p.tsv", "query\ttext\na\tcaf\xe9\n".encode("latin-1"), "line 2: byte 6 (0xe9) is not UTF-8"),
@@ -381,12 +383,13 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, name: str) -
     for bad, expected in [
         (Pair(" ", ""), "query and text of pair 2 are both empty"),
         (Pair("a", "b", math.nan), "the label of pair 2 is nan"),
+        (Pair("a", "b", -1.0), "the label of pair 2 is -1.0; labels start at 0"),
         (Pair("a", "half \ud83d"), "is half a character"),
     ]:
         with pytest.raises(MatchloomError, match=expected):
             write_pairs(tmp_path / name, [ONE, bad])
     nul = Pair("a\0", "b", None, "q", "t")
-    if "tsv" in name or "csv" in name:
+    if "json" not in name and "parquet" not in name:
         with pytest.raises(MatchloomError, match="pair 2 holds a NUL character; use JSONL or Parquet"):
             write_pairs(tmp_path / name, [ONE, nul])
         assert list(tmp_path.iterdir()) == []
@@ -580,7 +583,7 @@ def test_real_tsv_files_are_read(data_dir: Path) -> None:
 # ---- whatever the bytes
 
 
-@pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl", "p.parquet", "run", "qrels"])
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl", "p.json", "p.parquet", "run", "qrels"])
 @examples(150)
 @given(data=st.data())
 def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.DataObject) -> None:
@@ -589,6 +592,7 @@ def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.Dat
         "p.tsv": b"query\ttext\tlabel\na\tb\t1\n",
         "p.csv": b'query,text,label\n"a","b",1\n',
         "p.jsonl": b'{"query": "a", "text": "b", "label": 1, "qid": 3}\n',
+        "p.json": b'{"data": [{"query": "a", "text": "b", "label": 1}, {"query": "c", "text": ""}], "n": 2}',
         "p.parquet": (tmp_path / "whole.parquet").read_bytes(),
         "run": b"q Q0 t 1 0.5 x\n",
         "qrels": b"q 0 t 1\n",

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import read_pairs, write_pairs
+from matchloom.data.ids import digest
 from matchloom.data.negatives import Pool, highest, mine_negatives
+from matchloom.evaluation import evaluate
 from matchloom.lexical import BM25
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scores
@@ -68,14 +71,15 @@ class Shortest:
 
 
 @pytest.mark.parametrize("source", ["bm25", "random", Shortest()])
-def test_each_positive_is_followed_by_its_negatives(source: str) -> None:
+def test_each_positive_stands_among_its_negatives(source: str) -> None:
     pairs = corpus(40)
     mined = list(mine_negatives(pairs, count=3, source=source, top=20))
     assert len(mined) == 160
     for i, pair in enumerate(pairs):
-        first, *rest = mined[4 * i : 4 * i + 4]
-        assert first == pair
-        assert [p.label for p in rest] == [0.0] * 3
+        found = mined[4 * i : 4 * i + 4]
+        assert [p for p in found if p.label] == [pair]
+        rest = [p for p in found if p.label == 0.0]
+        assert len(rest) == 3
         assert {(p.query, p.query_id, p.group) for p in rest} == {(pair.query, pair.query_id, pair.group)}
         texts = {p.text for p in rest}
         assert len(texts) == len({p.text_id for p in rest}) == 3
@@ -128,7 +132,7 @@ def test_a_scorer_draws_from_what_it_ranks_highest_for_the_query() -> None:
     scorer = Shortest()
     for seed in range(20):
         mined = list(mine_negatives(pairs[:1], count=2, source=scorer, top=4, seed=seed, pool=[p.text for p in pairs]))
-        assert all(len(pair.text) <= lengths[3] for pair in mined[1:])
+        assert all(len(pair.text) <= lengths[3] for pair in mined if not pair.label)
     assert all(pair.query == pairs[0].query for pair in scorer.asked[0])
     assert len(scorer.asked[0]) == 29  # no more than ten times the top, so all but the true text
 
@@ -231,6 +235,52 @@ def test_the_highest_scores(scores: list[int], count: int, without: set[int]) ->
     assert sorted(found) == sorted(sorted(kept, key=lambda i: (-scores[i], i))[:count])
 
 
+# ---- ids, and the place in a list
+
+
+def test_a_text_has_one_id_throughout() -> None:
+    pairs = corpus(20)
+    pairs[3] = pairs[3]._replace(text_id="")  # none of its own
+    pairs[5] = pairs[5]._replace(text_id=pairs[4].text_id)  # that of another text
+    pairs.append(Pair("again", pairs[6].text, 1.0, "q20", "second id of t6"))
+    pairs.append(pairs[7]._replace(text_id="second id of t7"))  # the same pair twice
+    mined = list(mine_negatives(pairs, top=15))
+    ids: dict[str, set[str]] = defaultdict(set)
+    for pair in mined:
+        ids[pair.text].add(pair.text_id)
+    assert all(len(found) == 1 for found in ids.values())
+    assert len({min(found) for found in ids.values()}) == len(ids)
+    for n, pair in enumerate(pairs[:20]):
+        expected = digest(pair.text) if n in (3, 4, 5) else {6: "second id of t6", 7: "second id of t7"}.get(n, f"t{n}")
+        assert ids[pair.text] == {expected}
+    assert len(mined) == 21 * 5
+
+
+@pytest.mark.parametrize("pool", [None, [f"{word} {other}" for word in WORDS[:9] for other in WORDS]])
+def test_the_place_in_a_list_tells_nothing(pool: list[str] | None) -> None:
+    mined = list(mine_negatives(corpus(500), count=4, source="random", pool=pool))
+    places = Counter(n % 5 for n, pair in enumerate(mined) if pair.label)
+    # 500 positives on 5 places: mean 100, standard deviation 8.9.
+    assert all(abs(places[place] - 100) < 5 * 8.9 for place in range(5))
+    assert not evaluate(np.zeros(len(mined)), mined).warnings[-1].startswith("the input lists positives first")
+
+
+def test_positives_may_be_tuples_dicts_a_table_or_a_file(tmp_path: Path) -> None:
+    pairs = [pair._replace(query_id="", text_id="", group="") for pair in corpus(12)]
+    expected = list(mine_negatives(pairs, top=8))
+    write_pairs(tmp_path / "p.csv", pairs)
+    rows = [{"question": pair.query, "answer": pair.text} for pair in pairs]
+    for source in (
+        ((pair.query, pair.text) for pair in pairs),
+        rows,
+        pyarrow.Table.from_pylist(rows),
+        tmp_path / "p.csv",
+    ):
+        assert list(mine_negatives(source, top=8)) == expected
+    with pytest.raises(MatchloomError, match="pairs, item 1: found str 'a question'"):
+        mine_negatives(["a question"])  # type: ignore[list-item]
+
+
 # ---- what can go wrong
 
 
@@ -283,7 +333,7 @@ def test_chinese_texts() -> None:
     mined = list(
         mine_negatives([Pair("问", texts[0], 1.0)], count=1, top=1, pool=texts, tokenizer=Tokenizer("chinese"))
     )
-    assert mined[1].text == texts[1]
+    assert [pair.text for pair in mined if not pair.label] == [texts[1]]
 
 
 def test_pairs_come_as_a_stream() -> None:

@@ -98,6 +98,16 @@ def test_input_order_that_follows_labels_is_seen() -> None:
     assert beside.order_follows_labels
 
 
+@pytest.mark.parametrize("lists", [1, 9])
+def test_a_few_lists_show_no_leak(lists: int) -> None:
+    pairs = sorted(five_candidates(lists=lists, positive_words=5), key=lambda pair: -(pair.label or 0))
+    beside = surround(pairs)
+    assert beside.probes[0].measured.values["P@1"] == 1.0
+    assert not beside.probes[0].telling
+    assert not beside.probes[0].leaks
+    assert not beside.order_follows_labels
+
+
 def test_shuffled_queries_are_all_others() -> None:
     pairs = [*five_candidates(lists=9), Pair("w1 w2", "x", 1, query_id="a"), Pair("w1 w2", "x", 1, query_id="b")]
     for seed in range(20):

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape, unescape
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from matchloom.data.formats import write_pairs
 from matchloom.evaluation import Report, evaluate, measure
 from matchloom.lexical import BM25, RandomScorer
 from matchloom.text.tokenize import Tokenizer
@@ -81,6 +83,26 @@ def test_a_leak_is_told() -> None:
     assert leaks[0].startswith(
         "the candidate lists leak: without the question, text length (the shorter text wins) gets AP 1.0000 where"
     )
+
+
+def test_one_list_says_nothing_of_leaks() -> None:
+    pairs = sorted(five_candidates(lists=1, positive_words=5), key=lambda pair: -(pair.label or 0))
+    report = evaluate([5, 4, 3, 2, 1], pairs, tokenizer=SPACE)
+    assert not [warning for warning in report.warnings if "leak" in warning or "positives first" in warning]
+    assert "the shorter text wins: too few to tell" in printed(report)
+    assert [probe["leaks"] for probe in report.to_json()["probes"]] == [False]
+
+
+def test_pairs_may_be_tuples_dicts_or_a_file(tmp_path: Path) -> None:
+    pairs = [pair._replace(query_id="") for pair in five_candidates(lists=12)]
+    scores = np.arange(len(pairs))
+    expected = evaluate(scores, pairs, tokenizer=SPACE).to_json()
+    write_pairs(tmp_path / "p.jsonl", pairs)
+    dicts = [{"sentence1": pair.query, "sentence2": pair.text, "label": pair.label} for pair in pairs]
+    for source in ([pair[:3] for pair in pairs], dicts, str(tmp_path / "p.jsonl")):
+        assert evaluate(scores, source, tokenizer=SPACE).to_json() == expected
+    with pytest.raises(MatchloomError, match="pairs, item 2: label is -1; labels start at 0"):
+        evaluate([0, 0], [("a", "b", 1), ("a", "c", -1)])
 
 
 def test_the_subset_is_told_and_scores_follow_it() -> None:

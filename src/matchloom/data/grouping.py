@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import digest, fold
 from matchloom.data.negatives import Pool, highest
 from matchloom.progress import track
@@ -106,9 +107,7 @@ def _lists(members: list[Pair]) -> list[Pair]:
     ]
 
 
-def split_by_group(
-    pairs: Sequence[Pair], *, parts: Sequence[float] = (8, 1, 1), seed: int = 0
-) -> tuple[list[Pair], ...]:
+def split_by_group(pairs: PairsLike, *, parts: Sequence[float] = (8, 1, 1), seed: int = 0) -> tuple[list[Pair], ...]:
     """Part the pairs in these proportions such that a group (a query where there is none) stays on one side.
 
     Which group goes where depends on the seed and the names of the groups, not on the order of the pairs; the pairs of
@@ -116,7 +115,8 @@ def split_by_group(
     """
     if not parts or any(part <= 0 for part in parts):
         raise MatchloomError(f"parts {tuple(parts)} must all be above zero")
-    keys = [("group", p.group) if p.group else ("query", p.query_id or digest(p.query)) for p in pairs]
+    given = list(as_pairs(pairs, graded=True))
+    keys = [("group", p.group) if p.group else ("query", p.query_id or digest(p.query)) for p in given]
     shuffled = sorted(set(keys), key=lambda key: digest(str(seed), *key))
     ends = [round(len(shuffled) * share / sum(parts)) for share in accumulate(parts)]
     starts = [0, *ends[:-1]]
@@ -126,6 +126,6 @@ def split_by_group(
         )
     side = {key: i for i, (start, end) in enumerate(zip(starts, ends, strict=True)) for key in shuffled[start:end]}
     split: tuple[list[Pair], ...] = tuple([] for _ in parts)
-    for key, pair in zip(keys, pairs, strict=True):
+    for key, pair in zip(keys, given, strict=True):
         split[side[key]].append(pair)
     return split

@@ -6,7 +6,7 @@ it by their length): this is the papers' protocol, for the papers' tables. For l
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
@@ -14,6 +14,7 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import digest, fold
 from matchloom.lexical.bm25 import K1, B
 from matchloom.progress import track
@@ -79,7 +80,7 @@ def highest(scores: Scores, count: int, without: Iterable[int] = ()) -> NDArray[
 
 
 def mine_negatives(
-    positives: Sequence[Pair],
+    positives: PairsLike,
     *,
     count: int = 4,
     source: str | Scorer = "bm25",
@@ -89,14 +90,16 @@ def mine_negatives(
     pool: Sequence[str] | None = None,
     progress: bool = False,
 ) -> Iterator[Pair]:
-    """Yield each positive pair (label 1) and after it `count` negatives (label 0) of the same query and group.
+    """Yield each positive pair (label 1) among its `count` negatives (label 0) of the same query and group.
 
     A negative is never a text that is positive for the same query, by id or by wording, case and spacing apart, and
     no text comes twice in a list. The draw of a query depends on the seed and its id, not on the order of the pairs.
-    Pairs come out query by query; ids are filled from content.
+    Pairs come out query by query, a positive and its negatives together, in the order of the texts' digests: the place
+    in a list tells nothing of the label. A text has one text_id throughout, its own if a pair gives it one that no
+    other text has, else a digest; query ids are filled from content.
 
     Args:
-        positives: Right pairs: label 1, or none.
+        positives: Right pairs (label 1, or none): Pairs, tuples, dicts, a data frame or the path of a file.
         count: Negatives for each of them.
         source: Where negatives come from. "random" draws from the whole pool; "bm25" from the `top` texts nearest to
             the true text, as the papers do; a scorer from the `top` texts it ranks highest for the query, among the
@@ -107,7 +110,8 @@ def mine_negatives(
         pool: Texts to draw from; those of the positives by default.
         progress: Whether to show a bar.
     """
-    if not positives:
+    pairs = list(as_pairs(positives, graded=True))
+    if not pairs:
         raise MatchloomError("there are no pairs to find negatives for")
     if not isinstance(source, Scorer) and source not in ("bm25", "random"):
         raise MatchloomError(f"source {source!r} is unknown; use bm25, random or a scorer")
@@ -115,23 +119,32 @@ def mine_negatives(
         raise MatchloomError(f"cannot draw {count} negatives from the top {top}; expected 1 <= count <= top")
     lists: dict[str, list[Pair]] = defaultdict(list)
     wordings: dict[str, set[str]] = defaultdict(set)  # the true texts of each wording of a query
-    for pair in positives:
+    text_ids = _one_id_each(pairs)
+    for pair in pairs:
         if pair.label is not None and pair.label <= 0:
             raise MatchloomError(
                 f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
             )
         query_id = pair.query_id or digest(pair.query)
-        text_id = pair.text_id or digest(pair.text)
+        text_id = text_ids.get(pair.text) or digest(pair.text)
         lists[query_id].append(pair._replace(label=1.0, query_id=query_id, text_id=text_id))
         wordings[fold(pair.query)].add(fold(pair.text))
-    texts = Pool(pool if pool is not None else (pair.text for pair in positives), tokenizer, progress=progress)
-    return _mine(lists, wordings, texts, count, source, top, seed, progress)
+    texts = Pool(pool if pool is not None else (pair.text for pair in pairs), tokenizer, progress=progress)
+    return _mine(lists, wordings, texts, text_ids, count, source, top, seed, progress)
+
+
+def _one_id_each(pairs: Iterable[Pair]) -> dict[str, str]:
+    """An id for each text that has one of its own: of several the first, and none that two texts share."""
+    given = {(pair.text_id, pair.text) for pair in pairs if pair.text_id}
+    owners = Counter(text_id for text_id, _ in given)
+    return {text: text_id for text_id, text in sorted(given, reverse=True) if owners[text_id] == 1}
 
 
 def _mine(
     lists: dict[str, list[Pair]],
     wordings: dict[str, set[str]],
     pool: Pool,
+    text_ids: dict[str, str],
     count: int,
     source: str | Scorer,
     top: int,
@@ -150,10 +163,12 @@ def _mine(
                     "give a larger pool or ask for fewer negatives"
                 )
             taken.update(rows)
-            yield pair
-            for row in rows:
-                text = pool.texts[row]
-                yield Pair(pair.query, text, 0.0, query_id, digest(text), pair.group)
+            texts = [pool.texts[row] for row in rows]
+            negatives = [
+                Pair(pair.query, text, 0.0, query_id, text_ids.get(text) or digest(text), pair.group) for text in texts
+            ]
+            # Not by id: where the texts of a pool have none, their digests would stand apart from the positives' ids.
+            yield from sorted([pair, *negatives], key=lambda one: digest(one.text))
 
 
 def _draw(

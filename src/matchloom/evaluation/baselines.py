@@ -19,6 +19,8 @@ from matchloom.lexical import LEXICAL, Vectors, Words, fit_scorer
 from matchloom.types import Pair, Scorer
 
 LEAK_P = 0.01
+# In so few lists anything may happen to agree with the labels, and the normal approximation of p is no good.
+FEWEST_LISTS = 10
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,10 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Probe:
-    """A blind scorer's figures, and `p`: how likely they are by chance (one-sided, on the first measure)."""
+    """A blind scorer's figures, and `p`: how likely they are by chance (one-sided, on the first measure).
+
+    `telling` is False where there are fewer than ten lists, which can show no leak.
+    """
 
     name: str
     note: str
@@ -40,14 +45,19 @@ class Probe:
     p: float
 
     @property
+    def telling(self) -> bool:
+        """Whether there are lists enough."""
+        return len(self.measured.queries) >= FEWEST_LISTS
+
+    @property
     def leaks(self) -> bool:
-        """True where a blind scorer is above chance, p < .01."""
-        return self.p < LEAK_P
+        """True where a blind scorer is above chance on ten lists or more, p < .01."""
+        return self.telling and self.p < LEAK_P
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """All that stands beside a result. `order_follows_labels`: the input lists positives early, p < .01."""
+    """All that stands beside a result. `order_follows_labels`: ten lists or more have positives early, p < .01."""
 
     baselines: list[Baseline]
     probes: list[Probe]
@@ -69,7 +79,7 @@ def surroundings(
 
     Word statistics come from `collection`, or else from the distinct texts of the pairs. Soft coverage is there when
     `vectors` are, the shuffled probe when a `scorer` is. Chance is the mean of twenty random orders of every list;
-    a probe leaks when it is above it with p < .01, see Chance.p_above.
+    on ten lists or more a probe leaks when it is above it with p < .01, see Chance.p_above.
     """
     first = next(iter(lists.measures))
 
@@ -96,7 +106,8 @@ def surroundings(
             measured = lists.measure(scorer.score(shuffled, progress=progress))
             p = chance.p_above(measured, first)
             probes.insert(0, Probe("queries shuffled", "another list's query", measured, p))
-    return Surroundings(baselines, probes, chance.p_above(listed, first) < LEAK_P)
+    order_follows_labels = len(lists.queries) >= FEWEST_LISTS and chance.p_above(listed, first) < LEAK_P
+    return Surroundings(baselines, probes, order_follows_labels)
 
 
 def shuffle_queries(pairs: Sequence[Pair], *, seed: int) -> list[Pair] | None:

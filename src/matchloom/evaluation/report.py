@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rich.console import RenderableType
 
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
@@ -80,7 +81,7 @@ class Report:
         probes = [
             Row(one.name, one.measured.values, f"{one.note}: ", alarm="above chance")
             if one.leaks
-            else Row(one.name, one.measured.values, f"{one.note}: at chance")
+            else Row(one.name, one.measured.values, f"{one.note}: {'at chance' if one.telling else 'too few to tell'}")
             for one in self.probes
         ]
         return Shown([rows for rows in (own, baselines, probes) if rows], self.subset.line(), self.warnings)
@@ -117,7 +118,7 @@ class Report:
 
 def evaluate(
     scorer: Scorer | ArrayLike,
-    pairs: Iterable[Pair],
+    pairs: PairsLike,
     *,
     measures: Iterable[str] = DEFAULT_MEASURES,
     subset: str = "both",
@@ -128,7 +129,8 @@ def evaluate(
     seed: int = 0,
     progress: bool = False,
 ) -> Report:
-    """Measure a scorer, or scores that were made elsewhere, on labelled pairs.
+    """Measure a scorer, or scores that were made elsewhere, on labelled pairs: as Pairs, tuples, dicts, a data frame or
+    the path of a file (see as_pairs).
 
     The result does not depend on the order of the pairs, except for the baseline called "input order", which says what
     that order gives away.
@@ -146,7 +148,7 @@ def evaluate(
         seed: Of the random baseline, the probes and the tests.
         progress: Whether to show bars.
     """
-    rows = list(with_ids(pairs))
+    rows = list(with_ids(as_pairs(pairs)))
     chosen = select_questions(rows, subset)
     lists = CandidateLists.of(chosen.pairs, measures)
     if isinstance(scorer, Scorer):
@@ -170,7 +172,9 @@ def evaluate(
             progress=progress,
         )
         warnings += _floor_warnings(measured, beside.baselines, seed)
-        warnings += _leak_warnings(beside.probes, beside.baselines, beside.order_follows_labels)
+        warnings += _leak_warnings(
+            beside.probes, beside.baselines, beside.order_follows_labels, shared=_is_shared(chosen.pairs)
+        )
     return Report(
         name,
         chosen,
@@ -209,12 +213,24 @@ def _floor_warnings(measured: Measured, baselines: list[Baseline], seed: int) ->
     return [f"this scorer's {first} {own:.4f} is below {', '.join(above)}"] if above else []
 
 
-def _leak_warnings(probes: list[Probe], baselines: list[Baseline], order_follows_labels: bool) -> list[str]:
+def _is_shared(pairs: Sequence[Pair]) -> bool:
+    """Whether every question is ranked against the same texts: then some are right more often, and no list leaks."""
+    lists: dict[str, set[str]] = {}
+    for pair in pairs:
+        lists.setdefault(pair.query_id, set()).add(pair.text_id)
+    first = next(iter(lists.values()), set())
+    return len(lists) > 1 and all(texts == first for texts in lists.values())
+
+
+def _leak_warnings(
+    probes: list[Probe], baselines: list[Baseline], order_follows_labels: bool, *, shared: bool
+) -> list[str]:
     chance, listed = baselines[0].measured.values, baselines[1].measured.values
     first = next(iter(chance))
     warnings = [
-        f"the candidate lists leak: without the question, {probe.name} ({probe.note}) gets {first} "
-        f"{probe.measured.values[first]:.4f} where chance is {chance[first]:.4f} ({_p(probe.p)})"
+        f"{'some texts are right more often than others' if shared else 'the candidate lists leak'}: without the "
+        f"question, {probe.name} ({probe.note}) gets {first} {probe.measured.values[first]:.4f} where chance is "
+        f"{chance[first]:.4f} ({_p(probe.p)})"
         for probe in probes
         if probe.leaks
     ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import regex
 
-from matchloom.data.formats import read_pairs
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import ABOUT, Fitted
@@ -31,13 +31,11 @@ _CURVE = (0.25, 0.5, 1.0)
 _HAN = regex.compile(r"\p{Han}")
 _LETTER = regex.compile(r"\p{L}")
 
-Source = Path | str | Iterable[Pair]
-
 
 def fit(
-    *sources: Source,
+    *sources: PairsLike,
     out: Path | str | None = None,
-    test: Source | None = None,
+    test: PairsLike | None = None,
     kind: str | None = None,
     minutes: float = 10.0,
     tokenizer: Tokenizer | None = None,
@@ -70,14 +68,14 @@ def fit(
         raise MatchloomError(f"{folder} holds a fitted system already; add overwrite (--overwrite), or choose another")
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
-    pairs = [pair for source in sources for pair in _read(source, columns)]
+    pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
     found = kind_of(pairs, kind)
     if found.name not in TASKS:
         raise MatchloomError(f"pairs of kind {found.name!r} cannot be fitted")
     say(f"Found {found}.")
     cut = tokenizer or tokenizer_for(pairs)
     task = TASKS[found.name]()
-    data = task.split(pairs, seed) if test is None else Data(pairs, [], list(_read(test, columns)))
+    data = task.split(pairs, seed) if test is None else Data(pairs, [], list(as_pairs(test, columns=columns)))
     run = _Run(task, found, cut, seed, start + 60 * minutes, folder, say)
     try:
         fitted = run.go(data, pairs)
@@ -256,12 +254,6 @@ def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:
 def _best_baseline(tried: list[Candidate], run: _Run) -> Candidate | None:
     baselines = [one for one in tried if one.baseline]
     return max(baselines, key=lambda one: run.developed[one.name].values[run.task.measure], default=None)
-
-
-def _read(source: Source, columns: Mapping[str, str] | None) -> Iterable[Pair]:
-    if isinstance(source, str | Path):
-        return read_pairs(source, fill_ids=False)
-    return source
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
@@ -29,15 +30,15 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.examples import Step
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, make_optimizer, step
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import MatchloomError
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 MAX_WORDS = 200
 
 
 def train(
-    pairs: Iterable[Pair],
-    development: Iterable[Pair] | None = None,
+    pairs: PairsLike,
+    development: PairsLike | None = None,
     *,
     model: str = "mv_lstm",
     arguments: Mapping[str, Argument] | None = None,
@@ -82,8 +83,8 @@ def train(
     """
     config = config or TrainConfig(**model_training(model))  # type: ignore[arg-type]
     ready = set_up(
-        list(pairs),
-        None if development is None else list(development),
+        list(as_pairs(pairs, graded=True)),
+        None if development is None else list(as_pairs(development, graded=True)),
         model=model,
         arguments=dict(arguments or {}),
         config=config,

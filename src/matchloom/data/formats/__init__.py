@@ -1,12 +1,15 @@
-"""Files of pairs (TSV, CSV, JSONL, Parquet) and TREC's runs and judgements, in and out."""
+"""Files of pairs (TSV, CSV, JSONL, JSON, Parquet) and TREC's runs and judgements, in and out."""
 
 from matchloom.data.formats.pairs import FORMATS, read_pairs, write_pairs
+from matchloom.data.formats.sources import PairsLike, as_pairs
 from matchloom.data.formats.trec import Judgement, RunLine, read_qrels, read_run, write_qrels, write_run
 
 __all__ = [
     "FORMATS",
     "Judgement",
+    "PairsLike",
     "RunLine",
+    "as_pairs",
     "read_pairs",
     "read_qrels",
     "read_run",

@@ -1,0 +1,92 @@
+"""Pairs from whatever a Python user has: pairs, tuples, dicts, data frames, or the path of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow
+
+from matchloom.data.formats.columns import Columns, check_given
+from matchloom.data.formats.pairs import read_pairs
+from matchloom.data.formats.rows import NamedRows, table_rows
+from matchloom.data.formats.values import pair_of, short
+from matchloom.types import MatchloomError, Pair
+
+_EXPECTED = "a Pair, (query, text), (query, text, label) or a dict with the columns query and text"
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """A table of pandas (2.2 or newer), polars, duckdb or pyarrow: whatever speaks Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table as a stream of Arrow's record batches."""
+        ...
+
+
+PairLike = Pair | tuple[str, str] | tuple[str, str, float | None] | Mapping[str, Any]
+PairsLike = str | Path | DataFrame | Iterable[PairLike]
+
+
+def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool = False) -> Iterator[Pair]:
+    """Yield the pairs of a source: a file's path, a data frame, or pairs, tuples and dicts in any mixture.
+
+    Names of columns, `columns` and `graded` are those of read_pairs. Ids stay empty where there are none: see with_ids.
+    A Pair is passed on as it is. What is none of these is told by its number, what it is and what was expected.
+
+    >>> next(as_pairs([("how do I knit?", "with two needles", True)]))[:3]
+    ('how do I knit?', 'with two needles', 1.0)
+    >>> next(as_pairs([{"Question": "how do I knit?", "Answer": "with two needles"}]))[:3]
+    ('how do I knit?', 'with two needles', None)
+    """
+    check_given(columns)
+    if isinstance(source, str | Path):
+        return read_pairs(source, columns=columns, graded=graded, fill_ids=False)
+    if isinstance(source, DataFrame):
+        return _of_table(source, columns, graded)
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise MatchloomError(f"pairs: found {_kind(source)}; expected {_EXPECTED}, many of them in a list")
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):
+        raise MatchloomError("pairs: this data frame is too old to be read; give frame.to_dict('records')")
+    return _of_items(source, columns, graded)
+
+
+def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> Iterator[Pair]:
+    named = NamedRows("pairs", columns)
+    for number, item in enumerate(items, start=1):
+        place = f"item {number}"
+        if isinstance(item, Pair):
+            if not isinstance(item.query, str) or not isinstance(item.text, str):
+                raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text")
+            yield item
+            continue
+        if hasattr(item, "_asdict"):  # a row of DataFrame.itertuples, or any named tuple
+            item = item._asdict()
+        if isinstance(item, Mapping):
+            if not all(isinstance(key, str) for key in item):
+                raise MatchloomError(f"pairs, {place}: the keys are {short(list(item))}; expected names of columns")
+            row = named.row(place, item)[1]
+        elif isinstance(item, tuple | list) and len(item) in (2, 3):
+            row = dict(zip(("query", "text", "label"), item, strict=False))
+        else:
+            raise MatchloomError(f"pairs, {place}: found {_kind(item)}; expected {_EXPECTED}")
+        yield pair_of(f"pairs, {place}", row, graded=graded)
+
+
+def _of_table(table: DataFrame, columns: Columns | None, graded: bool) -> Iterator[Pair]:
+    try:
+        reader = pyarrow.RecordBatchReader.from_stream(table)
+        for place, row in table_rows("table", reader.schema.names, reader, columns):
+            yield pair_of(f"table, {place}", row, graded=graded)
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MatchloomError(f"table: it cannot be read by Arrow: {reason}") from None
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    if isinstance(value, tuple | list):
+        return f"a {name} of {len(value)}"
+    return f"{'nothing' if value is None else f'{name} {short(value)}'}"
