@@ -1,4 +1,4 @@
-"""What belongs together when pairs are split: pairs that share a text, an id or a wording, in as many steps as needed."""
+"""What belongs together when pairs are split: pairs that share a text, an id or a wording."""
 
 from __future__ import annotations
 

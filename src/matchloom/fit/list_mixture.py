@@ -87,8 +87,9 @@ class ListMixture:
         """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
         sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, finite=True)
         scorers = [load_inside(one, Path(folder), LOADERS) for one in sealed.settings["scorers"]]
-        tokenizer = Tokenizer(**sealed.settings["tokenizer"])
-        return cls(scorers, *(sealed.tensors[x] for x in ("weights", "deviations")), sealed.settings["why"], tokenizer)
+        settings, tensors = sealed.settings, sealed.tensors
+        tokenizer = Tokenizer(**settings["tokenizer"])
+        return cls(scorers, tensors["weights"], tensors["deviations"], settings["why"], tokenizer)
 
 
 def _cases(raw: Floats, lists: Sequence[Pair]) -> tuple[Cases, Floats]:

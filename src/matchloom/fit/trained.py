@@ -21,7 +21,7 @@ _WORDS_A_SECOND = 200_000  # that skip-gram reads, cautiously: decides epochs, s
 _ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
 
 
-class _OutOfTime(Exception):
+class _OutOfTimeError(Exception):
     pass
 
 
@@ -67,7 +67,7 @@ def train_within(
         now = time.monotonic()
         longest, last = max(longest, now - last), now
         if now + longest - start > seconds:
-            raise _OutOfTime
+            raise _OutOfTimeError
 
     try:
         return train(
@@ -81,7 +81,7 @@ def train_within(
             folder=folder,
             on_epoch=look_at_clock,
         )
-    except _OutOfTime:
+    except _OutOfTimeError:
         return Matcher.load(folder)  # the best so far; written before the clock is looked at
 
 
