@@ -55,7 +55,7 @@ class Lexical:
     """What exact matching needs to know of each position; a model asks for it with `needs_lexical`.
 
     Each word has three faces: itself, its stem, and its first four letters. Keys are hashes, so that words which the
-    vocabulary does not know match too.
+    vocabulary does not know match too. A Chinese word has one face: the others are the word again, and weigh 0.
     """
 
     keys: Tensor  # (N, 3, L) int64

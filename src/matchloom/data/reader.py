@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import Ragged, TokenizedTexts
 from matchloom.progress import track
-from matchloom.text.tokenize import Tokenizer, stem, word_hash
+from matchloom.text.tokenize import Tokenizer, has_no_forms, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
 
 
@@ -58,12 +58,21 @@ class Reader:
         )
 
     def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each"""
+        """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each
+
+        A Chinese word is its own stem and, mostly, its own start: such faces weigh nothing, or it would count thrice.
+        English words that are their own stem keep all three, as other forms of them meet those.
+        """
         faces: dict[str, list[tuple[int, float]]] = {}
         for word in {word for text in texts for word in text}:
             s = stem(word)
             idf = self.vocab.stem_idf(s)
-            faces[word] = [(word_hash(word), self.vocab.idf(word)), (word_hash(s), idf), (word_hash(word[:4]), idf)]
+            own = word if has_no_forms(word) else None
+            faces[word] = [
+                (word_hash(word), self.vocab.idf(word)),
+                (word_hash(s), 0.0 if s == own else idf),
+                (word_hash(word[:4]), 0.0 if word[:4] == own else idf),
+            ]
         # Hashes are positive; -1 - row is a word of its own in every wordless text.
         flat = [face for n, text in enumerate(texts) for face in ([faces[w] for w in text] or [[(-1 - n, 0.0)] * 3])]
         return (

@@ -69,20 +69,15 @@ def mixed_explanation(scorer: str, terms: Sequence[Term], score: float) -> Expla
     return Explanation(scorer, query, text, trace._replace(score=score), sections, sources)
 
 
-def mixed_trace(terms: Sequence[Term]) -> tuple[list[str], list[str], Trace]:
+def mixed_trace(terms: Sequence[Term], *, one_text: bool = False) -> tuple[list[str], list[str], Trace]:
     """The words of both sides and the trace of the mixture. A term with no weight has words and maps, and no signals.
 
-    Where the terms have cut the query differently, its words stand there once for each of them.
+    Where the terms have cut the query differently, its words stand there once for each of them. With `one_text` all
+    have read the same text, which is treated so too.
     """
-    query = max((term.query for term in terms), key=len)
-    if all(term.query == query[: len(term.query)] for term in terms):  # one may have read fewer words than another
-        rows = [0] * len(terms)
-    else:
-        query = [word for term in terms for word in term.query]
-        rows = _starts(len(term.query) for term in terms)
-    columns = _starts(len(term.text) for term in terms)
+    query, rows = _one_behind_the_other([term.query for term in terms], shared=True)
+    text, columns = _one_behind_the_other([term.text for term in terms], shared=one_text)
     channels = _starts(len(term.trace.channels) for term in terms)
-    text = [word for term in terms for word in term.text]
     names = [f"{term.name}: {channel}" for term in terms for channel in term.trace.channels]
     grid = np.zeros((len(names), len(query), len(text)), np.float32)
     signals, components, paths = [], [], []
@@ -105,6 +100,14 @@ def mixed_trace(terms: Sequence[Term]) -> tuple[list[str], list[str], Trace]:
         for numbers in ([term.trace.score for term in terms], [term.trace.residual for term in terms])
     )
     return query, text, Trace(score, signals, residual, grid, names, components, paths)
+
+
+def _one_behind_the_other(sides: Sequence[list[str]], *, shared: bool) -> tuple[list[str], list[int]]:
+    """The words of all terms and where each one's start; those of the longest alone where they are `shared`."""
+    longest = max(sides, key=len)
+    if shared and all(side == longest[: len(side)] for side in sides):  # one may have read fewer words than another
+        return longest, [0] * len(sides)
+    return [word for side in sides for word in side], _starts(len(side) for side in sides)
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from matchloom.data.formats import read_pairs, write_pairs
 from matchloom.files import atomic_write
-from matchloom.fitting.kinds import ANSWERS
+from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
@@ -30,6 +30,8 @@ LOADERS: dict[str, Callable[[Path], Scorer]] = {
     "matcher": Matcher.load,
     "trans_lm": lambda folder: TransLM.load(folder / "trans_lm.safetensors"),
     "ranking_baseline": lambda folder: _load_baseline(folder),
+    **lists_task.LOADERS,
+    **pairs_task.LOADERS,
 }
 
 
@@ -142,11 +144,11 @@ def save_system(scorer: Scorer, folder: Path) -> str:
     if isinstance(scorer, RankingBaseline):
         _save_baseline(scorer, folder)
         return "ranking_baseline"
-    save = getattr(scorer, "save", None)
-    if save is None or scorer.name not in LOADERS:
+    save, kind = getattr(scorer, "save", None), str(getattr(scorer, "kind", scorer.name))
+    if save is None or kind not in LOADERS:
         raise MatchloomError(f"{scorer.name} cannot be kept in a folder")
     save(folder)
-    return scorer.name
+    return kind
 
 
 def _save_baseline(scorer: RankingBaseline, folder: Path) -> None:
@@ -172,5 +174,3 @@ def _load_baseline(folder: Path) -> RankingBaseline:
         raise MatchloomError(f"{folder / _BASELINE} is missing or damaged; fit it again") from None
     return make(Answers.of(read_pairs(folder / _PAIRS, fill_ids=False)), tokenizer)
 
-
-__all__ = ["ANSWERS", "LOADERS", "Fitted", "is_fitted", "save_system"]

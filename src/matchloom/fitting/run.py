@@ -16,7 +16,9 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import ABOUT, Fitted
-from matchloom.fitting.kinds import ANSWERS, Kind, kind_of
+from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
+from matchloom.fitting.lists_task import ListsTask
+from matchloom.fitting.pairs_task import PairsTask
 from matchloom.fitting.report import FitReport, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.verdict import verdict
@@ -25,7 +27,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 
 _log = logging.getLogger("matchloom")
 
-TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask}
+TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask, LISTS: ListsTask, PAIRS: PairsTask}
 CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
 _CURVE = (0.25, 0.5, 1.0)
 _HAN = regex.compile(r"\p{Han}")

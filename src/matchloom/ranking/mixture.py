@@ -78,9 +78,9 @@ def scale(raw: Floats) -> tuple[Floats, Floats]:
     return raw.mean(axis=0), np.maximum(raw.std(axis=0), _LEAST)
 
 
-def learn_mixture(names: Sequence[str], cases: Cases) -> Mixture:
+def learn_mixture(names: Sequence[str], cases: Cases, priors: Mapping[str, float] = PRIOR) -> Mixture:
     """The weights that left-out questions ask for, or a single piece where that is better beyond chance."""
-    prior = np.array([PRIOR[name] for name in names])
+    prior = np.array([priors[name] for name in names])
     if not cases.counted.sum():
         return Mixture(tuple(names), prior, "the prior: no known question has an answer with another question")
     weights = learn_weights(cases, prior)

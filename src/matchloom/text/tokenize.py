@@ -17,6 +17,7 @@ from matchloom.types import MatchloomError
 # Numbers keep their inner points and commas, words their inner apostrophes; all else parts words and is dropped.
 _ENGLISH = regex.compile(r"\d+(?:[.,]\d+)+|[\p{L}\p{M}\d]+(?:['’][\p{L}\p{M}]+)*")
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+_WITHOUT_FORMS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}]")
 _BETWEEN_SPACES = re.compile(r"\S+")
 
 
@@ -117,6 +118,16 @@ def stem(word: str) -> str:
 def stems(words: Iterable[str]) -> list[str]:
     """The stem of each word."""
     return [stem(word) for word in words]
+
+
+@lru_cache(maxsize=200_000)
+def has_no_forms(word: str) -> bool:
+    """True for words of scripts that write no endings after a stem, such as Chinese: stems and starts tell nothing new.
+
+    >>> has_no_forms("保险"), has_no_forms("looms"), has_no_forms("1999")
+    (True, False, False)
+    """
+    return _WITHOUT_FORMS.search(word) is not None
 
 
 def word_hash(word: str) -> int:

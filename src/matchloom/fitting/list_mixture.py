@@ -1,0 +1,111 @@
+"""Several scorers in one, for candidate lists: weights that the development lists ask for.
+
+    score(q, t) = sum over scorers e of  w_e s_e(q, t) / d_e,      w_e >= 0
+
+d_e is the deviation of a scorer's scores within a list, taken over all development lists together. A deviation for each
+list would follow a query's own scale; but then a text's score would depend on the other texts of its list, and a single
+pair would have none. The lexical scorers that are mixed have no scale of the query's own to begin with.
+
+The weights are learnt as those of answer ranking are (`matchloom.ranking.mixture`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.data.ids import digest, with_ids
+from matchloom.explanation.mixed import mixed_trace, term_of
+from matchloom.fitting.folders import LOADERS, load_inside, save_inside
+from matchloom.fitting.word_scorers import REMEDY
+from matchloom.ranking.mixture import Cases, learn_mixture
+from matchloom.sealed import read_sealed, write_sealed
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Pair, Scorer, Scores, Trace
+
+FILE, FORMAT = "mixture.safetensors", 1
+#: Where weights start and are drawn back to.
+PRIOR: Mapping[str, float] = {"normalized_bm25": 0.3, "overlap": 0.3, "knrm": 0.6, "mv_lstm": 0.6}
+_LEAST = 1e-9
+Floats = NDArray[np.float64]
+
+
+class ListMixture:
+    """A weighted sum of scorers, learnt from judged candidate lists."""
+
+    kind = name = "list_mixture"
+
+    def __init__(
+        self, scorers: Sequence[Scorer], weights: Floats, deviations: Floats, why: str, tokenizer: Tokenizer
+    ) -> None:
+        self.scorers, self.weights, self.deviations, self.why = list(scorers), weights, deviations, why
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def fit(cls, scorers: Sequence[Scorer], lists: Sequence[Pair], tokenizer: Tokenizer) -> ListMixture:
+        """Learn the weights from judged lists, which the scorers have not learnt from."""
+        raw = np.stack([scorer.score(lists) for scorer in scorers], axis=1).astype(np.float64)
+        cases, deviations = _cases(raw, lists)
+        names = [scorer.name for scorer in scorers]
+        mixture = learn_mixture(names, cases, PRIOR)
+        return cls(scorers, mixture.weights, deviations, mixture.why, tokenizer)
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """One score for each pair; it depends on that pair only."""
+        total = np.zeros(len(pairs))
+        for scorer, factor in zip(self.scorers, self._factors(), strict=True):
+            if factor:
+                total += factor * scorer.score(pairs, progress=progress).astype(np.float64)
+        return total.astype(np.float32)
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """The traces of all scorers that have a weight, in one."""
+        terms = []
+        for scorer, factor in zip(self.scorers, self._factors(), strict=True):
+            if factor:
+                score = float(scorer.score([Pair(query, text)])[0])
+                terms.append(term_of(scorer.name, factor, scorer, query, text, score, self.tokenizer))
+        return mixed_trace(terms, one_text=True)
+
+    def _factors(self) -> list[float]:
+        return [float(factor) for factor in self.weights / self.deviations]
+
+    def save(self, folder: Path | str) -> None:
+        """Write the weights, and each scorer in a folder inside."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        inner = [save_inside(scorer, folder / scorer.name) for scorer in self.scorers]
+        settings = {"why": self.why, "tokenizer": self.tokenizer._asdict(), "scorers": inner}
+        tensors = {"weights": self.weights, "deviations": self.deviations}
+        write_sealed(folder / FILE, self.kind, FORMAT, settings, tensors)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> ListMixture:
+        """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
+        sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, finite=True)
+        scorers = [load_inside(one, Path(folder), LOADERS) for one in sealed.settings["scorers"]]
+        settings, tensors = sealed.settings, sealed.tensors
+        tokenizer = Tokenizer(**settings["tokenizer"])
+        return cls(scorers, tensors["weights"], tensors["deviations"], settings["why"], tokenizer)
+
+
+def _cases(raw: Floats, lists: Sequence[Pair]) -> tuple[Cases, Floats]:
+    """The lists with a right and a wrong text, their scores around the list's mean, and the deviations within lists."""
+    members: dict[str, list[tuple[str, int]]] = {}
+    for n, pair in enumerate(with_ids(lists)):
+        members.setdefault(pair.query_id, []).append((digest(pair.text), n))
+    right = np.array([bool(pair.label and pair.label > 0) for pair in lists])
+    rows = [np.array([n for _, n in sorted(own)]) for _, own in sorted(members.items())]
+    rows = [own for own in rows if 0 < right[own].sum() < len(own)]
+    width = max((len(own) for own in rows), default=1)
+    evidence = np.zeros((len(rows), width, raw.shape[1]))
+    there, rightly = (np.zeros((len(rows), width), dtype=bool) for _ in range(2))
+    for case, own in enumerate(rows):
+        evidence[case, : len(own)] = raw[own] - raw[own].mean(axis=0)
+        there[case, : len(own)] = True
+        rightly[case, : len(own)] = right[own]
+    deviations = np.maximum(np.sqrt(np.square(evidence).sum((0, 1)) / max(1, there.sum())), _LEAST)
+    return Cases(evidence / deviations, there, rightly, np.ones(len(rows))), deviations

@@ -1,0 +1,205 @@
+"""Judged candidate lists: every question is ranked against its own candidates (WikiQA, TREC-QA, SemEval 3B)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matchloom.data.grouping import split_by_group
+from matchloom.data.ids import with_ids
+from matchloom.evaluation.measures import CandidateLists
+from matchloom.fitting.folders import LOADERS as _INSIDE
+from matchloom.fitting.joined import group_queries
+from matchloom.fitting.list_mixture import ListMixture
+from matchloom.fitting.looked_at import moved_most
+from matchloom.fitting.report import Asked, Confusion
+from matchloom.fitting.systems import Candidate, Data, Outcome
+from matchloom.fitting.trained import own_vectors, pairs_digest, train_within
+from matchloom.fitting.word_scorers import WordScorer
+from matchloom.matcher import Matcher
+from matchloom.models import Argument
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import WordVectors
+from matchloom.types import MatchloomError, Pair, Scorer
+
+LOADERS: dict[str, Callable[[Path], Scorer]] = {**_INSIDE, "list_mixture": ListMixture.load}
+LEAST = 6  # questions with a right and a wrong text
+_ENOUGH = 20  # questions to choose on, and to test on, where there are so many
+_SHOWN = 5
+# What development questions of TREC-QA and WikiQA chose, of all models and of vectors kept or trained.
+NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
+    "knrm": (
+        "soft counts of similar words, and features of the pair",
+        {"features": "pair"},
+        {"epochs": 20, "patience": 3, "freeze_vectors": True},
+    ),
+    "mv_lstm": (
+        "words in their context, exact matches, and features of the pair",
+        {"interaction": "cosine", "lexical": True, "features": "pair"},
+        {"epochs": 20, "patience": 3, "freeze_vectors": True, "learning_rate": 0.01},
+    ),
+}
+WORDS = {
+    "bm25": "rare words of the question in the text",
+    "bm25_stemmed": "the same with word forms joined, without function words",
+    "overlap": "which part of the question's words the text holds",
+}
+
+
+class ListsTask:
+    """Splits by question; chooses by the rank of the first right text."""
+
+    measure = "RR"
+    measures = ("RR", "AP", "P@1")
+
+    def split(self, pairs: Sequence[Pair], seed: int) -> Data:
+        """70:15:15 by question, with 20 questions or a quarter to choose and to test on where that is more.
+
+        Questions without both a right and a wrong text can be measured by nothing: they stay with the training pairs,
+        whose words they add to.
+        """
+        grouped = group_queries(list(with_ids(pairs)))
+        judged = {pair.group for pair in judged_lists(grouped)}
+        if len(judged) < LEAST:
+            raise MatchloomError(
+                f"{len(judged)} questions have both a right text (label 1) and a wrong one (label 0), expected {LEAST} "
+                "or more to learn, choose and test; label more questions"
+            )
+        held = max(round(0.15 * len(judged)), min(_ENOUGH, len(judged) // 4))
+        usable = [pair for pair in grouped if pair.group in judged]
+        train, development, test = split_by_group(usable, parts=(len(judged) - 2 * held, held, held), seed=seed)
+        return Data([*train, *(pair for pair in grouped if pair.group not in judged)], development, test)
+
+    def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
+        """Words alone, two networks, and all of them mixed. A network is trained once for the same pairs."""
+        trained = _Trained(tokenizer, seed)
+        found = [
+            Candidate(name, about, _words(name, tokenizer), baseline=True, seconds=0.2 + len(pairs) / 20_000)
+            for name, about in WORDS.items()
+        ]
+        seconds = 10 + len(pairs) / 200
+        for name, (about, _, _) in NETWORKS.items():
+            found.append(Candidate(name, about, trained.maker(name), seconds=seconds))
+        about = "these networks and words, weighed as development questions ask for"
+        found.append(Candidate("list_mixture", about, trained.mixture, seconds=1 + len(pairs) / 2_000))
+        return found
+
+    def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
+        """On the questions with a right and a wrong text, in the order of their ids; ties are trec_eval's."""
+        judged = _unambiguous(judged_lists(list(with_ids(pairs))))
+        if not judged:
+            raise MatchloomError("no question has both a right text (label 1) and a wrong one (label 0) to measure on")
+        measured = CandidateLists.of(judged, self.measures).measure(scorer.score(judged))
+        return Outcome(measured.values, measured.per_query)
+
+    def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
+        """Questions whose first text is right or wrong by most, and texts taken for one another more than once."""
+        judged = judged_lists(list(with_ids(pairs)))
+        lists: dict[str, list[tuple[float, str, Pair]]] = {}
+        for pair, score in zip(judged, scorer.score(judged).tolist(), strict=True):
+            lists.setdefault(pair.query_id, []).append((-score, pair.text_id, pair))
+        asked: list[tuple[float, str, Asked]] = []
+        mistaken: Counter[tuple[str, str]] = Counter()
+        example: dict[tuple[str, str], str] = {}
+        for name, own in lists.items():
+            ranked = [(-score, pair) for score, _, pair in sorted(own, key=lambda one: one[:2])]
+            rank = next(n for n, (_, pair) in enumerate(ranked, start=1) if pair.label)
+            (top, first), (best, right) = ranked[0], ranked[rank - 1]
+            wrong = max(score for score, pair in ranked if not pair.label)
+            if rank > 1:
+                mistaken[right.text, first.text] += 1
+                example[right.text, first.text] = first.query
+            asked.append((best - wrong, name, Asked(first.query, right.text, first.text, rank, top)))
+        asked.sort(key=lambda one: one[:2])
+        confusions = [
+            Confusion(*texts, times, example[texts]) for texts, times in mistaken.most_common(_SHOWN) if times > 1
+        ]
+        worst = [one for margin, _, one in asked[:_SHOWN] if margin <= 0]
+        best_first = [one for margin, _, one in asked[: -_SHOWN - 1 : -1] if margin > 0]
+        return {
+            "best": [moved_most(scorer, one) for one in best_first],
+            "worst": [moved_most(scorer, one) for one in worst],
+            "confusions": confusions,
+        }
+
+
+class _Trained:
+    """The networks that were trained so far, by what they learnt from: the mixture needs them too."""
+
+    def __init__(self, tokenizer: Tokenizer, seed: int) -> None:
+        self.tokenizer, self.seed = tokenizer, seed
+        self.matchers: dict[tuple[str, str], Matcher | MatchloomError] = {}
+        self.vectors: tuple[str, WordVectors] | None = None  # those of the last pairs
+
+    def maker(self, name: str) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+        """How the network of this name is made."""
+        return lambda train, development, folder, seconds: self.matcher(name, train, development, folder, seconds)
+
+    def matcher(
+        self, name: str, train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float
+    ) -> Matcher:
+        """Trained now, or before."""
+        key = (name, pairs_digest(train, development))
+        if key not in self.matchers:
+            _, arguments, settings = NETWORKS[name]
+            try:
+                self.matchers[key] = train_within(
+                    seconds,
+                    train,
+                    judged_lists(development),
+                    folder / "training",
+                    model=name,
+                    arguments=arguments,
+                    settings={**settings, "seed": self.seed, "measure": ListsTask.measure},
+                    tokenizer=self.tokenizer,
+                    vectors=self._vectors(train, seconds),
+                )
+            except MatchloomError as error:
+                self.matchers[key] = error
+        found = self.matchers[key]
+        if isinstance(found, MatchloomError):
+            raise found
+        return found
+
+    def _vectors(self, train: Sequence[Pair], seconds: float) -> WordVectors:
+        key = pairs_digest(train)
+        if self.vectors is None or self.vectors[0] != key:
+            self.vectors = key, own_vectors(train, self.tokenizer, seconds, self.seed)
+        return self.vectors[1]
+
+    def mixture(self, train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> ListMixture:
+        """Networks that learnt something, and words."""
+        texts = sorted({pair.text for pair in train})
+        scorers: list[Scorer] = [WordScorer.fit(name, texts, self.tokenizer) for name in ("normalized_bm25", "overlap")]
+        for name in NETWORKS:
+            try:
+                each = seconds / len(NETWORKS)
+                scorers.append(self.matcher(name, train, development, folder / name, each))
+            except MatchloomError:
+                continue  # what learnt nothing is not mixed; its own line of the table says why
+        return ListMixture.fit(scorers, development, self.tokenizer)
+
+
+def _words(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        return WordScorer.fit(name, sorted({pair.text for pair in train}), tokenizer)
+
+    return make
+
+
+def judged_lists(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs of questions that have both a right and a wrong text."""
+    seen: dict[str, set[bool]] = {}
+    for pair in pairs:
+        seen.setdefault(pair.query_id, set()).add(bool(pair.label and pair.label > 0))
+    return [pair for pair in pairs if len(seen[pair.query_id]) == 2]
+
+
+def _unambiguous(pairs: list[Pair]) -> list[Pair]:
+    """The pairs, with ids from content where a list names one text twice."""
+    times = Counter((pair.query_id, pair.text_id) for pair in pairs)
+    twice = {query for (query, _), n in times.items() if n > 1}
+    plain = (pair._replace(text_id="") if pair.query_id in twice else pair for pair in pairs)
+    return [pair._replace(label=float((pair.label or 0) > 0)) for pair in with_ids(plain)]

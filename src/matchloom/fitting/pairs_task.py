@@ -1,0 +1,193 @@
+"""Independent labelled pairs: each is told to match or not (MSRP, Quora, LCQMC)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from matchloom.data.grouping import split_by_group
+from matchloom.data.ids import both_sides, digest, with_ids
+from matchloom.fitting.calibrated import Calibrated
+from matchloom.fitting.folders import LOADERS as _INSIDE
+from matchloom.fitting.joined import group_texts
+from matchloom.fitting.looked_at import moved_most
+from matchloom.fitting.pair_classifier import PairClassifier
+from matchloom.fitting.report import Asked
+from matchloom.fitting.systems import Candidate, Data, Outcome
+from matchloom.fitting.trained import train_within
+from matchloom.fitting.word_scorers import WordScorer
+from matchloom.models import Argument
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scorer
+
+LOADERS: dict[str, Callable[[Path], Scorer]] = {
+    **_INSIDE,
+    "pair_classifier": PairClassifier.load,
+    "calibrated": Calibrated.load,
+}
+LEAST = 6  # groups of pairs with either label
+NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
+_ENOUGH = 20  # groups of either label to choose and to test on, where there are so many
+_LOOKED_AT = 3_000  # development pairs that choose the epoch
+_SHOWN = 5
+_MODEL = "mv_lstm"
+_ARGUMENTS: dict[str, Argument] = {"interaction": "cosine", "lexical": True, "features": "pair"}
+_SETTINGS: dict[str, Any] = {
+    "loss": "cross_entropy",
+    "epochs": 15,
+    "patience": 3,
+    "freeze_vectors": True,
+    "learning_rate": 0.01,
+    "measure": "AP",
+}
+Make = Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]
+
+
+class PairsTask:
+    """Splits by the texts that pairs share; chooses by average precision over all pairs."""
+
+    measure = "AP"
+    measures = ("AP", "AUC", "accuracy", "F1")
+
+    def split(self, pairs: Sequence[Pair], seed: int) -> Data:
+        """70:15:15 such that pairs with a text in common stay together (`group_texts` says how far), labels alike.
+
+        Groups with a pair of the rarer label are split for themselves, so that every part has both.
+        """
+        grouped = group_texts(list(with_ids(pairs)))
+        rare = float(2 * sum(_is_right(pair) for pair in grouped) < len(grouped))
+        kinds = {pair.group for pair in grouped if _is_right(pair) == rare}
+        parts: tuple[list[Pair], ...] = ([], [], [])
+        for inside in (True, False):
+            some = [pair for pair in grouped if (pair.group in kinds) == inside]
+            groups = len({pair.group for pair in some})
+            if groups < LEAST:
+                label = rare if inside else 1 - rare
+                raise MatchloomError(
+                    f"{groups} independent groups of pairs have label {label:.0f}, expected {LEAST} or more to learn, "
+                    "choose and test; label more pairs"
+                )
+            held = max(round(0.15 * groups), min(_ENOUGH, groups // 4))
+            for part, more in zip(
+                parts, split_by_group(some, parts=(groups - 2 * held, held, held), seed=seed), strict=True
+            ):
+                part.extend(more)
+        return Data(*parts)
+
+    def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
+        """Shared words, a classifier of features, and a network where there are pairs enough."""
+        cost = len(pairs) / 10_000
+        found = [
+            Candidate(
+                "overlap_both", "which part of each text's words the other holds", _overlap(tokenizer), True, cost
+            ),
+            Candidate("pair_classifier", "a logistic regression on shared words and letters", _classifier(tokenizer)),
+        ]
+        if len(pairs) >= NETWORK_FROM:
+            about = "words in their context, exact matches, and features of the pair"
+            found.append(Candidate(_MODEL, about, _network(tokenizer, seed), seconds=10 + len(pairs) / 100))
+        return found
+
+    def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
+        """Over all pairs, equal scores together. Accuracy and F1 are at the scorer's threshold, if it has one.
+
+        The value of a pair is what it adds, times the number of pairs: for AP the precision at a positive pair's score,
+        for AUC the part of the other label that it stands on the right side of.
+        """
+        right = np.array([_is_right(pair) for pair in pairs], dtype=bool)
+        if right.all() or not right.any():
+            raise MatchloomError("the pairs to measure on all have one label; both are needed")
+        scores = np.asarray(scorer.score(pairs), np.float64)
+        values = {"AP": float(average_precision_score(right, scores)), "AUC": float(roc_auc_score(right, scores))}
+        each = {"AP": _precisions(scores, right), "AUC": _placements(scores, right)}
+        threshold = getattr(scorer, "threshold", None)
+        if threshold is not None:
+            said = scores >= threshold
+            each["accuracy"] = (said == right).astype(np.float64)
+            each["F1"] = 2.0 * (said & right) * len(right) / (said.sum() + right.sum())
+            values |= {name: float(each[name].mean()) for name in ("accuracy", "F1")}
+        return Outcome(values, each)
+
+    def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
+        """The pairs that it is surest of and right, and surest of and wrong, with their probability of a match."""
+        middle = getattr(scorer, "threshold", 0.0)
+        raw = np.asarray(scorer.score(pairs), np.float64)
+        likely = scorer.probability(pairs) if isinstance(scorer, Calibrated) else raw
+        spread = max(float(np.abs(raw - middle).max()), 1e-12) if len(raw) else 1.0
+        sure = []
+        for pair, score, shown in zip(pairs, raw.tolist(), likely.tolist(), strict=True):
+            right = _is_right(pair)
+            surety = (score - middle) / spread * (1 if right else -1)
+            asked = Asked(pair.query, "match" if right else "no match", pair.text, None, shown)
+            sure.append((surety, digest(pair.query, pair.text), asked))
+        sure.sort(key=lambda one: one[:2])
+        worst = [moved_most(scorer, one) for surety, _, one in sure[:_SHOWN] if surety < 0]
+        best = [moved_most(scorer, one) for surety, _, one in sure[: -_SHOWN - 1 : -1] if surety > 0]
+        return {"best": best, "worst": worst, "confusions": []}
+
+
+def _overlap(tokenizer: Tokenizer) -> Make:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        scorer = WordScorer.fit("overlap_both", sorted(both_sides(train)), tokenizer)
+        return Calibrated.fit(scorer, development, tokenizer)
+
+    return make
+
+
+def _classifier(tokenizer: Tokenizer) -> Make:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        return Calibrated.fit(PairClassifier.fit(train, development, tokenizer), development, tokenizer)
+
+    return make
+
+
+def _network(tokenizer: Tokenizer, seed: int) -> Make:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        matcher = train_within(
+            seconds,
+            [pair._replace(label=float(_is_right(pair))) for pair in train],
+            one_list(development),
+            folder / "training",
+            model=_MODEL,
+            arguments=_ARGUMENTS,
+            settings={**_SETTINGS, "seed": seed},
+            tokenizer=tokenizer,
+        )
+        return Calibrated.fit(matcher, development, tokenizer)
+
+    return make
+
+
+def one_list(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs as one candidate list, so that measures of rankings are over all of them; at most some thousands."""
+    plain = (pair._replace(query_id="all", text_id="", label=float(_is_right(pair))) for pair in pairs)
+    return sorted(with_ids(plain), key=lambda pair: pair.text_id)[:_LOOKED_AT]
+
+
+def _is_right(pair: Pair) -> bool:
+    return (pair.label or 0) > 0
+
+
+def _precisions(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The precision at each positive pair's score, 0 for negatives, such that their mean is the average precision."""
+    values, places = np.unique(-scores, return_inverse=True)
+    true, said = np.bincount(places, right, len(values)).cumsum(), np.bincount(places).cumsum()
+    found: NDArray[np.float64] = np.where(right, (true / said)[places], 0.0) * len(right) / right.sum()
+    return found
+
+
+def _placements(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The part of the other label that each pair stands on the right side of, ties half, such that the mean is AUC."""
+    found = np.zeros(len(scores))
+    for side in (True, False):
+        others = np.sort(scores[right != side])
+        own = scores[right == side]
+        below = (np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")) / 2
+        part = below / len(others)
+        found[right == side] = (part if side else 1 - part) * len(scores) / (2 * len(own))
+    return found

@@ -1,0 +1,90 @@
+"""A network trained within a time: it stops by patience, or when another round would take it beyond."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matchloom.data.ids import both_sides, digest
+from matchloom.matcher import Matcher
+from matchloom.models import Argument, model_training
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, train_vectors
+from matchloom.training import TrainConfig, train
+from matchloom.types import Pair
+
+MAX_WORDS = 100  # of a text that networks read
+DIMENSIONS = 50
+_WORDS_A_SECOND = 200_000  # that skip-gram reads, cautiously: decides epochs, so it must not be measured
+_ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
+
+
+class _OutOfTimeError(Exception):
+    pass
+
+
+def own_vectors(pairs: Sequence[Pair], tokenizer: Tokenizer, seconds: float, seed: int) -> WordVectors:
+    """Skip-gram vectors of the pairs' own texts, with as many passes as fit into a third of the time, at most ten."""
+    texts = [tokenizer(text) for text in both_sides(pairs)]
+    words = sum(map(len, texts))
+    epochs = int(seconds / 3 * _WORDS_A_SECOND / max(1, words))
+    return train_vectors(texts, dimensions=DIMENSIONS, epochs=min(SKIP_GRAM_EPOCHS, max(1, epochs)), seed=seed)
+
+
+def train_within(
+    seconds: float,
+    pairs: Sequence[Pair],
+    development: Sequence[Pair],
+    folder: Path,
+    *,
+    model: str,
+    arguments: Mapping[str, Argument],
+    settings: Mapping[str, Any],
+    tokenizer: Tokenizer,
+    vectors: WordVectors | None = None,
+) -> Matcher:
+    """The matcher of the best round among those that the time allows; there is always one.
+
+    `settings` are of TrainConfig and stand before what suits the model. `vectors` are trained here where none are
+    given.
+    """
+    start = time.monotonic()
+    tokenizer = tokenizer._replace(max_words=min(MAX_WORDS, tokenizer.max_words or MAX_WORDS))
+    config = TrainConfig(**{**model_training(model), **settings})
+    if vectors is None:
+        vectors = own_vectors(pairs, tokenizer, seconds, config.seed)
+    examples = sum(bool(pair.label) for pair in pairs) * config.negatives if config.loss == "hinge" else len(pairs)
+    steps = examples / config.batch
+    if steps > 2 * _ROUND:  # a look costs as much as the steps between two where there are many development pairs
+        every = max(_ROUND, len(development) // config.batch)
+        config = TrainConfig(**{**config.as_dict(), "check_every": every})  # type: ignore[arg-type]
+    longest, last = 0.0, time.monotonic()
+
+    def look_at_clock(_: dict[str, Any]) -> None:
+        nonlocal longest, last
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+        if now + longest - start > seconds:
+            raise _OutOfTimeError
+
+    try:
+        return train(
+            pairs,
+            development,
+            model=model,
+            arguments=arguments,
+            config=config,
+            tokenizer=tokenizer,
+            vectors=vectors,
+            folder=folder,
+            on_epoch=look_at_clock,
+        )
+    except _OutOfTimeError:
+        return Matcher.load(folder)  # the best so far; written before the clock is looked at
+
+
+def pairs_digest(*parts: Sequence[Pair]) -> str:
+    """What tells training data apart."""
+    return digest(*(digest(*(repr(tuple(pair)) for pair in part)) for part in parts))
