@@ -9,8 +9,8 @@ The scores s_e of a question are those it gets when it is not known (`Evidence.l
 from an answer's having been seen. With g = 0.7 the loss lies between the logarithm (g -> 0), which lets a few loosely
 labelled questions decide, and the expected error of the first answer (g = 1). The loss is a sum: few questions leave
 the weights near the prior. (Where only a share of many questions is looked at, the pull is that share of 10, so that
-the others have their weight.) c_q is 1 where the answer keeps another question; the only question of an answer shows how
-answers without a question fare, and counts min(1, answers without a question / answers with one).
+the others have their weight.) c_q is 1 where the answer keeps another question; the only question of an answer shows
+how answers without a question fare, and counts min(1, answers without a question / answers with one).
 
 With two pieces of evidence this is the mixture alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI
 2015), up to scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
