@@ -19,6 +19,7 @@ from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, Ids, best_first
 from matchloom.ranking.bm25 import BM25Evidence
 from matchloom.ranking.centroid import Centroid
+from matchloom.ranking.columns import Columns
 from matchloom.ranking.evidence import Evidence, Known
 from matchloom.ranking.mixture import Cases, scale
 from matchloom.ranking.reading import Read, Reading
@@ -132,17 +133,19 @@ class AskedCollection:
             cases.right[n, :size] = np.isin(weighed.candidates, self.known.answers_of(row))
         return cases
 
-    def nearest(self, read: Read, answer: int) -> str | None:
-        """The answer's known question that is nearest to the one asked."""
-        rows = self._questions_of.indices[self._questions_of.indptr[answer] : self._questions_of.indptr[answer + 1]]
-        if not len(rows):
-            return None
-        asked = np.zeros(self.known.questions.vectors.shape[1])
-        asked[read.features] = read.values
-        likeness = self.known.questions.vectors[rows] @ asked
-        near = zip((-likeness).tolist(), (self.questions[row] for row in rows.tolist()), strict=True)
-        best: tuple[float, str] = min(near)
-        return best[1]
+    def nearest(self, read: Read, answers: Sequence[int]) -> list[str | None]:
+        """Of each of these answers the known question that is nearest to the one asked; equal ones by their text."""
+        likeness = self._asked.dot(read.features, read.values)
+        found: list[str | None] = []
+        for answer in answers:
+            rows = self._questions_of.indices[self._questions_of.indptr[answer] : self._questions_of.indptr[answer + 1]]
+            own = [(-float(likeness[row]), self.questions[row]) for row in rows.tolist()]
+            found.append(min(own)[1] if own else None)
+        return found
+
+    @cached_property
+    def _asked(self) -> Columns:
+        return Columns(self.known.questions.vectors)
 
     @cached_property
     def _questions_of(self) -> sp.csc_array:

@@ -76,13 +76,12 @@ class AnswerRanker:
         scores = self.mixture.score(weighed.raw[rows], weighed.mean, weighed.spread)
         likely = np.exp(scores - scores.max())
         likely /= likely.sum()
+        best = best_first(scores, top)
         ranked = []
-        for n in best_first(scores, top).tolist():
-            row = int(rows[n])
-            index = int(self.answers.order[row])
-            question_of = self.collection.nearest(read, row)
+        for n, nearest in zip(best.tolist(), self.collection.nearest(read, rows[best].tolist()), strict=True):
+            index = int(self.answers.order[rows[n]])
             name, text = self.answers.ids[index], self.answers.texts[index]
-            ranked.append(RankedAnswer(name, text, float(scores[n]), float(likely[n]), question_of, index))
+            ranked.append(RankedAnswer(name, text, float(scores[n]), float(likely[n]), nearest, index))
         return ranked
 
     def search(
@@ -129,7 +128,7 @@ class AnswerRanker:
             contributions = [piece.outside(read, outside) for piece in self.collection.evidence]
         else:
             contributions = [piece.contributions(read, known) for piece in self.collection.evidence]
-            matched = self.tokenizer(self.collection.nearest(read, known) or "")
+            matched = self.tokenizer(self.collection.nearest(read, [known])[0] or "")
         words, told = self.tokenizer(query), self.tokenizer(text)
         trace = trace_of(self.collection, self.mixture, weighed, contributions, read, words, matched, told)
         return words, [*matched, *told], trace
