@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from matchloom.text.tokenize import Tokenizer
 
 PAIRS_FILE = (
-    "A pairs file is TSV, CSV, JSONL or Parquet by its name (the text formats also with .gz). Its columns, in any "
-    "order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
+    "A pairs file is TSV, CSV, JSONL, JSON or Parquet by its name (the text formats also with .gz). Its columns, in "
+    "any order: query and text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), "
     "query_id (pairs with the same one are one list), text_id, and group (pairs of one group stay on one side of a "
-    "split). Other columns are ignored; question and answer will do for query and text."
+    "split). Other columns are ignored; usual names such as question and answer, sentence1 and sentence2, query and "
+    "passage or is_duplicate will do. Two or three columns without a header are query, text and label."
 )
 _TRAINED = "SCORER is the folder of a trained matcher, a .safetensors file of 'matchloom trans-lm',"
 _LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
@@ -27,6 +28,15 @@ ScorerArgument = Annotated[
 ]
 ArchiveArgument = Annotated[
     Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="query=NAME,text=NAME",
+        help="The names your file has for query, text, label, query_id, text_id, group; label= leaves that out.",
+        show_default=False,
+    ),
 ]
 CandidatesOption = Annotated[int, typer.Option(min=1, help="Look at so many pairs, found by words and by vectors.")]
 RerankOption = Annotated[
@@ -75,6 +85,21 @@ CollectionOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def parse_columns(given: str | None) -> dict[str, str] | None:
+    """What `--columns` says: our name of a column -> the user's."""
+    if given is None:
+        return None
+    from matchloom.types import MatchloomError
+
+    columns: dict[str, str] = {}
+    for part in given.split(","):
+        ours, equals, theirs = (word.strip() for word in part.partition("="))
+        if not equals or not ours or ours in columns:
+            raise MatchloomError(f"--columns {given!r}: expected query=NAME,text=NAME and the like, each once")
+        columns[ours] = theirs
+    return columns
 
 
 def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:

@@ -6,30 +6,40 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matchloom.cli.options import parse_columns
+
 if TYPE_CHECKING:
     from matchloom.text.tokenize import Tokenizer
     from matchloom.text.vectors import WordVectors
     from matchloom.types import Pair
 
 
-def read_all(path: Path, *, require_label: bool = False) -> list[Pair]:
-    """All pairs of a file."""
+def read_all(
+    path: Path, *, require_label: bool = False, columns: str | None = None, graded: bool = False
+) -> list[Pair]:
+    """All pairs of a file; `columns` is what the option --columns says."""
     from matchloom import read_pairs
     from matchloom.progress import track
 
-    return list(track(read_pairs(path, require_label=require_label), f"Reading {path.name}"))
+    named = parse_columns(columns)
+    pairs = read_pairs(path, columns=named, require_label=require_label, graded=graded)
+    return list(track(pairs, f"Reading {path.name}"))
 
 
 def read_texts(path: Path) -> list[str]:
-    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines."""
+    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines.
+
+    A .txt file has lines here, whatever is in them.
+    """
     from matchloom import read_pairs
     from matchloom.data.formats import FORMATS
     from matchloom.files import read_lines
     from matchloom.progress import track
     from matchloom.types import MatchloomError
 
-    if Path(path.name.lower().removesuffix(".gz")).suffix in FORMATS:
-        found: Iterable[str] = (pair.text for pair in read_pairs(path))
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending in FORMATS and ending != ".txt":
+        found: Iterable[str] = (pair.text for pair in read_pairs(path, graded=True))
     else:
         found = (line.strip() for _, line in read_lines(path))
     texts = list(dict.fromkeys(text for text in track(found, f"Reading {path.name}") if text.strip()))
