@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from matchloom.cli.options import SeedOption
+from matchloom.cli.options import ColumnsOption, SeedOption
 from matchloom.cli.printing import console, note
-from matchloom.cli.reading import tokenizer_of
+from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.fitting import Fitted, fit
 
 
@@ -34,6 +34,7 @@ def command(
             metavar="KIND", help="english, chinese or whitespace; else told from the texts.", show_default=False
         ),
     ] = None,
+    columns: ColumnsOption = None,
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
 ) -> None:
@@ -59,6 +60,7 @@ def command(
         kind=kind,
         minutes=minutes,
         tokenizer=cut,
+        columns=parse_columns(columns),
         seed=seed,
         overwrite=overwrite,
         on_note=note,

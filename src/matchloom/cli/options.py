@@ -16,6 +16,15 @@ ScorerArgument = Annotated[
 ArchiveArgument = Annotated[
     Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
 ]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="query=NAME,text=NAME",
+        help="The names your file has for query, text, label, query_id, text_id, group; label= leaves that out.",
+        show_default=False,
+    ),
+]
 CandidatesOption = Annotated[
     int, typer.Option(min=1, help="How many archived pairs to score, found by words and by vectors.")
 ]

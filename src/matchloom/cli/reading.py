@@ -14,15 +14,36 @@ from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.types import MatchloomError, Pair
 
 
-def read_all(path: Path, *, require_label: bool = False) -> list[Pair]:
-    """All pairs of a file."""
-    return list(track(read_pairs(path, require_label=require_label), f"Reading {path.name}"))
+def read_all(
+    path: Path, *, require_label: bool = False, columns: str | None = None, graded: bool = False
+) -> list[Pair]:
+    """All pairs of a file; `columns` is what the option --columns says."""
+    named = parse_columns(columns)
+    pairs = read_pairs(path, columns=named, require_label=require_label, graded=graded)
+    return list(track(pairs, f"Reading {path.name}"))
+
+
+def parse_columns(given: str | None) -> dict[str, str] | None:
+    """What `--columns` says: our name of a column -> the user's."""
+    if given is None:
+        return None
+    columns: dict[str, str] = {}
+    for one in given.split(","):
+        ours, equals, theirs = (word.strip() for word in one.partition("="))
+        if not equals or not ours or ours in columns:
+            raise MatchloomError(f"--columns {given!r}: expected query=NAME,text=NAME and the like, each once")
+        columns[ours] = theirs
+    return columns
 
 
 def read_texts(path: Path) -> list[str]:
-    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines."""
-    if Path(path.name.lower().removesuffix(".gz")).suffix in FORMATS:
-        found: Iterable[str] = (pair.text for pair in read_pairs(path))
+    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines.
+
+    A .txt file has lines here, whatever is in them.
+    """
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending in FORMATS and ending != ".txt":
+        found: Iterable[str] = (pair.text for pair in read_pairs(path, graded=True))
     else:
         found = (line.strip() for _, line in read_lines(path))
     texts = list(dict.fromkeys(text for text in track(found, f"Reading {path.name}") if text.strip()))

@@ -89,7 +89,7 @@ def find_columns(
         columns |= {role: names.index(name) for role, name in _LAST_RESORT.items()}
     missing = [role for role in ("query", "text") if role not in columns]
     if missing:
-        wanted_names = " and ".join(f"{role!r} (or {', '.join(COLUMNS[role][1:])})" for role in missing)
+        wanted_names = " and ".join(f"{role!r} (or {', '.join(COLUMNS[role][1:5])}, ...)" for role in missing)
         first = " in the first line" if header else ""
         raise MatchloomError(
             f"{where}: found the columns {_listed(found)}; expected {wanted_names}{first}; "
