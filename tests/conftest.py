@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 # Before torch is imported, and for every process that a test starts. Threads that wait for work spin by default, and
@@ -13,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from typer.main import get_command
 
 from tests.drawing import USUAL
 
@@ -36,6 +39,14 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("the real data sets are not here (set MATCHLOOM_DATA to their folder)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_made_once() -> Iterator[None]:
+    # A process runs one command and so makes them once, in a tenth of a second; the tests run hundreds.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchloom.cli.get_command", cache(get_command))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -587,13 +587,15 @@ def test_real_tsv_files_are_read(data_dir: Path) -> None:
 @examples(150)
 @given(data=st.data())
 def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.DataObject) -> None:
-    write_pairs(tmp_path / "whole.parquet", [ONE])
+    whole = tmp_path / "whole.parquet"
+    if not whole.exists():  # once for all examples
+        write_pairs(whole, [ONE])
     start = {
         "p.tsv": b"query\ttext\tlabel\na\tb\t1\n",
         "p.csv": b'query,text,label\n"a","b",1\n',
         "p.jsonl": b'{"query": "a", "text": "b", "label": 1, "qid": 3}\n',
         "p.json": b'{"data": [{"query": "a", "text": "b", "label": 1}, {"query": "c", "text": ""}], "n": 2}',
-        "p.parquet": (tmp_path / "whole.parquet").read_bytes(),
+        "p.parquet": whole.read_bytes(),
         "run": b"q Q0 t 1 0.5 x\n",
         "qrels": b"q 0 t 1\n",
     }[name]

@@ -28,35 +28,34 @@ def printed(explanation: Explanation) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def one_by_one(matcher: Matcher, question: str, alpha: float) -> list[tuple[str, float, float, float]]:
-    """id, score, similarity and match of every pair, best first."""
+def one_by_one(matcher: Matcher, question: str) -> list[tuple[str, float, float]]:
+    """id, similarity and match of every pair."""
+    v_t = matcher.vectors([question])[0]
     rows = []
     for pair in PAIRS:
-        v_t, v_q = matcher.vectors([question])[0], matcher.vectors([pair.query])[0]
-        similarity = float(np.dot(v_t.astype(float), v_q.astype(float)))
-        match = float(matcher.score([Pair(question, pair.text)])[0])
-        rows.append((pair.query_id, alpha * similarity + (1 - alpha) * match, similarity, match))
-    return sorted(rows, key=lambda row: -row[1])
+        similarity = float(np.dot(v_t.astype(float), matcher.vectors([pair.query])[0].astype(float)))
+        rows.append((pair.query_id, similarity, float(matcher.score([Pair(question, pair.text)])[0])))
+    return rows
 
 
 @pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
-@pytest.mark.parametrize("alpha", [0.0, 0.35, 1.0])
-def test_a_search_is_the_mixture_over_all_pairs(name: str, alpha: float, tmp_path: Path) -> None:
+def test_a_search_is_the_mixture_over_all_pairs(name: str, tmp_path: Path) -> None:
     matcher = made_matcher(name)
     index = QuestionIndex.create(tmp_path / "a", matcher)
     assert index.add(PAIRS) == (60, 0, 0)
-    for question in QUESTIONS:
-        expected = one_by_one(matcher, question, alpha)
-        found = index.search(question, top=60, candidates=60, alpha=alpha)
-        assert {one.id for one in found} == {row[0] for row in expected}
-        by_id = {row[0]: row for row in expected}
-        for one in found:
-            assert (one.score, one.similarity, one.match) == pytest.approx(by_id[one.id][1:], abs=1e-5)
-        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-        best = index.search(question, top=1, candidates=60, alpha=alpha)[0]
-        assert best.score == pytest.approx(expected[0][1], abs=1e-5)
-        texts = {pair.query_id: (pair.query, pair.text) for pair in PAIRS}
-        assert (best.question, best.answer) == texts[best.id]
+    texts = {pair.query_id: (pair.query, pair.text) for pair in PAIRS}
+    for question in QUESTIONS[:4]:
+        rows = one_by_one(matcher, question)
+        for alpha in (0.0, 0.35, 1.0):
+            by_id = {key: (alpha * s + (1 - alpha) * m, s, m) for key, s, m in rows}
+            found = index.search(question, top=60, candidates=60, alpha=alpha)
+            assert {one.id for one in found} == by_id.keys()
+            for one in found:
+                assert (one.score, one.similarity, one.match) == pytest.approx(by_id[one.id], abs=1e-5)
+            assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+            best = index.search(question, top=1, candidates=60, alpha=alpha)[0]
+            assert best.score == pytest.approx(max(score for score, _, _ in by_id.values()), abs=1e-5)
+            assert (best.question, best.answer) == texts[best.id]
 
 
 @pytest.mark.parametrize("name", ["cntn", "nbow_mlp", "cnn_mlp", "arc_i", "lstm_rnn"])
@@ -177,8 +176,9 @@ def test_few_candidates_come_from_both_sides(tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a", matcher)
     index.add(PAIRS)
     question = "baden unheard words"
+    rows = one_by_one(matcher, question)
     for alpha in (0.0, 0.3, 1.0):  # five by vectors are the best five there are: a cosine is linear
-        best = [row[1] for row in one_by_one(matcher, question, alpha)[:5]]
+        best = sorted((alpha * s + (1 - alpha) * m for _, s, m in rows), reverse=True)[:5]
         found = index.search(question, top=10, candidates=10, alpha=alpha)
         assert len(found) == 10
         assert [one.score for one in found[:5]] == pytest.approx(best, abs=1e-5)
