@@ -2,8 +2,8 @@
 
     probability(q, t) = 1 / (1 + exp(-(slope * score(q, t) + offset)))                              (Platt, 1999)
 
-Slope and offset are the most likely ones for targets (positives + 1) / (positives + 2) and 1 / (negatives + 2), as Platt
-has them, so that few pairs do not make it sure. The threshold has the highest mean of accuracy and F1: accuracy alone
+Slope and offset are the likeliest for Platt's targets, (positives + 1) / (positives + 2) and 1 / (negatives + 2),
+so that few pairs do not make it sure. The threshold has the highest mean of accuracy and F1: accuracy alone
 says no to everything where matches are rare, F1 alone yes where they are frequent.
 """
 
@@ -80,8 +80,8 @@ class Calibrated:
         """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
         settings = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY).settings
         scorer = load_inside(settings["scorer"], Path(folder), _INNER)
-        numbers = (float(settings[name]) for name in ("threshold", "slope", "offset"))
-        return cls(scorer, *numbers, tokenizer=Tokenizer(**settings["tokenizer"]))
+        threshold, slope, offset = (float(settings[name]) for name in ("threshold", "slope", "offset"))
+        return cls(scorer, threshold, slope, offset, Tokenizer(**settings["tokenizer"]))
 
 
 def best_threshold(scores: Floats, right: NDArray[np.bool_]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -144,9 +145,11 @@ class _Trained:
         key = (name, pairs_digest(train, development))
         if key not in self.matchers:
             _, arguments, settings = NETWORKS[name]
+            start = time.monotonic()
             try:
+                vectors = self._vectors(train, seconds)
                 self.matchers[key] = train_within(
-                    seconds,
+                    seconds - (time.monotonic() - start),
                     train,
                     judged_lists(development),
                     folder / "training",
@@ -154,7 +157,7 @@ class _Trained:
                     arguments=arguments,
                     settings={**settings, "seed": self.seed, "measure": ListsTask.measure},
                     tokenizer=self.tokenizer,
-                    vectors=self._vectors(train, seconds),
+                    vectors=vectors,
                 )
             except MatchloomError as error:
                 self.matchers[key] = error

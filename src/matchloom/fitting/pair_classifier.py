@@ -10,6 +10,7 @@ few pairs can make a shared word speak against a match. All other weights are fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from matchloom.data.batching import deduplicate
-from matchloom.data.features import COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
+from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
 from matchloom.data.ids import both_sides
-from matchloom.fitting.word_scorers import REMEDY, WordScorer, dump_collection, load_collection, swapped
+from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
+from matchloom.lexical import BM25, Collection, Words
+from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
@@ -31,9 +34,10 @@ from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import Component, MatchloomError, Pair, Scores, Trace
 
 FILE, VOCAB, COUNTS, FORMAT = "classifier.safetensors", "vocab.txt", "words.json", 1
-WAYS = ("", "back: ")  # of the query in the text, and of the text in the query
+BACK = "back: "  # of the text in the query
 ALIKE = ("same letters", "same words", "BM25", "back: BM25", "length ratio")
-NAMES = (*(f"{way}{name}" for way in WAYS for name in FEATURES["pair"]), *FEATURES["paraphrase"], *ALIKE)
+_BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing
+NAMES = (*FEATURES["pair"], *(f"{BACK}{name}" for name in _BACK), *FEATURES["paraphrase"], *ALIKE)
 _LIKENESS = {
     *OVERLAP,
     *COVERAGE,
@@ -53,31 +57,31 @@ Floats = NDArray[np.float64]
 
 def _side_of(name: str) -> int:
     """1 for what may only speak for a match, -1 against it, 0 for either."""
-    plain = name.removeprefix(WAYS[1])
+    plain = name.removeprefix(BACK)
     return 1 if plain in _LIKENESS else -1 if plain in _LACK else 0
 
 
 class Cosines:
     """Hashed TF-IDF vectors of words or of letter sequences; the cosines of pairs of texts."""
 
-    def __init__(self, tokenizer: Tokenizer, letters: bool, idf: Floats | None = None) -> None:
-        if letters:
-            chinese = tokenizer.kind == "chinese"
+    def __init__(self, kind: str, words: Words | None, idf: Floats) -> None:
+        """Of the stems that `words` gives, or of letters, in a way that suits the tokenizer's `kind`."""
+        if words is None:
+            chinese = kind == "chinese"
             analyzer: Any = "char" if chinese else "char_wb"
             options: dict[str, Any] = {"ngram_range": (1, 2) if chinese else (3, 4), "lowercase": True}
         else:
-            analyzer, options = lambda text: [stem(word) for word in tokenizer(text)], {}
+            analyzer, options = lambda text: [stem(word) for word in words(text)], {}
         self._counts = HashingVectorizer(
             analyzer=analyzer, n_features=_COLUMNS, norm=None, alternate_sign=False, dtype=np.float64, **options
         )
-        self.idf = idf if idf is not None else np.ones(_COLUMNS)
+        self.idf = idf
 
-    def fit(self, texts: Sequence[str]) -> Cosines:
+    def fit(self, texts: Sequence[str]) -> None:
         """Take document frequencies from these texts."""
         counts = self._counts.transform(texts)
         found = np.bincount(counts.indices, minlength=_COLUMNS)
         self.idf = np.log((1 + len(texts)) / (1 + found)) + 1
-        return self
 
     def vectors(self, texts: Sequence[str]) -> sp.csr_array:
         """Of length one, or 0 without words."""
@@ -93,9 +97,13 @@ class PairClassifier:
 
     kind = name = "pair_classifier"
 
-    def __init__(self, tokenizer: Tokenizer, vocab: Vocab, letters: Cosines, words: Cosines, bm25: WordScorer) -> None:
-        self.tokenizer, self.vocab, self.bm25 = tokenizer, vocab, bm25
-        self._cosines = (letters, words)
+    def __init__(
+        self, tokenizer: Tokenizer, vocab: Vocab, counts: Collection, letters: Floats, of_words: Floats
+    ) -> None:
+        self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
+        words = lru_cache(maxsize=1 << 16)(tokenizer)  # both directions, and the cosine, read each text
+        self.bm25 = NormalizedBM25(BM25(counts, tokenizer=words, stem=True, stop_words=True))
+        self._cosines = (Cosines(tokenizer.kind, None, letters), Cosines(tokenizer.kind, words, of_words))
         self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
         self.bias = 0.0
 
@@ -106,8 +114,10 @@ class PairClassifier:
         cut = [tokenizer(text) for text in texts]
         if not any(cut):
             raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
-        cosines = (Cosines(tokenizer, letters=letters).fit(texts) for letters in (True, False))
-        made = cls(tokenizer, Vocab.build(cut), *cosines, WordScorer.fit("normalized_bm25", texts, tokenizer))
+        counts = BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True).collection
+        made = cls(tokenizer, Vocab.build(cut), counts, np.ones(_COLUMNS), np.ones(_COLUMNS))
+        for cosines in made._cosines:
+            cosines.fit(texts)
         x, y = made.features(pairs), _labels(pairs)
         made.mean, deviation = x.mean(axis=0), x.std(axis=0)
         made.deviation = np.where(deviation > 1e-6, deviation, 1.0)
@@ -137,7 +147,7 @@ class PairClassifier:
             ours, theirs = (FeatureTexts(name, side, self.vocab, lower=self.tokenizer.lower) for side in cut)
             columns.append(pair_features(ours, theirs, lefts, rights))
             if name == "pair":
-                columns.append(pair_features(theirs, ours, rights, lefts))
+                columns.append(pair_features(theirs, ours, rights, lefts)[:, : len(_BACK)])
         for cosines in self._cosines:
             both = cosines.vectors(left)[lefts].multiply(cosines.vectors(right)[rights])
             columns.append(np.asarray(both.sum(axis=1)).reshape(-1, 1))
@@ -189,7 +199,7 @@ class PairClassifier:
         tensors = {"mean": self.mean, "deviation": self.deviation, "weights": self.weights}
         tensors |= {name: cosines.idf for name, cosines in zip(("letters", "words"), self._cosines, strict=True)}
         settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": NAMES}
-        beside = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.bm25.collection)}
+        beside = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.counts)}
         write_sealed(folder / FILE, self.kind, FORMAT, settings, tensors, beside)
 
     @classmethod
@@ -200,9 +210,8 @@ class PairClassifier:
         if sealed.settings["features"] != list(NAMES):
             raise MatchloomError(f"{path} has the features of another version; {REMEDY}")
         tokenizer = Tokenizer(**sealed.settings["tokenizer"])
-        cosines = (Cosines(tokenizer, name == "letters", sealed.tensors[name]) for name in ("letters", "words"))
-        bm25 = WordScorer("normalized_bm25", load_collection(sealed.beside[COUNTS]), tokenizer)
-        made = cls(tokenizer, Vocab.load(Path(folder) / VOCAB), *cosines, bm25)
+        idf = (sealed.tensors[name] for name in ("letters", "words"))
+        made = cls(tokenizer, Vocab.load(Path(folder) / VOCAB), load_collection(sealed.beside[COUNTS]), *idf)
         made.mean, made.deviation, made.weights = (sealed.tensors[x] for x in ("mean", "deviation", "weights"))
         made.bias = float(sealed.settings["bias"])
         return made

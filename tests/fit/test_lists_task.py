@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from matchloom.explanation import explain
+from matchloom.fit import lists_task
+from matchloom.fit.list_mixture import FILE, ListMixture
+from matchloom.fit.lists_task import LOADERS, ListsTask
+from matchloom.fit.report import FitReport
+from matchloom.fit.trained import train_within
+from matchloom.fit.word_scorers import WordScorer
+from matchloom.matcher import Matcher
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
+
+THINGS = [
+    f"{a}{b}" for a in ("loom", "mill", "kiln", "forge", "wheel") for b in ("er", "ing", "ock", "ham", "ley", "ton")
+]
+
+
+def lists(questions: int = 24, size: int = 4) -> list[Pair]:
+    """Each question names a thing and so does its right text; the wrong ones name others."""
+    found = []
+    for n in range(questions):
+        thing = THINGS[n % len(THINGS)]
+        others = Random(n).sample([other for other in THINGS if other != thing], size - 1)
+        for k, named in enumerate([thing, *others]):
+            text = f"the {named} of the village is old, says note {n}"
+            found.append(Pair(f"where is the {thing} number {n}", text, float(k == 0), f"q{n}", f"t{n}-{k}"))
+    return Random(1).sample(found, len(found))
+
+
+class Constant:
+    name = "constant"
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        return np.zeros(len(pairs), np.float32)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
+    task, pairs = ListsTask(), lists()
+    data = task.split(pairs, 0)
+    folder = tmp_path_factory.mktemp("lists")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchloom.fit.trained.DIMENSIONS", 8)
+        quick = {
+            name: (about, {**arguments, **({"hidden": 4} if name == "mv_lstm" else {})}, {**settings, "epochs": 2})
+            for name, (about, arguments, settings) in lists_task.NETWORKS.items()
+        }
+        patch.setattr(lists_task, "NETWORKS", quick)
+        candidates = task.candidates(pairs, Tokenizer(), 0)
+        return {one.name: one.make(data.train, data.development, folder / one.name, 60.0) for one in candidates}
+
+
+def test_questions_stay_together_and_every_part_has_some() -> None:
+    pairs = lists(40)
+    data = ListsTask().split(pairs, 0)
+    parts = [{pair.query_id for pair in part} for part in data]
+    assert [len(part) for part in parts] == [20, 10, 10]
+    assert not (parts[0] & parts[1] | parts[0] & parts[2] | parts[1] & parts[2])
+    again = ListsTask().split(Random(3).sample(pairs, len(pairs)), 0)
+    assert [{pair.query_id for pair in part} for part in again] == parts
+
+
+@pytest.mark.parametrize(("questions", "sizes"), [(6, (4, 1, 1)), (200, (140, 30, 30)), (100, (60, 20, 20))])
+def test_how_many_questions_a_part_has(questions: int, sizes: tuple[int, ...]) -> None:
+    data = ListsTask().split(lists(questions, 2), 0)
+    assert tuple(len({pair.query_id for pair in part}) for part in data) == sizes
+
+
+def test_too_few_questions_are_refused_in_one_line() -> None:
+    with pytest.raises(MatchloomError, match=r"5 questions have both .* expected 6 or more") as refused:
+        ListsTask().split(lists(5), 0)
+    assert "\n" not in str(refused.value)
+
+
+def test_questions_with_one_label_are_for_training_only() -> None:
+    alone = [Pair("is there an answer", "no answer here", 0.0)]
+    data = ListsTask().split([*lists(12), *alone], 0)
+    assert [pair.query for pair in data.train].count("is there an answer") == 1
+
+
+def test_measures_do_not_depend_on_order_and_have_a_value_for_each_question() -> None:
+    task, pairs = ListsTask(), lists(10)
+    for scorer in (Constant(), WordScorer.fit("bm25", [pair.text for pair in pairs], Tokenizer())):
+        one, other = task.measure_on(scorer, pairs), task.measure_on(scorer, Random(5).sample(pairs, len(pairs)))
+        assert one.values == other.values
+        for name in task.measures:
+            np.testing.assert_array_equal(one.each[name], other.each[name])
+            assert len(one.each[name]) == 10
+            assert one.each[name].mean() == pytest.approx(one.values[name])
+
+
+def test_a_text_that_is_listed_twice_is_measured() -> None:
+    twice = [Pair("q", "a", 1.0, "1", "same"), Pair("q", "b", 0.0, "1", "same")]
+    assert ListsTask().measure_on(Constant(), twice).values["AP"] > 0
+
+
+def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer], tmp_path: Path) -> None:
+    pairs = lists(8)
+    assert list(made) == ["bm25", "bm25_stemmed", "overlap", "knrm", "mv_lstm", "list_mixture"]
+    for name, scorer in made.items():
+        assert isinstance(scorer, Explains)
+        scores = scorer.score(pairs)
+        assert scores.shape == (len(pairs),)
+        assert np.isfinite(scores).all()
+        explanation = explain(scorer, pairs[0].query, pairs[0].text)  # checks that it adds up
+        assert explanation.trace.score == pytest.approx(float(scores[0]), abs=1e-4)
+        scorer.save(tmp_path / name)  # type: ignore[attr-defined]
+        loaded = LOADERS[getattr(scorer, "kind", "matcher")](tmp_path / name)
+        np.testing.assert_array_equal(loaded.score(pairs), scores)
+
+
+def test_a_mixture_depends_on_the_pair_alone_and_its_words_stand_once(made: dict[str, Scorer]) -> None:
+    mixture, pairs = made["list_mixture"], lists(6)
+    assert isinstance(mixture, ListMixture)
+    assert (mixture.weights >= 0).all()
+    np.testing.assert_allclose(mixture.score(pairs)[3:4], mixture.score(pairs[3:4]), rtol=1e-5)
+    left, right, _ = mixture.trace("where is the loomer", "the loomer is old")
+    assert (left, right) == (["where", "is", "the", "loomer"], ["the", "loomer", "is", "old"])
+
+
+def test_an_altered_or_exchanged_mixture_is_refused(made: dict[str, Scorer], tmp_path: Path) -> None:
+    mixture = made["list_mixture"]
+    assert isinstance(mixture, ListMixture)
+    mixture.save(tmp_path)
+    WordScorer.fit("overlap", ["another text"], Tokenizer()).save(tmp_path / "overlap")
+    with pytest.raises(MatchloomError, match="overlap is missing or was altered"):
+        ListMixture.load(tmp_path)
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:-3])
+    with pytest.raises(MatchloomError, match="damaged, cut off"):
+        ListMixture.load(tmp_path)
+
+
+def test_a_mixture_of_good_and_useless_scorers_trusts_the_good_one() -> None:
+    pairs = lists(30)
+    good = WordScorer.fit("overlap", [pair.text for pair in pairs], Tokenizer())
+    random = np.random.default_rng(0)
+
+    class Noise(Constant):
+        name = "normalized_bm25"
+
+        def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+            return random.normal(size=len(pairs)).astype(np.float32)
+
+    mixture = ListMixture.fit([Noise(), good], pairs, Tokenizer())
+    assert mixture.weights[1] > 3 * mixture.weights[0]
+
+
+def test_details_fill_a_report(made: dict[str, Scorer]) -> None:
+    pairs = lists(12)
+    details = ListsTask().details(made["overlap"], pairs)
+    assert details["best"]
+    assert details["best"][0].rank == 1
+    assert any("numb" not in word for word, _ in details["best"][0].words)
+    report = FitReport("lists", "", "RR", ("RR",), (), "overlap", 1, 1, (), **details)
+    assert FitReport.from_dict(report.to_dict()).best[0].question == details["best"][0].question
+    worst = ListsTask().details(Constant(), pairs)["worst"]
+    assert len(worst) == 5
+
+
+def test_training_stops_when_time_is_up(tmp_path: Path) -> None:
+    data = ListsTask().split(lists(), 0)
+    matcher = train_within(
+        0.0,
+        data.train,
+        data.development,
+        tmp_path,
+        model="knrm",
+        arguments={},
+        settings={"epochs": 50, "patience": 50},
+        tokenizer=Tokenizer(),
+    )
+    assert isinstance(matcher, Matcher)
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from matchloom.explanation import explain
+from matchloom.fit import pairs_task
+from matchloom.fit.calibrated import Calibrated, best_threshold, platt
+from matchloom.fit.pair_classifier import NAMES, PairClassifier, _side_of
+from matchloom.fit.pairs_task import LOADERS, PairsTask, one_list
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
+
+WORDS = [f"{a}{b}" for a in ("lo", "mi", "ki", "fo", "whe", "sto") for b in ("om", "ll", "ln", "rge", "el", "ne", "ck")]
+
+
+def labelled(number: int = 120, seed: int = 0) -> list[Pair]:
+    """Matches share most of their words; others share a few."""
+    random, found = Random(seed), []
+    for n in range(number):
+        words = random.sample(WORDS, 6)
+        keep = 5 if n % 2 else 1
+        other = [*words[:keep], *random.sample(WORDS, 6 - keep)]
+        found.append(Pair(" ".join([*words, f"a{n}"]), " ".join([*other, f"b{n}"]), float(n % 2)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
+    task, pairs = PairsTask(), labelled()
+    data = task.split(pairs, 0)
+    folder = tmp_path_factory.mktemp("pairs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchloom.fit.trained.DIMENSIONS", 8)
+        patch.setattr(pairs_task, "NETWORK_FROM", 100)
+        patch.setattr(pairs_task, "_SETTINGS", {**pairs_task._SETTINGS, "epochs": 2})
+        candidates = task.candidates(pairs, Tokenizer(), 0)
+        return {one.name: one.make(data.train, data.development, folder / one.name, 60.0) for one in candidates}
+
+
+class Given:
+    name = "given"
+    threshold = 0.5
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        self.scores = np.array(scores, np.float32)
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        return self.scores
+
+
+def test_a_text_stays_on_one_side_and_all_parts_have_both_labels() -> None:
+    pairs = [Pair(f"q{n // 3}", f"t{n}", float(n % 5 == 0)) for n in range(300)]
+    data = PairsTask().split(pairs, 0)
+    sides = [{pair.query for pair in part} for part in data]
+    assert not (sides[0] & sides[1] | sides[0] & sides[2] | sides[1] & sides[2])
+    assert all({pair.label for pair in part} == {0.0, 1.0} for part in data)
+    assert [round(len(part) / 300, 1) for part in data] == pytest.approx([0.6, 0.2, 0.2], abs=0.11)
+    again = PairsTask().split(Random(2).sample(pairs, 300), 0)
+    assert [{pair.query for pair in part} for part in again] == sides
+
+
+def test_few_pairs_of_a_label_are_refused_in_one_line() -> None:
+    pairs = [Pair(f"q{n}", f"t{n}", float(n < 4)) for n in range(50)]
+    with pytest.raises(MatchloomError, match=r"4 independent groups of pairs have label 1, expected 6"):
+        PairsTask().split(pairs, 0)
+
+
+def test_a_network_is_worth_its_time_from_some_pairs_on() -> None:
+    task = PairsTask()
+    assert [one.name for one in task.candidates(labelled(50), Tokenizer(), 0)] == ["overlap_both", "pair_classifier"]
+    assert task.candidates(labelled(2000), Tokenizer(), 0)[-1].name == "mv_lstm"
+
+
+def test_measures_have_a_value_for_each_pair_whose_mean_they_are() -> None:
+    pairs = [Pair(str(n), str(n), float(n in (0, 1, 4, 6))) for n in range(10)]
+    scores = [0.9, 0.8, 0.8, 0.7, 0.6, 0.4, 0.2, 0.2, 0.1, 0.0]
+    outcome = PairsTask().measure_on(Given(scores), pairs)
+    assert set(outcome.values) == set(PairsTask.measures)
+    for name, value in outcome.values.items():
+        assert outcome.each[name].mean() == pytest.approx(value), name
+    right = [pair.label for pair in pairs]
+    assert outcome.values["F1"] == pytest.approx(f1_score(right, [score >= 0.5 for score in scores]))
+    order = Random(0).sample(range(10), 10)
+    other = PairsTask().measure_on(Given([scores[n] for n in order]), [pairs[n] for n in order])
+    assert other.values == pytest.approx(outcome.values)
+
+
+def test_pairs_of_one_label_cannot_be_measured() -> None:
+    with pytest.raises(MatchloomError, match="one label"):
+        PairsTask().measure_on(Given([1.0]), [Pair("a", "b", 1.0)])
+
+
+def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer], tmp_path: Path) -> None:
+    pairs = labelled(20, seed=1)
+    assert list(made) == ["overlap_both", "pair_classifier", "mv_lstm"]
+    for name, scorer in made.items():
+        assert isinstance(scorer, Calibrated)
+        assert isinstance(scorer, Explains)
+        scores = scorer.score(pairs)
+        explanation = explain(scorer, pairs[1].query, pairs[1].text)  # checks that it adds up
+        assert explanation.trace.score == pytest.approx(float(scores[1]), abs=1e-4)
+        scorer.save(tmp_path / name)
+        loaded = LOADERS[scorer.kind](tmp_path / name)
+        assert isinstance(loaded, Calibrated)
+        np.testing.assert_array_equal(loaded.score(pairs), scores)
+        np.testing.assert_array_equal(loaded.probability(pairs), scorer.probability(pairs))
+        assert loaded.threshold == scorer.threshold
+        assert PairsTask().measure_on(loaded, pairs).values == PairsTask().measure_on(scorer, pairs).values
+    assert PairsTask().measure_on(made["pair_classifier"], pairs).values["AP"] > 0.9
+
+
+def test_likeness_never_speaks_against_a_match() -> None:
+    """Even where labels are turned round."""
+    pairs = [pair._replace(label=1 - (pair.label or 0)) for pair in labelled(80)]
+    classifier = PairClassifier.fit(pairs[:60], pairs[60:], Tokenizer())
+    for name, weight in zip(NAMES, classifier.weights, strict=True):
+        assert weight * _side_of(name) >= 0, name
+    sides = {name: _side_of(name) for name in NAMES}
+    assert sides["same letters"] == sides["back: BM25"] == sides["stems found"] == 1
+    assert sides["rarest content word missed"] == -1
+    assert sides["difference of lengths"] == sides["length ratio"] == 0
+
+
+def test_the_classifier_reads_chinese() -> None:
+    texts = ["重疾险 怎么 理赔", "车险 多少 钱", "养老 保险 是 什么", "寿险 能 退保 吗"]
+    pairs = [Pair(a + str(n), b, float(a == b)) for n in range(6) for a in texts for b in texts]
+    classifier = PairClassifier.fit(pairs[:64], pairs[64:], Tokenizer("chinese"))
+    same, other = classifier.score([Pair(texts[0], texts[0]), Pair(texts[0], texts[1])])
+    assert same > other
+    explain(classifier, texts[0], texts[0])
+    explain(classifier, "", "没有")
+
+
+def test_an_exchanged_scorer_is_refused(made: dict[str, Scorer], tmp_path: Path) -> None:
+    calibrated = made["pair_classifier"]
+    assert isinstance(calibrated, Calibrated)
+    calibrated.save(tmp_path)
+    (tmp_path / "scorer" / "words.json").write_text("{}")
+    with pytest.raises(MatchloomError, match="missing or was altered"):
+        Calibrated.load(tmp_path)
+
+
+def test_the_threshold_and_probabilities_of_known_scores() -> None:
+    scores, right = np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True])
+    assert best_threshold(scores, right) == 1.5
+    slope, offset = platt(scores, right)
+    assert slope > 0
+    assert slope * 1.5 + offset == pytest.approx(0, abs=1e-3)
+    assert platt(scores, ~right)[0] == 0  # a scorer that is wrong says nothing
+
+
+def test_one_list_has_all_pairs_under_one_id() -> None:
+    pairs = one_list([*labelled(10), *labelled(10)])
+    assert {pair.query_id for pair in pairs} == {"all"}
+    assert len({pair.text_id for pair in pairs}) == 20
+
+
+def test_details_show_what_it_is_surest_of(made: dict[str, Scorer]) -> None:
+    details = PairsTask().details(made["pair_classifier"], labelled(30, seed=2))
+    first = details["best"][0]
+    assert first.right in ("match", "no match")
+    assert 0 <= first.score <= 1
+    assert first.rank is None
