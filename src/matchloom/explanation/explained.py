@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchloom.explanation.source import Source, source_of
@@ -128,11 +127,9 @@ class Explanation:
         return self.to_terminal()
 
     def _repr_html_(self) -> str:
-        # A frame, so that neither the page's style nor its script meets the notebook's.
-        return (
-            f'<iframe srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" title="An explanation" '
-            'style="width: 100%; height: 42rem; border: 0"></iframe>'
-        )
+        from matchloom.explanation.markup import frame
+
+        return frame(self.to_html(), "An explanation", scripts=True)
 
 
 def explain(scorer: object, query: str, text: str) -> Explanation:

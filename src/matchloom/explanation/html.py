@@ -1,18 +1,13 @@
 """Explanations as one page that needs nothing else: no network, no other file.
 
 Texts, sums and tables are plain HTML; `heatmap.js` draws the maps and `page.js` links words, partners and cells.
-All text from outside is escaped, and the page's own policy lets no script run but the page's.
+All text from outside is escaped, and the page's own policy lets no script run but the page's (see `markup`).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -31,7 +26,8 @@ from matchloom.explanation.cells import (
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation
-from matchloom.explanation.rounding import decimals, fixed, significant
+from matchloom.explanation.markup import asset, document, figure, safe_text, signed
+from matchloom.explanation.rounding import decimals, significant
 from matchloom.explanation.source import pieces
 from matchloom.types import Component, MatchloomError
 
@@ -39,6 +35,11 @@ from matchloom.types import Component, MatchloomError
 _TEXT_WORDS = 600
 _MAP_ROWS, _MAP_COLUMNS = 60, 120
 _TABLE_ROWS = 25
+
+_FOOTER = (
+    "A signal is a pair of words in one channel of the map. Its contribution is what it added to the score: the "
+    "contributions and the residual add up to the score. Figures are rounded. Made by matchloom."
+)
 
 
 def render_html(explanations: Sequence[Explanation]) -> str:
@@ -48,47 +49,33 @@ def render_html(explanations: Sequence[Explanation]) -> str:
     """
     if not explanations:
         raise MatchloomError("no explanations were given; a page needs at least one")
-    script = _asset("heatmap.js") + _asset("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     word_scale = _largest_word_contributions(explanations)
     map_scales = _map_scales(explanations)
     single = len(explanations) == 1
     ones = [_one(e, i, single, word_scale[e.scorer], map_scales) for i, e in enumerate(explanations, start=1)]
-    return Template(_asset("page.html")).substitute(
-        title=_title(explanations),
-        style=_asset("page.css"),
-        body=ones[0] if single else "\n".join([_lead(explanations), *ones]),
-        script=script,
-        script_hash=f"sha256-{digest}",
+    return document(
+        _title(explanations),
+        ones[0] if single else "\n".join([_lead(explanations), *ones]),
+        _FOOTER,
+        style=asset("page.css"),
+        script=asset("heatmap.js") + asset("page.js"),
     )
 
 
-def _asset(name: str) -> str:
-    return files("matchloom.explanation").joinpath(name).read_text(encoding="utf-8")
-
-
-def _text(words: str) -> str:
-    return escape(printable(words))
-
-
-def _figure(number: float, places: int, *, sign: bool = False) -> str:
-    return fixed(number, places, sign=sign).replace("-", "−")
-
-
 def _score(explanation: Explanation) -> str:
-    return _figure(explanation.trace.score, decimal_places(explanation))
+    return figure(explanation.trace.score, decimal_places(explanation))
 
 
 def _begin(words: Sequence[str], limit: int) -> str:
     """The first words of a text, for headings."""
-    return _text(" ".join(words[:limit])) + (" …" if len(words) > limit else "")
+    return safe_text(" ".join(words[:limit])) + (" …" if len(words) > limit else "")
 
 
 def _title(explanations: Sequence[Explanation]) -> str:
     first = explanations[0]
     if len(explanations) > 1:
         return f"{len(explanations)} scores explained: {_begin(first.query, 8)}"
-    return f"Score {_score(first)} by {_text(first.scorer)}: {_begin(first.query, 8)}"
+    return f"Score {_score(first)} by {safe_text(first.scorer)}: {_begin(first.query, 8)}"
 
 
 def _lead(explanations: Sequence[Explanation]) -> str:
@@ -154,21 +141,17 @@ def _head(explanation: Explanation, single: bool) -> str:
     trace, places = explanation.trace, decimal_places(explanation)
     count = len(trace.signals)
     components = (
-        f"{_signed(sum(component.contribution for component in trace.components), places)} components "
+        f"{signed(sum(component.contribution for component in trace.components), places)} components "
         if trace.components
         else ""
     )
-    by = f"Score by {_text(explanation.scorer)}"
+    by = f"Score by {safe_text(explanation.scorer)}"
     big = f'<h1 class="score"><small>{by}</small> <span class="figure">{_score(explanation)}</span></h1>\n'
     return (
         f'{big if single else ""}<p class="sum">{"" if single else f"{by}: {_score(explanation)} "}'
-        f"= {_signed(sum(s.contribution for s in trace.signals), places)} from {count} "
-        f"signal{'' if count == 1 else 's'} {components}{_signed(trace.residual, places)} residual</p>"
+        f"= {signed(sum(s.contribution for s in trace.signals), places)} from {count} "
+        f"signal{'' if count == 1 else 's'} {components}{signed(trace.residual, places)} residual</p>"
     )
-
-
-def _signed(number: float, places: int) -> str:
-    return f'<b class="figure {"neg" if number < 0 else "pos"}">{_figure(number, places, sign=True)}</b>'
 
 
 def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, float]], scale: float) -> str:
@@ -183,7 +166,7 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
         parts: list[str] = []
         for text, i in pieces(words, side.source, shown):
             if i is None:
-                parts.append(_text(text))
+                parts.append(safe_text(text))
                 continue
             at = side.start + i
             contribution = contributions[side.which][at] if i in took_part else None
@@ -191,7 +174,7 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
         if len(shown) < len(words):
             parts.append(f' <span class="note">({len(words) - len(shown)} of {len(words)} words left out)</span>')
         blocks.append(
-            f'<div class="side"><h2>{_text(side.name)}</h2><p class="words" data-side="{kind}" dir="auto">'
+            f'<div class="side"><h2>{safe_text(side.name)}</h2><p class="words" data-side="{kind}" dir="auto">'
             f"{''.join(parts) or '<span class=note>(no words)</span>'}</p></div>"
         )
     hint = "Point at a shaded word, or tab to it, to see its partners." if weights[0] else "No word pair took part."
@@ -205,12 +188,12 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
 def _word(word: str, at: int, contribution: float | None, scale: float, places: int) -> str:
     """A word; a button where it took part in the score, so that a keyboard can reach it."""
     if contribution is None:
-        return f'<span class="w" data-at="{at}">{_text(word)}</span>'
+        return f'<span class="w" data-at="{at}">{safe_text(word)}</span>'
     kind = "up" if contribution > 0 else "down" if contribution < 0 else "flat"
     strength = abs(contribution) / scale if scale else 0.0
     return (
         f'<button type="button" class="w {kind}" data-at="{at}" style="--s:{strength:.3f}" '
-        f'title="contribution {_figure(contribution, places, sign=True)}">{_text(word)}</button>'
+        f'title="contribution {figure(contribution, places, sign=True)}">{safe_text(word)}</button>'
     )
 
 
@@ -241,7 +224,7 @@ def _map(
         channels.append(
             {
                 "name": printable(name),
-                "label": f"{printable(name)} (contribution {_figure(contribution, places, sign=True)})",
+                "label": f"{printable(name)} (contribution {figure(contribution, places, sign=True)})",
                 "low": significant(scale.low, 4),
                 "high": significant(scale.high, 4),
                 "places": decimals(scale),
@@ -260,7 +243,7 @@ def _map(
                 "row": row_of[s.left],
                 "col": column_of[s.right],
                 "channel": s.channel,
-                "note": f"contribution to the score {_figure(s.contribution, places, sign=True)}",
+                "note": f"contribution to the score {figure(s.contribution, places, sign=True)}",
             }
             for s in trace.signals
             if s.left in row_of and s.right in column_of
@@ -300,7 +283,7 @@ def _table(explanation: Explanation) -> str:
     found = largest_first(explanation)
     several = len(trace.channels) > 1
     steps: list[tuple[Cell | str, float]] = [
-        (f"{_text(one.name)} ({_figure(one.value, 3)})" if isinstance(one, Component) else one, one.contribution)
+        (f"{safe_text(one.name)} ({figure(one.value, 3)})" if isinstance(one, Component) else one, one.contribution)
         for one in found[:_TABLE_ROWS]
     ]
     if more := found[_TABLE_ROWS:]:
@@ -326,17 +309,17 @@ def _table(explanation: Explanation) -> str:
     rows = []
     for (what, contribution), start, end in zip(steps, totals[:-1], totals[1:], strict=True):
         if isinstance(what, Cell):
-            channel = f'<td class="channel">{_text(what.channel)}</td>' if several else ""
+            channel = f'<td class="channel">{safe_text(what.channel)}</td>' if several else ""
             first = (
                 f'<tr><th scope="row">{_placed(what.query_word, what.query_position)}</th>'
                 f'<td class="word">{_placed(what.text_word, what.text_position)}</td>{channel}'
-                f'<td class="number">{_figure(what.value, value_places)}</td>'
+                f'<td class="number">{figure(what.value, value_places)}</td>'
             )
         else:
             first = f'<tr class="quiet"><th scope="row" colspan="{span}">{what}</th>'
         rows.append(
-            f'{first}<td class="number">{_signed(contribution, places)}</td>'
-            f'<td class="number running">{_figure(end, places)}</td>'
+            f'{first}<td class="number">{signed(contribution, places)}</td>'
+            f'<td class="number running">{figure(end, places)}</td>'
             f"{fall(start, end, 'down' if contribution < 0 else 'up')}</tr>"
         )
     score = _score(explanation)
@@ -355,4 +338,4 @@ def _table(explanation: Explanation) -> str:
 
 
 def _placed(word: str, position: int) -> str:
-    return f'<bdi>{_text(word)}</bdi><span class="at" title="position in the text">{position + 1}</span>'
+    return f'<bdi>{safe_text(word)}</bdi><span class="at" title="position in the text">{position + 1}</span>'

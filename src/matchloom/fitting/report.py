@@ -10,13 +10,16 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from matchloom.explanation.cells import printable
+from matchloom.fit.kinds import PAIRS
+
 
 @dataclass(frozen=True)
 class SystemFigures:
     """One system: what it is, its figures on development and test questions, and its cost.
 
     `p` is the chance of its difference from the chosen system on the test questions, were both equally good; None for
-    the chosen one. `error` says why it could not be made.
+    the chosen one. `error` says why it could not be made. A baseline is there for comparison.
     """
 
     name: str
@@ -26,6 +29,7 @@ class SystemFigures:
     p: float | None = None
     seconds: float = 0.0
     error: str = ""
+    baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,16 +98,30 @@ class FitReport:
             table.add_column(name, justify="right")
         table.add_column("p", justify="right")
         table.add_column("seconds", justify="right")
-        table.add_column("", overflow="fold")
+        table.add_column("")
         for one in self.systems:
-            style = "bold" if one.name == self.chosen else "dim" if one.error else ""
+            chosen = one.name == self.chosen
             values = [f"{one.test[name]:.3f}" if name in one.test else "" for name in self.measures]
-            p = "" if one.p is None else f"{one.p:.3f}"
-            cells = [one.name, *values, p, f"{one.seconds:.1f}", one.error or one.about]
-            table.add_row(*(Text(cell) for cell in cells), style=style)
-        title = f"On {self.tested:,} test questions, looked at once (p: against {self.chosen}):"
-        said = [Text(line, "bold" if n == 0 else "") for n, line in enumerate(self.verdict)]
-        return Group(Text(title), table, Text(), *said)
+            p = "" if one.p is None else "<.001" if one.p < 0.001 else f"{one.p:.3f}"
+            figures = (Text(cell) for cell in (*values, p, f"{one.seconds:.1f}"))
+            about = "no figures, see below" if one.error else f"{'(chosen) ' if chosen else ''}{one.about}"
+            # One line each, so that figures stand below figures; the page has all of it.
+            table.add_row(
+                Text(printable(one.name)),
+                *figures,
+                Text(printable(about), no_wrap=True, overflow="ellipsis"),
+                style="bold" if chosen else "dim" if one.error else "",
+            )
+        unit = "pair" if self.kind == PAIRS else "question"
+        count = f"{self.tested:,} test {unit}{'' if self.tested == 1 else 's'}"
+        return Group(
+            Text(printable(f"On {count}, looked at once (p: against {self.chosen}):")),
+            table,
+            *(Text(printable(f"{one.name}: {one.error}"), "dim") for one in self.systems if one.error),
+            Text(),
+            *(Text(printable(line), "bold" if n == 0 else "") for n, line in enumerate(self.verdict)),
+            *(Text(printable(f"Note: {line}"), "dim") for line in self.notes),
+        )
 
     def _repr_html_(self) -> str:
         from matchloom.fitting.page import fragment

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+from rich.console import Console
+
+from matchloom.fit.kinds import PAIRS
+from matchloom.fit.report import FitReport
+from tests.fit.samples import bare_report, small_report
+
+
+def printed(report: FitReport) -> str:
+    out = io.StringIO()
+    Console(file=out, width=80).print(report)
+    return out.getvalue()
+
+
+def test_a_system_takes_one_line_in_the_terminal() -> None:
+    long = [replace(one, about="about " * 50) for one in small_report().systems]
+    lines = printed(replace(small_report(), systems=long)).splitlines()
+    assert lines[0] == "On 100 test questions, looked at once (p: against answer_ranker):"
+    assert [line.split()[0] for line in lines[1:6]] == ["system", *(one.name for one in long)]
+    assert lines[2].split()[1:6] == ["0.400", "0.600", "0.500", "<.001", "1.2"]
+    assert "(chosen)" in lines[5]
+    assert lines[6] == "mv_lstm: it learnt nothing"
+    assert lines[8:] == [*small_report().verdict, "Note: 14 questions stand twice in the file."]
+
+
+def test_the_terminal_names_what_was_tested() -> None:
+    assert printed(replace(small_report(), kind=PAIRS, tested=1)).startswith("On 1 test pair, ")
+    assert printed(bare_report()).startswith("On 0 test questions, ")
+
+
+def test_nothing_from_outside_drives_the_terminal() -> None:
+    evil = replace(small_report(), verdict=["\x1b[2Jgone [bold]"], notes=["\x07"])
+    assert "\ufffd[2Jgone [bold]" in printed(evil)
+    assert "\x07" not in printed(evil)
+
+
+def test_it_goes_through_json_and_back() -> None:
+    for report in (small_report(), bare_report()):
+        again = FitReport.from_dict(json.loads(json.dumps(report.to_dict())))
+        assert json.dumps(again.to_dict()) == json.dumps(report.to_dict())
+        assert printed(again) == printed(report)
