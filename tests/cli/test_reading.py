@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.cli.reading import parse_columns
-from matchloom.cli.reading import read_all, read_texts
+from matchloom.cli.reading import parse_columns, read_all, read_texts
 from matchloom.types import MatchloomError, Pair
 
 

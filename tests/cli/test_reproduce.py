@@ -50,15 +50,15 @@ def test_what_cannot_be(run: Run, trained: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def network() -> Matcher:
-    return train_lcs(pairs=1000, epochs=100, seed=0)
+    return train_lcs(pairs=2000, epochs=120, seed=0)
 
 
 def test_it_learns_the_dynamic_programme(network: Matcher) -> None:
     found = check(network, pairs=200, seed=0)
     assert found[:2] == (10, 200)
-    assert found.lengths_right > 0.8  # the whole run, 10,000 pairs and 100 epochs, is in the results
-    assert found.paths_right > 0.8
-    assert found.error < 0.3
+    assert found.lengths_right > 0.9  # the whole run, 10,000 pairs and 100 epochs, is in the results
+    assert found.paths_right > 0.9
+    assert found.error < 0.25
 
 
 def test_an_untrained_network_does_not(network: Matcher) -> None:

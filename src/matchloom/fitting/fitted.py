@@ -173,4 +173,3 @@ def _load_baseline(folder: Path) -> RankingBaseline:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise MatchloomError(f"{folder / _BASELINE} is missing or damaged; fit it again") from None
     return make(Answers.of(read_pairs(folder / _PAIRS, fill_ids=False)), tokenizer)
-

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from matchloom.explanation.markup import asset, document, figure, frame, safe_text, signed
 from matchloom.explanation.rounding import decimals
-from matchloom.fit.chart import draw_curve, drawable, systems_of
-from matchloom.fit.kinds import ANSWERS, PAIRS
-from matchloom.fit.report import Asked, FitReport, SystemFigures
+from matchloom.fitting.chart import draw_curve, drawable, systems_of
+from matchloom.fitting.kinds import ANSWERS, PAIRS
+from matchloom.fitting.report import Asked, FitReport, SystemFigures
 
 # What a person still reads; every cut is seen on the page.
 _QUESTION, _ANSWER, _LINE = 300, 240, 600  # letters
@@ -47,7 +47,7 @@ def render(report: FitReport) -> str:
         _next(report),
     ]
     title = f"matchloom fit: {_cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
-    return document(title, "\n".join(filter(None, sections)), _FOOTER, style=asset("page.css", "matchloom.fit"))
+    return document(title, "\n".join(filter(None, sections)), _FOOTER, style=asset("page.css", "matchloom.fitting"))
 
 
 def fragment(report: FitReport) -> str:

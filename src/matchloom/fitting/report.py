@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from matchloom.explanation.cells import printable
-from matchloom.fit.kinds import PAIRS
+from matchloom.fitting.kinds import PAIRS
 
 
 @dataclass(frozen=True)

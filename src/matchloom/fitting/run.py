@@ -224,7 +224,15 @@ class _Run:
             p = None if one is chosen or len(each) != len(ours) else paired_randomisation(each, ours)
             developed = self.developed[one.name].values
             figures.append(
-                SystemFigures(one.name, one.about, dict(developed), dict(found.values), p, self.seconds[one.name])
+                SystemFigures(
+                    one.name,
+                    one.about,
+                    dict(developed),
+                    dict(found.values),
+                    p,
+                    self.seconds[one.name],
+                    baseline=one.baseline,
+                )
             )
         assert scorer is not None
         figures.sort(key=lambda one: -one.test[self.task.measure])

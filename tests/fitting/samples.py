@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from matchloom.fit.kinds import ANSWERS
-from matchloom.fit.report import Asked, Confusion, FitReport, SystemFigures
+from matchloom.fitting.kinds import ANSWERS
+from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
 
 
 def small_report() -> FitReport:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from matchloom.explanation import explain
-from matchloom.fit import lists_task
-from matchloom.fit.list_mixture import FILE, ListMixture
-from matchloom.fit.lists_task import LOADERS, ListsTask
-from matchloom.fit.report import FitReport
-from matchloom.fit.trained import train_within
-from matchloom.fit.word_scorers import WordScorer
+from matchloom.fitting import lists_task
+from matchloom.fitting.list_mixture import FILE, ListMixture
+from matchloom.fitting.lists_task import LOADERS, ListsTask
+from matchloom.fitting.report import FitReport
+from matchloom.fitting.trained import train_within
+from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
     data = task.split(pairs, 0)
     folder = tmp_path_factory.mktemp("lists")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchloom.fit.trained.DIMENSIONS", 8)
+        patch.setattr("matchloom.fitting.trained.DIMENSIONS", 8)
         quick = {
             name: (about, {**arguments, **({"hidden": 4} if name == "mv_lstm" else {})}, {**settings, "epochs": 2})
             for name, (about, arguments, settings) in lists_task.NETWORKS.items()

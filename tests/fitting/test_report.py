@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from matchloom.fit.kinds import PAIRS
-from matchloom.fit.report import FitReport
-from tests.fit.samples import bare_report, small_report
+from matchloom.fitting.kinds import PAIRS
+from matchloom.fitting.report import FitReport
+from tests.fitting.samples import bare_report, small_report
 
 
 def printed(report: FitReport) -> str:

@@ -9,10 +9,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from matchloom.explanation import explain
-from matchloom.fit import pairs_task
-from matchloom.fit.calibrated import Calibrated, best_threshold, platt
-from matchloom.fit.pair_classifier import NAMES, PairClassifier, _side_of
-from matchloom.fit.pairs_task import LOADERS, PairsTask, one_list
+from matchloom.fitting import pairs_task
+from matchloom.fitting.calibrated import Calibrated, best_threshold, platt
+from matchloom.fitting.pair_classifier import NAMES, PairClassifier, _side_of
+from matchloom.fitting.pairs_task import LOADERS, PairsTask, one_list
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
 
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
     data = task.split(pairs, 0)
     folder = tmp_path_factory.mktemp("pairs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchloom.fit.trained.DIMENSIONS", 8)
+        patch.setattr("matchloom.fitting.trained.DIMENSIONS", 8)
         patch.setattr(pairs_task, "NETWORK_FROM", 100)
         patch.setattr(pairs_task, "_SETTINGS", {**pairs_task._SETTINGS, "epochs": 2})
         candidates = task.candidates(pairs, Tokenizer(), 0)

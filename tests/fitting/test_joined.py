@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from matchloom.fit.joined import group_queries, group_texts, joined
+from matchloom.fitting.joined import group_queries, group_texts, joined
 from matchloom.types import Pair
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.fit.chart import apart, draw_curve, ticks_of
+from matchloom.fitting.chart import apart, draw_curve, ticks_of
 from tests.drawing import examples
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.fit.kinds import LISTS, PAIRS
-from matchloom.fit.page import fragment, interval, render
-from matchloom.fit.report import Asked, Confusion, FitReport, SystemFigures
+from matchloom.fitting.kinds import LISTS, PAIRS
+from matchloom.fitting.page import fragment, interval, render
+from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
 from tests.drawing import examples
 from tests.explanation.test_html import NASTY
-from tests.fit.samples import bare_report, small_report
+from tests.fitting.samples import bare_report, small_report
 
 VOID = {"meta", "link", "br", "img", "input"}
 # What the page's elements may stand directly in, where browsers would otherwise move or close them.
