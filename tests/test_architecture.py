@@ -87,6 +87,8 @@ def test_public_names_are_few_and_all_there() -> None:
         "evaluate",
         "explain",
         "QuestionIndex",
+        "Fitted",
+        "fit",
         "BM25",
     }
     assert set(matchloom.__all__) == expected

@@ -63,21 +63,42 @@ class Fitted:
         return self.scorer.answers if isinstance(self.scorer, AnswerRanker | RankingBaseline) else None
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The score of each pair; higher matches better."""
+        """The score of each pair; higher matches better.
+
+        Args:
+            pairs: Any pairs; labels are not looked at.
+            progress: Whether to show a bar.
+        """
         return self.scorer.score(pairs, progress=progress)
 
     def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]:
-        """The best answers of the collection, each once; only for files of questions with answers."""
+        """The best answers of the collection, each once; only for files of questions with answers.
+
+        Args:
+            question: The question.
+            top: At most this many; None for all.
+        """
         return self._answers().rank(question, top)
 
     def search(
         self, questions: Sequence[str], *, top: int | None = 10, progress: bool = False
     ) -> list[list[RankedAnswer]]:
-        """`rank` for many questions."""
+        """`rank` for many questions.
+
+        Args:
+            questions: The questions.
+            top: At most this many for each; None for all.
+            progress: Whether to show a bar.
+        """
         return self._answers().search(questions, top, progress=progress)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """Why a text got its score."""
+        """Why a text got its score.
+
+        Args:
+            query: The question, or one text.
+            text: The answer, or the other.
+        """
         if not isinstance(self.scorer, Explains):
             raise MatchloomError(f"{self.name} cannot explain its scores; answer_ranker and matchers can")
         return self.scorer.trace(query, text)
@@ -91,7 +112,11 @@ class Fitted:
         return self.scorer
 
     def save(self, folder: Path | str) -> None:
-        """Write the folder; what names it, fit.json, comes last."""
+        """Write the folder; what names it, fit.json, comes last.
+
+        Args:
+            folder: Where; it is made if it is new.
+        """
         from matchloom.fitting.page import render
 
         folder = Path(folder)
@@ -104,7 +129,11 @@ class Fitted:
 
     @classmethod
     def load(cls, folder: Path | str) -> Fitted:
-        """Read what `save` wrote; a folder that is no such one, cut off or newer is refused in one line."""
+        """Read what `save` wrote; a folder that is no such one, cut off or newer is refused in one line.
+
+        Args:
+            folder: What `fit` wrote.
+        """
         folder = Path(folder)
         try:
             about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())

@@ -101,7 +101,7 @@ class PairClassifier:
         self, tokenizer: Tokenizer, vocab: Vocab, counts: Collection, letters: Floats, of_words: Floats
     ) -> None:
         self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
-        words = lru_cache(maxsize=1 << 16)(tokenizer)  # both directions, and the cosine, read each text
+        words: Words = lru_cache(maxsize=1 << 16)(tokenizer.__call__)  # both directions, and the cosine, read each text
         self.bm25 = NormalizedBM25(BM25(counts, tokenizer=words, stem=True, stop_words=True))
         self._cosines = (Cosines(tokenizer.kind, None, letters), Cosines(tokenizer.kind, words, of_words))
         self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
