@@ -17,7 +17,7 @@ from matchloom.types import Pair
 
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
-_WORDS_A_SECOND = 200_000  # that skip-gram reads, cautiously: decides epochs, so it must not be measured
+_WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its passes must not be measured
 _ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
 
 
