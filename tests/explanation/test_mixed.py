@@ -109,3 +109,15 @@ def test_sections_are_shown_under_their_names() -> None:
     ]
     assert explanation.to_html().count('data-side="text"') == 2
     assert "sections" not in one.to_dict()["text"]
+
+
+def test_one_text_that_all_have_read_stands_there_once() -> None:
+    trace = grid_trace(1.0, np.ones((1, 1, 2), "f4"), np.array([[[0.25, 0.5]]]), ["c"])
+    shorter = grid_trace(0.5, np.ones((1, 1, 1), "f4"), np.array([[[0.5]]]), ["c"])
+    given = [Term("a", 2.0, ["who"], ["old", "cloth"], trace), Term("b", 1.0, ["who"], ["old"], shorter)]
+    query, text, mixed = mixed_trace(given, one_text=True)
+    assert (query, text) == (["who"], ["old", "cloth"])
+    _, by_word = word_contributions(Explanation("mixture", query, text, mixed))
+    assert by_word == pytest.approx([1.0, 1.0])
+    cut_otherwise = given[1]._replace(text=["oldcloth"])
+    assert mixed_trace([given[0], cut_otherwise], one_text=True)[1] == ["old", "cloth", "oldcloth"]

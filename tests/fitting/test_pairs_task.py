@@ -65,6 +65,13 @@ def test_a_text_stays_on_one_side_and_all_parts_have_both_labels() -> None:
     assert [{pair.query for pair in part} for part in again] == sides
 
 
+def test_questions_with_a_right_and_a_wrong_text_each_are_split_too() -> None:
+    pairs = [Pair(f"q{n // 2}", f"t{n}", float(n % 2)) for n in range(80)]
+    data = PairsTask().split(pairs, 0)
+    assert [len(part) for part in data] == [40, 20, 20]
+    assert all({pair.label for pair in part} == {0.0, 1.0} for part in data)
+
+
 def test_few_pairs_of_a_label_are_refused_in_one_line() -> None:
     pairs = [Pair(f"q{n}", f"t{n}", float(n < 4)) for n in range(50)]
     with pytest.raises(MatchloomError, match=r"4 independent groups of pairs have label 1, expected 6"):

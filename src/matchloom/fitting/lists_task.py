@@ -149,7 +149,7 @@ class _Trained:
             try:
                 vectors = self._vectors(train, seconds)
                 self.matchers[key] = train_within(
-                    seconds - (time.monotonic() - start),
+                    max(seconds / 2, seconds - (time.monotonic() - start)),
                     train,
                     judged_lists(development),
                     folder / "training",

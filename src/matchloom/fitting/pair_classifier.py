@@ -23,7 +23,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from matchloom.data.batching import deduplicate
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
-from matchloom.data.ids import both_sides
+from matchloom.data.ids import both_sides, digest
 from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
 from matchloom.lexical import BM25, Collection, Words
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25
@@ -52,6 +52,7 @@ _STRENGTHS = (3.0, 30.0, 300.0)  # of the penalty on weights; development pairs 
 _FAR = 4.0  # deviations from the mean beyond which a feature says no more
 _COLUMNS = 1 << 17  # of hashed words and letters
 _CHUNK = 8192
+MOST = 20_000  # pairs to learn from
 Floats = NDArray[np.float64]
 
 
@@ -101,7 +102,11 @@ class PairClassifier:
         self, tokenizer: Tokenizer, vocab: Vocab, counts: Collection, letters: Floats, of_words: Floats
     ) -> None:
         self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
-        words: Words = lru_cache(maxsize=1 << 16)(tokenizer.__call__)  # both directions, and the cosine, read each text
+
+        @lru_cache(maxsize=1 << 16)  # both directions of BM25, and the cosine, read each text
+        def words(text: str, /) -> list[str]:
+            return tokenizer(text)
+
         self.bm25 = NormalizedBM25(BM25(counts, tokenizer=words, stem=True, stop_words=True))
         self._cosines = (Cosines(tokenizer.kind, None, letters), Cosines(tokenizer.kind, words, of_words))
         self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
@@ -109,7 +114,11 @@ class PairClassifier:
 
     @classmethod
     def fit(cls, pairs: Sequence[Pair], development: Sequence[Pair], tokenizer: Tokenizer) -> PairClassifier:
-        """Learn from labelled pairs; how much weights are held back is chosen on development pairs."""
+        """Learn from labelled pairs; how much weights are held back is chosen on development pairs.
+
+        Fifty weights need no more than some thousand pairs: of many, 20,000 are taken, and a quarter as many to choose.
+        """
+        pairs, development = _some(pairs, MOST), _some(development, MOST // 4)
         texts = sorted(both_sides(pairs))
         cut = [tokenizer(text) for text in texts]
         if not any(cut):
@@ -215,6 +224,13 @@ class PairClassifier:
         made.mean, made.deviation, made.weights = (sealed.tensors[x] for x in ("mean", "deviation", "weights"))
         made.bias = float(sealed.settings["bias"])
         return made
+
+
+def _some(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
+    """At most so many of the pairs, whatever order they came in."""
+    if len(pairs) <= most:
+        return pairs
+    return sorted(pairs, key=lambda pair: (digest(pair.query, pair.text), pair.label))[:most]
 
 
 def fit_logistic(x: Floats, y: Floats, strength: float) -> tuple[Floats, float]:

@@ -62,21 +62,24 @@ class PairsTask:
         grouped = group_texts(list(with_ids(pairs)))
         rare = float(2 * sum(_is_right(pair) for pair in grouped) < len(grouped))
         kinds = {pair.group for pair in grouped if _is_right(pair) == rare}
+        if len(kinds) < LEAST:
+            raise MatchloomError(
+                f"{len(kinds)} independent groups of pairs have label {rare:.0f}, expected {LEAST} or more to learn, "
+                "choose and test; label more pairs"
+            )
+        others = {pair.group for pair in grouped} - kinds
         parts: tuple[list[Pair], ...] = ([], [], [])
-        for inside in (True, False):
-            some = [pair for pair in grouped if (pair.group in kinds) == inside]
-            groups = len({pair.group for pair in some})
-            if groups < LEAST:
-                label = rare if inside else 1 - rare
-                raise MatchloomError(
-                    f"{groups} independent groups of pairs have label {label:.0f}, expected {LEAST} or more to learn, "
-                    "choose and test; label more pairs"
-                )
-            held = max(round(0.15 * groups), min(_ENOUGH, groups // 4))
-            for part, more in zip(
-                parts, split_by_group(some, parts=(groups - 2 * held, held, held), seed=seed), strict=True
-            ):
+        # Where a group mostly holds both labels, as of a question with right and wrong texts, there are few others.
+        for groups in (kinds, others) if len(others) >= LEAST else (kinds | others,):
+            held = max(round(0.15 * len(groups)), min(_ENOUGH, len(groups) // 4))
+            some = [pair for pair in grouped if pair.group in groups]
+            found = split_by_group(some, parts=(len(groups) - 2 * held, held, held), seed=seed)
+            for part, more in zip(parts, found, strict=True):
                 part.extend(more)
+        if any(len({_is_right(pair) for pair in part}) < 2 for part in parts):
+            raise MatchloomError(
+                "too few groups of pairs have both labels for training, choosing and testing; label more"
+            )
         return Data(*parts)
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:

@@ -17,7 +17,7 @@ from matchloom.types import Pair
 
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
-_WORDS_A_SECOND = 200_000  # that skip-gram reads, cautiously: decides epochs, so it must not be measured
+_WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its passes must not be measured
 _ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
 
 
@@ -60,12 +60,13 @@ def train_within(
     if steps > 2 * _ROUND:  # a look costs as much as the steps between two where there are many development pairs
         every = max(_ROUND, len(development) // config.batch)
         config = TrainConfig(**{**config.as_dict(), "check_every": every})  # type: ignore[arg-type]
-    longest, last = 0.0, time.monotonic()
+    longest, last = 0.0, 0.0
 
-    def look_at_clock(_: dict[str, Any]) -> None:
+    def look_at_clock(entry: dict[str, Any]) -> None:
         nonlocal longest, last
         now = time.monotonic()
-        longest, last = max(longest, now - last), now
+        # Before the first round the texts were read, which happens once.
+        longest, last = max(longest, now - last if last else float(entry["seconds"])), now
         if now + longest - start > seconds:
             raise _OutOfTimeError
 
