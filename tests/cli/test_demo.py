@@ -1,4 +1,4 @@
-"""The demo, on a small library of made-up documentation and with a small model."""
+"""The demo goes through the front door: fit, its report, a search that is explained."""
 
 from __future__ import annotations
 
@@ -7,48 +7,31 @@ from pathlib import Path
 import pytest
 
 from matchloom.cli import demo
-from matchloom.matcher import Matcher
 from matchloom.types import Pair
 from tests.cli.conftest import Run
 
-THINGS = ["file", "socket", "window", "thread", "queue", "parser", "header", "lock", "timer", "buffer"]
-VERBS = ["open", "close", "read", "write", "reset", "lock", "copy", "move", "print", "check"]
+THINGS = ("file", "socket", "thread", "queue", "list", "string", "date", "number", "folder", "process")
+DEEDS = {"open": "opens it for reading", "close": "closes it for good", "sort": "puts it in order", "copy": "copies it"}
 
 
 def small_docs() -> list[Pair]:
-    pairs = []
-    for thing in THINGS:
-        for verb in VERBS:
-            text = f"When the {thing} is ready, {verb} the {thing} and tell the caller how the {verb} of it went."
-            pairs.append(
-                Pair(f"{verb.title()} the given {thing} at once.", text, 1.0, f"{thing}.{verb}", f"{thing}.{verb}")
-            )
-    return pairs
+    return [
+        Pair(f"{deed} a {thing} of the user", f"this {thing} is given and the call {what}, then returns the {thing}")
+        for thing in THINGS
+        for deed, what in DEEDS.items()
+    ]
 
 
-def test_it_trains_compares_explains_and_says_what_next(
+def test_it_fits_searches_explains_and_says_what_next(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matchloom.cli.demo.read_pydocs", small_docs)
-    monkeypatch.setattr(demo, "ARGUMENTS", {"hidden": 4, "slices": 2, "lexical": True})
-    monkeypatch.setattr(demo, "SETTINGS", {"epochs": 2, "optimizer": "adam", "learning_rate": 0.01})
-    result = run("demo", "--out", tmp_path / "d", "--seeds", "2")
+    monkeypatch.setattr(demo, "read_pydocs", small_docs)
+    result = run("demo", "--out", tmp_path / "d")
     assert result.code == 0, result.err
-    assert "100 pairs (summary, description) from the documentation of Python 3." in result.out
-    assert "over 2 draws of lists, split and model" in result.out
-    for row in (
-        "MV-LSTM with exact matches",
-        "random",
-        "bm25_stemmed",
-        "soft_coverage",
-        "queries shuffled",
-        "text length",
-    ):
-        assert f"\n{row} " in result.out
-    assert "text length                 0.200 ±0.000" in result.out, "grouped lists leak nothing"
-    assert "Ranked first of all" in result.out
-    assert f"matchloom evaluate {tmp_path / 'd'} {tmp_path / 'd'}/test.tsv" in result.out
-    assert Matcher.load(tmp_path / "d").name == "mv_lstm"
-    assert "<html" in (tmp_path / "d" / "explained.html").read_text(encoding="utf-8")
-    checked = run("evaluate", tmp_path / "d", tmp_path / "d" / "test.tsv")
-    assert checked.code == 0, checked.err
+    assert "40 pairs (summary, description)" in result.out
+    assert "answer_ranker" in result.out
+    assert "bm25_stemmed" in result.out
+    assert "matchloom fit YOUR_FILE" in result.out
+    for name in ("pydocs.tsv", "fitted/fit.json", "fitted/report.html"):
+        assert (tmp_path / "d" / name).is_file(), name
+    assert run("search", tmp_path / "d" / "fitted", "opening a socket", "--top", "1").code == 0

@@ -29,7 +29,7 @@ from matchloom.files import atomic_write
 from matchloom.fitting import Fitted, is_fitted
 from matchloom.retrieval import Answer
 from matchloom.text.vectors import read_vectors
-from matchloom.types import MatchloomError, Scorer
+from matchloom.types import Explains, MatchloomError, Scorer
 
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
@@ -102,9 +102,13 @@ def search_fitted(
 ) -> None:
     """Answer questions from what 'matchloom fit' made: each answer once, with the known question that is nearest."""
     reasons = []
+    wanted = explained or html is not None
+    if wanted and not isinstance(fitted.scorer, Explains):
+        note(f"{fitted.name}, which was chosen for this file, cannot explain its scores: answers come without reasons")
+        wanted, html = False, None
     for asked in questions:
         found = fitted.rank(asked, top=top)
-        why = [explain_pair(fitted, asked, one.text) for one in found] if explained or html is not None else None
+        why = [explain_pair(fitted, asked, one.text) for one in found] if wanted else None
         reasons += why or []
         if json:
             plain = [{name: value for name, value in one._asdict().items() if name != "index"} for one in found]

@@ -29,7 +29,8 @@ _log = logging.getLogger("matchloom")
 
 TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask, LISTS: ListsTask, PAIRS: PairsTask}
 CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
-_CURVE = (0.25, 0.5, 1.0)
+_CURVE = (0.25, 0.5, 1.0)  # parts of the training questions
+_CURVE_SECONDS = 60.0  # what a learning curve may cost
 _HAN = regex.compile(r"\p{Han}")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -179,22 +180,24 @@ class _Run:
         return done
 
     def choose(self, tried: list[Candidate]) -> Candidate:
-        """The best system that is no baseline, unless a baseline wins by more than chance."""
+        """The best-equipped system, which is tried last, unless another beats it by more than chance."""
         measure = self.task.measure
-        own = [one for one in tried if not one.baseline] or tried
-        best = max(own, key=lambda one: self.developed[one.name].values[measure])
-        rival = _best_baseline(tried, self)
-        if rival is not None and rival is not best:
-            ours, theirs = (self.developed[one.name].each[measure] for one in (best, rival))
-            p = paired_randomisation(ours, theirs) if len(ours) == len(theirs) else 1.0
-            if self.developed[rival.name].values[measure] > self.developed[best.name].values[measure] and p < CHANCE:
-                return rival
-        return best
+        chosen = [one for one in tried if not one.baseline][-1:] or tried
+        first = chosen[-1]
+        ours = self.developed[first.name]
+        better = [first]
+        for one in tried:
+            each, theirs = ours.each[measure], self.developed[one.name]
+            higher = theirs.values[measure] > ours.values[measure] and len(theirs.each[measure]) == len(each)
+            if higher and paired_randomisation(theirs.each[measure], each) < CHANCE:
+                better.append(one)
+        return max(better, key=lambda one: self.developed[one.name].values[measure])
 
     def curve(self, first: tuple[list[Pair], list[Pair]], shown: list[Candidate]) -> list[tuple[int, dict[str, float]]]:
         """The measure with a part of the training questions, on the development questions of one round."""
         train, development = first
-        if self.kind.name != ANSWERS or len(questions_of(train)) < 40 or self.late(3 * sum(s.seconds for s in shown)):
+        cost = len(_CURVE) * sum(self.seconds[one.name] for one in shown)
+        if self.kind.name != ANSWERS or len(questions_of(train)) < 40 or cost > _CURVE_SECONDS or self.late(2 * cost):
             return []
         points = []
         for part in _CURVE:

@@ -1,0 +1,137 @@
+"""`fit` from a file to a folder that every command takes; what is chosen, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from matchloom import Fitted, Pair, fit
+from matchloom.cli import main
+from matchloom.data.formats import write_pairs
+from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.kinds import kind_of
+from matchloom.types import MatchloomError
+
+TOPICS = {
+    "a1": ("Open Settings and choose Reset password.", ["reset", "password", "forgot", "login", "locked"]),
+    "a2": ("Companies can pay by monthly invoice.", ["invoice", "bill", "pay", "payment", "company"]),
+    "a3": ("Parcels arrive within three days.", ["parcel", "delivery", "arrive", "shipping", "days"]),
+    "a4": ("Write to support to close your account.", ["close", "delete", "account", "cancel", "leave"]),
+    "a5": ("The app runs on phones and tablets.", ["app", "phone", "tablet", "install", "mobile"]),
+}
+FILLER = ["how", "do", "I", "please", "can", "my", "the", "what", "about", "where", "is", "help", "with"]
+
+
+def faq(count: int = 60, seed: int = 0) -> list[Pair]:
+    rng = random.Random(seed)
+    pairs = []
+    for n in range(count):
+        name, (answer, words) = list(TOPICS.items())[n % len(TOPICS)]
+        question = [*rng.sample(FILLER, 3), *rng.sample(words, 2), str(n)]
+        pairs.append(Pair(" ".join(question), answer, text_id=name))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("fit")
+    write_pairs(where / "faq.tsv", faq())
+    assert main(["fit", str(where / "faq.tsv"), "--out", str(where / "faq")]) == 0
+    return where / "faq"
+
+
+def test_a_folder_ranks_scores_explains_and_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fitted = Fitted.load(folder)
+    assert fitted.kind == "answers"
+    first = fitted.rank("I forgot my pasword", top=2)[0]  # a letter is missing
+    assert (first.id, first.text) == ("a1", TOPICS["a1"][0])
+    assert first.question is not None
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert fitted.report.verdict[0].split(":")[0] in page
+    for arguments in (
+        ["search", str(folder), "I forgot my password", "--top", "2", "--explain"],
+        ["explain", str(folder), "I forgot my password", TOPICS["a1"][0]],
+    ):
+        assert main(arguments) == 0
+        assert "password" in capsys.readouterr().out
+
+
+def test_new_questions_are_measured_against_all_answers(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pairs(tmp_path / "new.tsv", [Pair(f"{words[0]} {words[3]}", text) for text, words in TOPICS.values()])
+    assert main(["evaluate", str(folder), str(tmp_path / "new.tsv"), "--measures", "P@1"]) == 0
+    shown = capsys.readouterr()
+    assert "against all 5 texts" in shown.err
+    assert "answer_ranker" in shown.out or "bm25" in shown.out
+
+
+def test_nothing_depends_on_the_order_of_lines() -> None:
+    pairs = faq(40)
+    shuffled = random.Random(1).sample(pairs, len(pairs))
+    first, other = (fit(given).report for given in (pairs, shuffled))
+    assert [(s.name, s.test, s.development, s.p) for s in first.systems] == [
+        (s.name, s.test, s.development, s.p) for s in other.systems
+    ]
+    assert (first.chosen, first.curve, first.best) == (other.chosen, other.curve, other.best)
+
+
+def test_held_out_questions_leave_every_answer_and_one_of_its_questions() -> None:
+    pairs = faq(30)
+    train, test = held_out(pairs, 0.2, 0)
+    assert {pair.text for pair in train} == {pair.text for pair in pairs}
+    assert not questions_of(train).keys() & questions_of(test).keys()
+    assert {pair.text for pair in train if pair.query} == {pair.text for pair in pairs}
+    assert len(questions_of(test)) == 6
+
+
+def test_every_question_is_a_development_question_once() -> None:
+    train, _ = held_out(faq(30), 0.2, 0)
+    rounds = AnswersTask().rounds(train, 0)
+    seen = [question for _, development in rounds for question in questions_of(development)]
+    assert len(seen) == len(set(seen))
+    for part, development in rounds:
+        assert not questions_of(part).keys() & questions_of(development).keys()
+
+
+def test_a_test_file_is_not_learnt_from(tmp_path: Path) -> None:
+    fitted = fit(faq(30), test=[("warp and weft of the loom", TOPICS["a3"][0])])
+    assert fitted.report.tested == 1
+    assert fitted.answers is not None
+    assert all("loom" not in question for own in fitted.answers.questions for question in own)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "found"),
+    [
+        ([("q1", "a"), ("q2", "b")], "answers"),
+        ([("q1", "a", 1), ("q1", "b", 0), ("q2", "a", 0), ("q2", "c", 1)], "lists"),
+        ([("q1", "a", 1), ("q2", "b", 0), ("q3", "c", 1), ("q4", "d", 0)], "pairs"),
+    ],
+)
+def test_what_a_file_is(pairs: list[tuple[str, str] | tuple[str, str, int]], found: str) -> None:
+    assert kind_of([Pair(*pair) for pair in pairs]).name == found
+
+
+def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(MatchloomError, match="found 3 different questions; fit needs 5 or more"):
+        fit(faq(3))
+    with pytest.raises(MatchloomError, match="kind 'faq' is unknown; choose one of answers, lists, pairs"):
+        fit(faq(9), kind="faq")
+    with pytest.raises(MatchloomError, match="minutes must be above 0"):
+        fit(faq(9), minutes=0)
+    (tmp_path / "fit.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(MatchloomError, match="holds a fitted system already"):
+        fit(faq(9), out=tmp_path)
+    assert main(["search", str(tmp_path), "question"]) == 2
+    told = capsys.readouterr().err
+    assert "fit.json is damaged" in told
+    assert told.count("\n") == 1
+
+
+def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
+    fitted = fit(faq(30), out=tmp_path / "small")
+    assert "Only 6 test questions" in " ".join(fitted.report.verdict)
+    assert Fitted.load(tmp_path / "small").rank("deliver my parcel", top=1)[0].id == "a3"
