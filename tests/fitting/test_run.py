@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from matchloom import Fitted, Pair, fit
+from matchloom import Fitted, Pair, explain, fit
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.fitted import LOADERS, save_system
 from matchloom.fitting.kinds import kind_of
+from matchloom.ranking.answers import Answers
+from matchloom.ranking.baselines import BASELINES
 from matchloom.types import MatchloomError
 
 TOPICS = {
@@ -135,3 +139,17 @@ def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
     fitted = fit(faq(30), out=tmp_path / "small")
     assert "Only 6 test questions" in " ".join(fitted.report.verdict)
     assert Fitted.load(tmp_path / "small").rank("deliver my parcel", top=1)[0].id == "a3"
+
+
+@pytest.mark.parametrize("name", ["bm25_stemmed", "trans_lm", "nearest_question", "linear_classifier"])
+def test_a_baseline_that_was_chosen_is_kept_and_comes_back(name: str, tmp_path: Path) -> None:
+    scorer = BASELINES[name](Answers.of(faq(30)))
+    loaded = LOADERS[save_system(scorer, tmp_path)](tmp_path)
+    asked = [Pair("forgot the password", text) for text, _ in TOPICS.values()]
+    np.testing.assert_array_equal(loaded.score(asked), scorer.score(asked))
+    if name in ("bm25_stemmed", "trans_lm"):
+        explained = explain(loaded, "how do I reset my password", TOPICS["a1"][0])
+        assert explained.trace.score == pytest.approx(
+            float(loaded.score([Pair("how do I reset my password", TOPICS["a1"][0])])[0])
+        )
+        assert explained.trace.signals

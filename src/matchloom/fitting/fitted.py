@@ -37,11 +37,7 @@ LOADERS: dict[str, Callable[[Path], Scorer]] = {
 
 @dataclass
 class Fitted:
-    """What `fit` chose, ready to use: it ranks, scores and explains, whatever it is.
-
-    >>> fitted = Fitted.load("faq")  # doctest: +SKIP
-    >>> fitted.rank("I forgot my password", top=3)  # doctest: +SKIP
-    """
+    """What `fit` chose, ready to use: it ranks, scores and explains, whatever it is."""
 
     scorer: Scorer
     report: FitReport

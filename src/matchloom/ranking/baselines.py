@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from matchloom.lexical.bm25 import BM25
 from matchloom.lexical.collection import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.progress import track
@@ -24,7 +25,7 @@ from matchloom.ranking.bm25 import Statistics
 from matchloom.ranking.collection import known_questions
 from matchloom.ranking.columns import Columns
 from matchloom.text.tokenize import Tokenizer, stem
-from matchloom.types import Pair, Scores
+from matchloom.types import Pair, Scores, Trace
 
 
 class RankingBaseline(ABC):
@@ -83,6 +84,16 @@ class StemmedBM25(RankingBaseline):
         """The score of each answer, by id."""
         return self._index.scores(question)
 
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """The words that met, as `matchloom.lexical.BM25` tells them, on the scale of `scores`."""
+        bm25 = BM25.fit(self.answers.texts, tokenizer=self.tokenizer, stem=True, stop_words=True)
+        left, right, trace = bm25.trace(query, text)
+        score = float(self.score([Pair(query, text)])[0])
+        scale = score / trace.score if trace.score else 0.0
+        signals = [signal._replace(contribution=scale * signal.contribution) for signal in trace.signals]
+        residual = score - sum(signal.contribution for signal in signals)
+        return left, right, trace._replace(score=score, signals=signals, residual=residual)
+
 
 class NearestQuestion(RankingBaseline):
     """BM25 over stems of the question with each known question; the best one stands for its answer."""
@@ -119,6 +130,10 @@ class TransLMRanker(RankingBaseline):
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
         return self._model.score([Pair(question, text) for text in self.answers.texts]).astype(np.float64)
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """Which words of the text speak for each word of the query."""
+        return self._model.trace(query, text)
 
 
 class LinearClassifier(RankingBaseline):
