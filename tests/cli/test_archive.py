@@ -123,7 +123,7 @@ def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trai
         result = run("search", archive, "making candles", "--rerank", scorer, "--json")
         assert result.code == 0, result.err
         assert json.loads(result.out)["answers"][0]["question"].startswith("making")
-    assert "is no matcher's folder" in error_of(run("search", archive, "x", "--rerank", "nobody"))
+    assert "is no folder of a fitted system or matcher" in error_of(run("search", archive, "x", "--rerank", "nobody"))
     assert "a run file has no scores for an archive" in error_of(
         run("search", archive, "x", "--rerank", archive / "archive.json")
     )

@@ -50,8 +50,9 @@ def test_every_command_says_what_is_wrong_with_a_file(run: Run, tmp_path: Path, 
 def test_no_label(run: Run, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("query\ttext\na\tb\n")
-    for command in (["evaluate", "bm25", pairs], ["train", pairs, "--out", tmp_path / "run"]):
-        assert "line 2: there is no label" in error_of(run(*command))
+    assert "line 2: there is no label" in error_of(run("train", pairs, "--out", tmp_path / "run"))
+    pairs.write_text("query\ttext\tlabel\na\tb\t1\na\tc\t0\nd\te\t\n")
+    assert "1 of 3 pairs have no label; give every one, or none at all" in error_of(run("evaluate", "bm25", pairs))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.cli.conftest import Run, error_of
 
 COMMANDS = {name: commands.load(name) for name in commands.COMMANDS}
 DESIGNED = [
+    "fit",
     "demo",
     "corpus",
     "split",

@@ -98,6 +98,6 @@ def test_bad_requests(run: Run, candidates: Path, tmp_path: Path) -> None:
     empty.write_text("\n\n")
     assert "holds no texts" in error_of(run("rank", "bm25", "a", empty))
     assert "none.txt cannot be read" in error_of(run("rank", "bm25", "a", tmp_path / "none.txt"))
-    assert "'matchloom train' makes a matcher" in error_of(run("rank", "x" * 5000, "a", candidates))
+    assert "'matchloom fit' makes one from your file" in error_of(run("rank", "x" * 5000, "a", candidates))
     assert "--top" in error_of(run("rank", "bm25", "a", candidates, "--top", 0))
     assert "klingon" in error_of(run("rank", "bm25", "a", candidates, "--tokenizer", "klingon"))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import read_pairs
@@ -19,6 +19,7 @@ from matchloom.data.formats.columns import COLUMNS, find_columns
 from matchloom.files import max_line
 from matchloom.types import MatchloomError, Pair
 from tests.data.test_formats import file, told
+from tests.drawing import examples
 
 
 def first(path: Path, **arguments: Any) -> Pair:
@@ -250,7 +251,7 @@ def test_one_long_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "object 1: longer than 100,000 characters" in told(path)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(
     rows=st.lists(
         st.fixed_dictionaries(

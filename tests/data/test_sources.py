@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.formats import as_pairs, write_pairs

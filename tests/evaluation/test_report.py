@@ -90,17 +90,17 @@ def test_one_list_says_nothing_of_leaks() -> None:
     report = evaluate([5, 4, 3, 2, 1], pairs, tokenizer=SPACE)
     assert not [warning for warning in report.warnings if "leak" in warning or "positives first" in warning]
     assert "the shorter text wins: too few to tell" in printed(report)
-    assert [probe["leaks"] for probe in report.to_json()["probes"]] == [False]
+    assert [probe["leaks"] for probe in report.to_dict()["probes"]] == [False]
 
 
 def test_pairs_may_be_tuples_dicts_or_a_file(tmp_path: Path) -> None:
     pairs = [pair._replace(query_id="") for pair in five_candidates(lists=12)]
     scores = np.arange(len(pairs))
-    expected = evaluate(scores, pairs, tokenizer=SPACE).to_json()
+    expected = evaluate(scores, pairs, tokenizer=SPACE).to_dict()
     write_pairs(tmp_path / "p.jsonl", pairs)
     dicts = [{"sentence1": pair.query, "sentence2": pair.text, "label": pair.label} for pair in pairs]
     for source in ([pair[:3] for pair in pairs], dicts, str(tmp_path / "p.jsonl")):
-        assert evaluate(scores, source, tokenizer=SPACE).to_json() == expected
+        assert evaluate(scores, source, tokenizer=SPACE).to_dict() == expected
     with pytest.raises(MatchloomError, match="pairs, item 2: label is -1; labels start at 0"):
         evaluate([0, 0], [("a", "b", 1), ("a", "c", -1)])
 

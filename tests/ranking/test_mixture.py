@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.ranking.mixture import (
@@ -15,6 +15,7 @@ from matchloom.ranking.mixture import (
     ranks,
     scale,
 )
+from tests.drawing import examples
 
 NAMES = ("ridge", "bm25_doc", "centroid")
 
@@ -32,7 +33,7 @@ def made(quality: tuple[float, ...], questions: int = 200, answers: int = 12, se
     return Cases(evidence, np.ones(right.shape, dtype=bool), right, np.ones(questions))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@examples(25)
 @given(st.tuples(*[st.floats(-2, 3)] * 3), st.integers(0, 40), st.integers(0, 1000))
 def test_weights_are_never_negative(quality: tuple[float, ...], questions: int, seed: int) -> None:
     mixture = learn_mixture(NAMES, made(quality, questions, seed=seed))

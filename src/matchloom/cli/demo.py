@@ -24,7 +24,7 @@ def command(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where pairs, system and report go.")] = Path("runs/demo"),
     pairs: Annotated[int, typer.Option(min=20, help="How many pairs to take.")] = _PAIRS,
 ) -> None:
-    """Go the whole way once, on Python's own documentation.
+    """Try everything once, on Python's own documentation.
 
     It takes about a minute. The pairs are summaries and descriptions of the standard library: which of all descriptions
     belongs to a summary? 'matchloom fit' tries a short list of systems, chooses, measures once on summaries that were

@@ -78,7 +78,10 @@ def fit(
     say(f"Found {found}.")
     cut = tokenizer or tokenizer_for(pairs)
     task = TASKS[found.name]()
-    data = task.split(pairs, seed) if test is None else Data(pairs, [], list(as_pairs(test, columns=columns)))
+    data = task.split(pairs, seed) if test is None or found.name != ANSWERS else Data(pairs, [], [])
+    if test is not None:  # what would have been held out for it is learnt from
+        own = [] if found.name == ANSWERS else data.test
+        data = Data([*data.train, *own], data.development, list(as_pairs(test, columns=columns)))
     run = _Run(task, found, cut, seed, start + 60 * minutes, folder, say)
     try:
         fitted = run.go(data, pairs)
