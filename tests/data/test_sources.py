@@ -149,7 +149,6 @@ anything = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(items=st.lists(anything | st.tuples(st.text(), st.text(), anything), max_size=4), graded=st.booleans())
 def test_anything_gives_pairs_or_one_line(items: list[Any], graded: bool) -> None:
     line = ""

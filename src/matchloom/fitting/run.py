@@ -177,7 +177,7 @@ class _Run:
                 values = dict(outcomes[0].values)
             self.developed[one.name] = Outcome(values, each)
             done.append(one)
-            self.say(f"  {one.name:<20} {self.task.measure} {values[self.task.measure]:.3f} on development questions")
+            self.say(f"  {one.name:<20} {self.task.measure} {values[self.task.measure]:.3f} on development data")
         if not done:
             raise MatchloomError(f"no system could be made; {next(iter(self.failed.values()))}")
         return done
@@ -216,7 +216,8 @@ class _Run:
         self, tried: list[Candidate], chosen: Candidate, data: Data
     ) -> tuple[list[SystemFigures], Scorer, np.ndarray[Any, Any]]:
         """Every system learns from training and development questions, and is measured once."""
-        self.say(f"Measuring once on {len(questions_of(data.test)):,} test questions.")
+        measured = len(data.test) if self.kind.name == PAIRS else len(questions_of(data.test))
+        self.say(f"Measuring once on {measured:,} test {'pairs' if self.kind.name == PAIRS else 'questions'}.")
         order = [chosen, *(one for one in tried if one is not chosen)]
         figures: list[SystemFigures] = []
         scorer: Scorer | None = None

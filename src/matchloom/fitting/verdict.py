@@ -24,7 +24,8 @@ def verdict(report: FitReport) -> list[str]:
 
 def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemFigures]) -> str:
     value = chosen.test[report.measure]
-    told = f"{report.measure} {value:.3f} on {report.tested:,} test questions"
+    of = "pairs" if report.kind == "pairs" else "questions"
+    told = f"{report.measure} {value:.3f} on {report.tested:,} test {of}"
     if report.kind == "answers":
         told = f"the right answer comes first for {value:.0%} of {report.tested:,} new questions"
         if "R@3" in chosen.test:
