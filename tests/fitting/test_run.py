@@ -153,3 +153,12 @@ def test_a_baseline_that_was_chosen_is_kept_and_comes_back(name: str, tmp_path: 
             float(loaded.score([Pair("how do I reset my password", TOPICS["a1"][0])])[0])
         )
         assert explained.trace.signals
+
+
+def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
+    fitted = Fitted.load(folder)
+    assert fitted.rank("ξψω", top=3) == fitted.rank("ξψω", top=1) == []
+    assert [len(found) for found in fitted.search(["my password", "ξψω"], top=2)] == [2, 0]
+    for empty in ("", "  "):
+        with pytest.raises(MatchloomError, match=r"the question is .*; expected a text"):
+            fitted.rank(empty)

@@ -14,6 +14,7 @@ from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
+from matchloom.progress import track
 from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.ranker import AnswerRanker
@@ -68,13 +69,19 @@ class Fitted:
         return self.scorer.score(pairs, progress=progress)
 
     def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]:
-        """The best answers of the collection, each once; only for files of questions with answers.
+        """The best answers of the collection, each once; none where nothing of the question is known.
+
+        Only for files of questions with answers.
 
         Args:
             question: The question.
             top: At most this many; None for all.
         """
-        return self._answers().rank(question, top)
+        if not isinstance(question, str) or not question.strip():
+            raise MatchloomError(f"the question is {question!r}; expected a text")
+        found = self._answers().rank(question, None if top is None else max(2, top))
+        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
+        return [] if len(found) > 1 and len({one.score for one in found}) == 1 else found[:top]
 
     def search(
         self, questions: Sequence[str], *, top: int | None = 10, progress: bool = False
@@ -86,7 +93,7 @@ class Fitted:
             top: At most this many for each; None for all.
             progress: Whether to show a bar.
         """
-        return self._answers().search(questions, top, progress=progress)
+        return [self.rank(question, top=top) for question in track(questions, self.name, show=progress)]
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score.
