@@ -162,3 +162,10 @@ def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
     for empty in ("", "  "):
         with pytest.raises(MatchloomError, match=r"the question is .*; expected a text"):
             fitted.rank(empty)
+
+
+def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pairs(tmp_path / "new.tsv", faq(10))
+    for arguments in (["evaluate", "x" * 5000, str(tmp_path / "new.tsv")], ["search", "x" * 5000, "question"]):
+        assert main(arguments) == 2
+        assert capsys.readouterr().err.splitlines()[-1].startswith("matchloom: error: ")

@@ -158,7 +158,10 @@ class Fitted:
 
 def is_fitted(folder: Path) -> bool:
     """Whether `fit` wrote this folder."""
-    return (folder / ABOUT).is_file()
+    try:
+        return (folder / ABOUT).is_file()
+    except OSError:  # a question in the wrong place may be too long to be a name
+        return False
 
 
 def save_system(scorer: Scorer, folder: Path) -> str:

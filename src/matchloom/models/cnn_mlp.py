@@ -9,8 +9,7 @@ Departures   those of cntn.py's CNN. The paper gives neither the size nor the fu
              constant (pydocs, three seeds of three).
 
 An explanation has one contribution for each word, by way of the values that survived pooling. Words of different texts
-   meet
-only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
+meet only in the MLP, where nothing tells which two: a cell of the map holds what its two words add (see `word_traces`).
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class CNTN(PairModel):
         c_i is the part of a sentence vector that word i made by way of the values that survived pooling (see
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
         other says (V, and its words against the other side's biases) is a part of its own, and so is what biases alone
-        add. A slice's contribution of the score is u_k f(x_k), parted as x_k is; a slice that relu shuts has none. The
+        add. A slice's contribution to the score is u_k f(x_k), split as x_k is; a slice that relu shuts has none. The
         contributions of the slices are the score.
         """
         left, c_q = self.query_cnn.components(self.encoder(batch.left), batch.left)

@@ -17,7 +17,7 @@ Departures   All sizes are ours, for thousands of pairs. A patch has the `words`
              less likely than a term drawn at random; in a coarser resolution as many times more as there are fewer
              topics, so that all resolutions cover as much text. In LDA a term weighs by its rarity: without that,
              words such as "the" are among the likeliest of many topics.
-             Two topics contribution the word pairs of which both hold both words; among equals the first topic is
+             Two topics share the word pairs of which both hold both words; among equals the first topic is
              linked. Links go from each finer topic, so that no local decision is lost. Words that no patch holds,
              unknown ones among them, take no part. In place of plain gradient descent there is this package's AdaGrad;
              nothing but early stopping keeps weights small. A margin, where the loss has one, is on the log odds.

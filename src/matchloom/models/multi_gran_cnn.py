@@ -3,7 +3,7 @@
 Symbols      g-phrases -> units: words, short phrases, long phrases and the sentence, all of the word vectors' size
              gpCNN -> units();  k_l -> counts();  F^ -> features();  mfCNN -> recognise()
 gpCNN        block l of L = 3: tanh(C x + b) over a wide convolution, then the k_l largest of each dimension in their
-             order, k_l = max(alpha, ceil((L - l) / L * |S|)), k_L = 1. Both texts contribution it.
+             order, k_l = max(alpha, ceil((L - l) / L * |S|)), k_L = 1. Both texts share it.
 match        "direct"    exp(-|u - v|^2 / (2 beta)), beta = 2
              "indirect"  sigmoid(u' M v + b)
              "concat"    sigmoid(w' [u ; v] + b)

@@ -4,8 +4,7 @@ Symbols      v_q = sum of x_i, v_a = sum of y_j;  s = W_s relu(W_r [v_q ; v_a] +
 Departures   the paper gives neither the size nor the function of the hidden layer: `units` and relu.
 
 An explanation has one contribution for each word: the head is linear around each pair, and a word adds its vector to
-   it. No
-two words meet in this model, so that a cell of the map holds what its two words add (see `word_traces`).
+it. No two words meet in this model, so that a cell of the map holds what its two words add (see `word_traces`).
 """
 
 from __future__ import annotations

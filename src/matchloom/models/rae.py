@@ -195,7 +195,7 @@ class RAE(PairModel):
 
 
 def _evenly(spans: Tensor) -> Tensor:
-    """1 for each node, parted evenly among its words. (nodes, words)"""
+    """1 for each node, split evenly among its words. (nodes, words)"""
     words = torch.arange(int(spans.max()), device=spans.device)
     inside = (words >= spans[:, :1]) & (words < spans[:, 1:])
     return inside.double() / inside.sum(1, keepdim=True)

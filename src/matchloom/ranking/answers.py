@@ -109,7 +109,7 @@ class Answers:
 
 
 def _joined(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Pairs parted into answers, in order of first appearance."""
+    """Pairs grouped into answers, in order of first appearance."""
     above = list(range(len(pairs)))
 
     def top(n: int) -> int:

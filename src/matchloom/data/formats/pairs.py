@@ -38,7 +38,7 @@ def read_pairs(
     """Yield the pairs of a TSV, CSV, JSONL, JSON or Parquet file as a stream.
 
     The format follows from the name (`.tsv` or `.txt`, `.csv`, `.jsonl` or `.ndjson`, `.json`, `.parquet` or `.pq`; the
-    text formats also with `.gz`) unless `format` is given. CSV may be parted by commas, semicolons, bars or tabs, as
+    text formats also with `.gz`) unless `format` is given. CSV may be separated by commas, semicolons, bars or tabs, as
     its first line shows; TSV knows no quotes; JSON is a list of objects, or {"data": [...]}.
 
     Columns are found by name, their order is free and others are ignored: `query` (or question, question1, sentence1,
