@@ -106,7 +106,14 @@ def encoder(folder: Path) -> None:
     positives = read_insuranceqa(DATA, "train", cut=CUT)
     pairs = mine_negatives(positives, source="random", count=2)
     model = "cntn" if "cntn" in MODELS else "lstm_rnn"
-    train(pairs, model=model, config=TrainConfig(epochs=1, negatives=2, margin=0.1), tokenizer=CUT).save(folder)
+    train(
+        pairs,
+        hold_out=0,
+        vectors="random",
+        model=model,
+        config=TrainConfig(epochs=1, negatives=2, margin=0.1),
+        tokenizer=CUT,
+    ).save(folder)
 
 
 def peak() -> float:
@@ -144,8 +151,8 @@ def search(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     asked = words.asked(size, SEARCHES)
     index = QuestionIndex.open(archive)
     loaded = Matcher.load(matcher)
-    model = build_model("mv_lstm", {}, loaded.model.encoder, seed=0).eval()
-    reader = Matcher("mv_lstm", {}, model, loaded.reader)
+    model = build_model("mv_lstm", {"lexical": False}, loaded.model.encoder, seed=0).eval()
+    reader = Matcher("mv_lstm", {"lexical": False}, model, loaded.reader)
     figures: dict[str, Any] = {}
     scorers = (("stored vectors", None, SEARCHES), ("mv_lstm, read at every search", reader, 50))
     for name, scorer, count in scorers:

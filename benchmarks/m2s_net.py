@@ -96,7 +96,7 @@ class Runs:
             arguments={},
             config=self.config,
             tokenizer=task.tokenizer,
-            vectors=task.vectors,
+            vectors=task.vectors or "random",
             dimensions=50,
             min_count=1,
             device="cpu",

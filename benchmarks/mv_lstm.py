@@ -86,10 +86,10 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         pairs,
         None,
         model="mv_lstm",
-        arguments={"interaction": interaction},
+        arguments={"interaction": interaction, "lexical": False},
         config=config,
         tokenizer=Tokenizer("whitespace"),
-        vectors=None,
+        vectors="random",
         dimensions=50,
         min_count=1,
         device="cpu",
@@ -106,7 +106,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
                 seen += step(model, optimizer, examples, shards, config, pool).pairs
         return seen
 
-    other = build_model("mv_lstm", {"interaction": interaction}, WordEmbedding(2, 50), seed=0)
+    other = build_model("mv_lstm", {"interaction": interaction, "lexical": False}, WordEmbedding(2, 50), seed=0)
     assert isinstance(other, MVLSTM)
     plain = Plain(other, len(matcher.vocab))
     plain_optimizer = torch.optim.Adagrad(plain.parameters(), lr=0.03)
@@ -146,8 +146,10 @@ def ranking_speed(rounds: int) -> dict[str, float]:
     queries = [text(10, rng) for _ in range(50)]
     vocab = Vocab.build([t.split() for t in candidates])
     encoder = WordEmbedding(len(vocab), 50)
-    model = build_model("mv_lstm", {"interaction": "cosine"}, encoder, seed=0).eval()
-    matcher = Matcher("mv_lstm", {"interaction": "cosine"}, model, encoder.reader(Tokenizer("whitespace"), vocab))
+    model = build_model("mv_lstm", {"interaction": "cosine", "lexical": False}, encoder, seed=0).eval()
+    matcher = Matcher(
+        "mv_lstm", {"interaction": "cosine", "lexical": False}, model, encoder.reader(Tokenizer("whitespace"), vocab)
+    )
     encoded = matcher.encode(candidates)
 
     def rank() -> int:

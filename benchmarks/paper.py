@@ -62,6 +62,7 @@ def run_system(
         vectors=vectors,
         collection=task.collection,
         seed=seed,
+        paper=True,
         progress=True,
     )
     if isinstance(scorer, Matcher) and keep is not None:

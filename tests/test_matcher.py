@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from matchloom.data.reader import Reader
+from matchloom.encoders import Encoder
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model, model_arguments, sentence_vector_models
+from matchloom.models.base import PairModel
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, PairBatch, Scorer
 from tests.models.making import TEXTS, VOCAB, embedding
@@ -191,7 +195,20 @@ class TestDamage:
         self.refused(folder, "has format 99, this matchloom reads format 2; upgrade")
 
     def test_weights_of_another_version(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(MODELS, "mv_lstm", MODELS["lstm_rnn"])
+        def other(encoder: Encoder, *, hidden: int = 50, features: str = "") -> PairModel:
+            return MODELS["lstm_rnn"](encoder, hidden=hidden, features=features)
+
+        monkeypatch.setitem(MODELS, "mv_lstm", other)
+        self.refused(folder, "mv_lstm has no argument")
+
+    def test_weights_of_other_sizes(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        mv_lstm = MODELS["mv_lstm"]
+
+        def other(encoder: Encoder, **arguments: Any) -> PairModel:
+            return mv_lstm(encoder, **{**arguments, "hidden": 3})
+
+        other.__signature__ = inspect.signature(mv_lstm)  # type: ignore[attr-defined]
+        monkeypatch.setitem(MODELS, "mv_lstm", other)
         self.refused(folder, "do not fit this version's mv_lstm; train the matcher again")
 
     def test_not_json(self, folder: Path) -> None:

@@ -16,10 +16,10 @@ from matchloom.evaluation import Report, compare_runs, evaluate, measure
 from matchloom.files import read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.matcher import Matcher
-from matchloom.models import MODELS, Argument, model_training
+from matchloom.models import MODELS, Argument
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training import TrainConfig, train
+from matchloom.training import train
 from matchloom.training.run import CHECKPOINT, LOG, MAX_WORDS
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -210,9 +210,10 @@ def make_scorer(
     folder: Path | None = None,
     resume: bool = False,
     seed: int = 0,
+    paper: bool = False,
     progress: bool = False,
 ) -> Scorer:
-    """A system trained, or fitted where it is a lexical scorer. The arguments are those of `compare`."""
+    """A system trained, or fitted where it is a lexical scorer. The arguments are those of `compare` and `train`."""
     words = tokenizer or Tokenizer(max_words=MAX_WORDS)
     if system.model in LEXICAL:
         texts = collection if collection is not None else list(dict.fromkeys(pair.text for pair in training))
@@ -222,13 +223,15 @@ def make_scorer(
         development,
         model=system.model,
         arguments=system.arguments,
-        config=TrainConfig(**{**model_training(system.model), **system.settings, "seed": seed}),
+        paper=paper,
+        hold_out=0,
         tokenizer=words,
-        vectors=vectors,
+        vectors="random" if vectors is None else vectors,
         dimensions=dimensions,
         folder=folder,
         resume=resume and folder is not None and (folder / CHECKPOINT).exists(),
         progress=progress,
+        **{**system.settings, "seed": seed},
     )
 
 

@@ -18,7 +18,7 @@ from matchloom.data.reader import Reader
 from matchloom.data.tokenized import Rows, TokenizedTexts
 from matchloom.encoders import build_encoder
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
-from matchloom.models import Argument, build_model, sentence_vector_models
+from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
 from matchloom.models.base import PairModel
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
@@ -27,6 +27,7 @@ from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
 
 Cut = Callable[[str], list[str]]
+NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
 _BATCH = 256
 _CELLS = 256 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
@@ -76,6 +77,16 @@ class Matcher:
     def vocab(self) -> Vocab:
         """The words that are known."""
         return self.reader.vocab
+
+    def refuse_if_unlearnt(self, name: str) -> None:
+        """Refuse a matcher whose training ended at chance: what is built on it would be worse than without.
+
+        Args:
+            name: What the user calls it.
+        """
+        reason = self.training.get(NOTHING_LEARNT)
+        if reason is not None:
+            raise MatchloomError(f"{name} has learnt nothing ({reason}); train it again with other settings or pairs")
 
     @property
     def device(self) -> torch.device:
@@ -289,7 +300,7 @@ class Matcher:
         """
         settings = {
             "model": self.name,
-            "arguments": self.arguments,
+            "arguments": {**model_arguments(self.name), **self.arguments},  # defaults may change
             "encoder": self.model.encoder.settings(),
             "tokenizer": self.tokenizer._asdict(),
             "training": self.training,

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import matchloom.training.run
-from matchloom import Matcher, Pair, TrainConfig
+from matchloom import Matcher, Pair, TrainConfig, train
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.train import command
+from matchloom.models import model_arguments
 from matchloom.models.m2s_net import M2SNet
 from matchloom.text.vectors import WordVectors, write_vectors
 from matchloom.types import MatchloomError
@@ -70,7 +71,8 @@ def test_epochs_and_what_to_type_next_are_printed(run: Run, corpus: Path, tmp_pa
     for words in following:
         assert words[0] == "matchloom"
         assert run(*words[1:]).code == 0, "what is said can be typed"
-    assert Matcher.load(folder).arguments == {"hidden": 8, "units": 8, "lexical": True, "slices": 2}
+    kept = {"hidden": 8, "units": 8, "lexical": True, "slices": 2}
+    assert Matcher.load(folder).arguments == {**model_arguments("mv_lstm"), **kept}, "defaults may change"
 
 
 def test_without_dev_a_tenth_is_set_aside_by_the_seed(run: Run, corpus: Path, tmp_path: Path) -> None:
@@ -266,3 +268,23 @@ def test_several_seeds_go_on_where_they_were_stopped(run: Run, corpus: Path, tmp
     assert result.code == 0, result.err
     for name in ("seed-0", "seed-1"):
         assert weights(tmp_path / "parts" / name) == weights(tmp_path / "whole" / name)
+
+
+def test_python_and_the_command_train_the_same_matcher(run: Run, tmp_path: Path) -> None:
+    things = ["loom", "mill", "kiln", "forge", "anvil", "lathe"]
+    pairs = [(f"{asked} the {thing}", f"Call the {thing} smith.") for thing in things for asked in ("mend", "repair")]
+    file = tmp_path / "faq.tsv"
+    file.write_text("question\tanswer\n" + "".join(f"{q}\t{a}\n" for q, a in pairs), encoding="utf-8")
+    options = ("--model", "lstm_rnn", "--epochs", "2", "--dimensions", "5", "--set", "hidden=3")
+    result = run("train", file, "--out", tmp_path / "command", *options)
+    assert result.code == 0, result.err
+    assert "ranked against the whole collection" in result.err
+    train(
+        reversed(pairs),
+        model="lstm_rnn",
+        epochs=2,
+        dimensions=5,
+        arguments={"hidden": 3},
+        folder=tmp_path / "python",
+    )
+    assert weights(tmp_path / "command") == weights(tmp_path / "python")

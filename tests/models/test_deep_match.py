@@ -16,12 +16,12 @@ from matchloom.models.deep_match import DeepMatch, Links
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.topics import Topic
 from matchloom.text.vocab import Vocab
-from matchloom.training import TrainConfig, train
+from matchloom.training import TrainConfig
 from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, VOCAB, embedding, make_model, make_pairs
 from tests.reference import deep_match as reference
-from tests.training.making import colour_pairs
+from tests.training.making import colour_pairs, train
 
 SMALL = {"topics": 6, "coarser": 2, "words": 9, "rank": 2}
 VARIANTS = [{}, {"units": 3}, {"levels": 1}, {"levels": 2, "links": 3}, {"coarser": 1, "links": 1}, {"rank": 1}]

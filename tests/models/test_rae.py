@@ -11,12 +11,12 @@ from matchloom.data.tokenized import TokenizedTexts
 from matchloom.evaluation.measures import measure
 from matchloom.models import build_model
 from matchloom.models.rae import RAE
-from matchloom.training import TrainConfig, train
+from matchloom.training import TrainConfig
 from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.reference import rae as reference
-from tests.training.making import colour_pairs
+from tests.training.making import colour_pairs, train
 
 
 def make(**arguments: int | float | str | bool) -> RAE:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
+import matchloom.training
 from matchloom.types import Pair
+
+train = partial(matchloom.training.train, hold_out=0, vectors="random")  # on all pairs, at once
 
 COLOURS = ["red", "green", "blue", "black", "white", "brown", "pink", "grey"]
 FILLER = ["the", "a", "cloth", "of", "yarn", "is", "very", "soft", "old", "new", "loom"]

@@ -103,8 +103,12 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("pairs", "config", "match"),
     [
-        ([Pair("a", "b", 1.0, "1", "1")], {}, r"no negative anywhere\); run 'matchloom mine'"),
-        ([Pair("a", "b", 0.0, "1", "1")], {}, r"no positive anywhere"),
+        (
+            [Pair("a", "b", 1.0, "1", "1"), *(Pair(f"q{n}", "c", 0.0, str(n), "2") for n in range(2, 102))],
+            {},
+            r"no query of the 101 has both .* \(1 have positives, 100 have negatives\); leave the negatives out",
+        ),
+        ([Pair("a", "b", 0.0, "1", "1")], {}, r"\(0 have positives, 1 have negatives\); label right texts 1"),
         ([Pair("a", "b", None, "1", "1")], {}, "1 of 1 training pairs have no label"),
         ([Pair("a", "b", 1.0)] * 3, {"loss": "squared_error"}, "all training labels are equal"),
         ([Pair("a", "b", 2.0), Pair("a", "c", 0.0)], {"loss": "cross_entropy"}, "needs labels 0 and 1"),

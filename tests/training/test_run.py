@@ -18,9 +18,10 @@ from matchloom.models.m2s_net import M2SNet
 from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.text.tokenize import TOKENIZERS, Span
 from matchloom.text.vectors import WordVectors
-from matchloom.training import TrainConfig, train
+from matchloom.training import TrainConfig
+from matchloom.training.run import in_order
 from matchloom.types import MatchloomError, Pair
-from tests.training.making import colour_pairs
+from tests.training.making import colour_pairs, train
 
 SMALL = {"hidden": 6, "interaction": "cosine", "units": 40}
 QUICK = TrainConfig(epochs=3, batch=32, learning_rate=0.02, patience=9)
@@ -182,7 +183,7 @@ def test_every_model_learns_from_a_few_lists(name: str) -> None:
     # One step in an epoch, and a look after it: a model that starts with equal scores must not seem dead.
     settings = {**model_training(name), "epochs": 2, "check_every": 1, "workers": 1}
     config = TrainConfig(**settings)  # type: ignore[arg-type]
-    matcher = train(colour_pairs(10), model=name, config=config, dimensions=6)
+    matcher = train(colour_pairs(40), model=name, config=config, dimensions=6)
     assert len(set(matcher.score(colour_pairs(10)).tolist())) > 1
 
 
@@ -257,7 +258,7 @@ def test_a_model_sees_the_texts_of_all_pairs_once(tmp_path: Path, monkeypatch: p
     matcher = train(pairs, model="nbow_mlp", config=quick(epochs=2, seed=5), dimensions=6, folder=tmp_path)
     [(left, right, rows, seed, progress)] = seen
     assert (seed, progress) == (5, False)
-    for pair, (i, j, label) in zip(pairs, rows.tolist(), strict=True):
+    for pair, (i, j, label) in zip(in_order(pairs), rows.tolist(), strict=True):
         for text, table, row in ((pair.query, left, i), (pair.text, right, j)):
             assert table.pad(np.array([int(row)])).words[0].tolist() == matcher.vocab.ids(matcher.tokenizer(text))
         assert label == pair.label

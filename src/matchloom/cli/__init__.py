@@ -46,7 +46,7 @@ def about(
     \b
     A first try, with no file of your own (the texts come from Python's own documentation):
       matchloom corpus pydocs --out data
-      matchloom train data/train.tsv --dev data/dev.tsv --out runs/first --set lexical=true
+      matchloom train data/train.tsv --dev data/dev.tsv --out runs/first
       matchloom evaluate runs/first data/test.tsv
       matchloom rank runs/first "read a file line by line" data/test.tsv
 

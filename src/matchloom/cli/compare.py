@@ -24,7 +24,7 @@ from matchloom.evaluation import measure
 from matchloom.models import MODELS
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.text.vectors import first_vectors
-from matchloom.types import MatchloomError
+from matchloom.types import MatchloomError, Pair
 
 _LINE, _LETTER = 10.0, 4.6  # points of the names in the picture
 
@@ -89,7 +89,7 @@ def command(
     wanted = measures.replace(",", " ").split()
     measure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after vectors are trained
     if dev is not None:
-        development = read_all(dev, require_label=True)
+        development: list[Pair] | None = read_all(dev, require_label=True)
     else:
         training, development = set_aside(training, seed)
     start = None

@@ -98,7 +98,7 @@ def command(
         check_plot(plot)
     if matcher is not None:
         network = Matcher.load(matcher)
-        if network.name != "match_srnn" or network.arguments != ARGUMENTS:
+        if network.name != "match_srnn" or not network.arguments.items() >= ARGUMENTS.items():
             raise MatchloomError(f"{matcher} holds no network of this experiment; make one with --out")
     else:
         note(f"Training on {pairs:,} pairs of strings, {epochs} epochs.")
@@ -130,7 +130,9 @@ def train_lcs(*, pairs: int = 10_000, epochs: int = 100, seed: int = 0, progress
         model="match_srnn",
         arguments=ARGUMENTS,
         config=TrainConfig(loss="squared_error", optimizer="adam", learning_rate=0.01, epochs=epochs, seed=seed),
+        hold_out=0,
         tokenizer=Tokenizer("whitespace", lower=False),
+        vectors="random",
         progress=progress,
     )
 

@@ -16,6 +16,7 @@ import typer
 from matchloom import TrainConfig, train
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
+    ColumnsOption,
     DimensionsOption,
     FirstVectorsOption,
     MaxWordsOption,
@@ -24,12 +25,12 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
-from matchloom.data.grouping import split_by_group
 from matchloom.encoders import WordEmbedding
 from matchloom.evaluation import measure as figure
-from matchloom.models import build_model, model_training
+from matchloom.models import build_model
 from matchloom.text.vectors import read_vectors
-from matchloom.training.run import CHECKPOINT, LOG
+from matchloom.training.development import hold_out, right_alone
+from matchloom.training.run import CHECKPOINT, HOLD_OUT, settings_of
 from matchloom.types import MatchloomError, Pair
 
 
@@ -67,14 +68,27 @@ def command(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the matcher in FOLDER.")] = False,
     device: Annotated[str, typer.Option(help="Device that torch uses.")] = "cpu",
+    columns: ColumnsOption = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's own arguments and settings, where our defaults are others.")
+    ] = False,
     loss: Annotated[
-        str, typer.Option(help="hinge (a right text should win); cross_entropy or squared_error (on single pairs).")
+        str,
+        typer.Option(
+            help="hinge or softmax (a right text should win over wrong ones); cross_entropy or squared_error (on "
+            "single pairs)."
+        ),
     ] = "hinge",
     margin: Annotated[float, typer.Option(help="By how much a right text should win (hinge).")] = 1.0,
     optimizer: Annotated[str, typer.Option(help="adagrad, adadelta or adam.")] = "adagrad",
     learning_rate: Annotated[float, typer.Option(help="Learning rate of the optimizer.")] = 0.03,
-    batch: Annotated[int, typer.Option(help="Triples (hinge) or pairs in a step.")] = 128,
-    negatives: Annotated[int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge).")] = 4,
+    batch: Annotated[int, typer.Option(help="Triples (hinge, softmax) or pairs in a step.")] = 128,
+    negatives: Annotated[
+        int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge, softmax).")
+    ] = 4,
+    questions: Annotated[
+        bool, typer.Option(help="Two questions of one answer are a right pair, too, where all pairs are right.")
+    ] = True,
     epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 20,
     patience: Annotated[int, typer.Option(help="Stop after this many epochs without improvement.")] = 3,
     check_every: Annotated[
@@ -98,39 +112,25 @@ def command(
     ] = 1,
     workers: Annotated[int, typer.Option(help="Shards of a batch that are computed in parallel, or threads.")] = 2,
 ) -> None:
-    """Train a matcher on labelled pairs.
+    """Train a matcher on pairs.
 
-    The matcher of the best epoch is saved in a folder. Each question needs a right and a wrong text (label 1 and
-    0); 'matchloom mine' finds wrong ones. After every epoch a checkpoint is written, and the matcher if it is
-    better than before. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with exactly
-    the weights of an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs.
+    Right pairs alone are enough: wrong texts are drawn from the others while training goes on, and held-out questions
+    are ranked against all texts. With labels 1 and 0 the wrong texts are those of each question's list. The matcher of
+    the best epoch is saved in a folder. After every epoch a checkpoint is written, and the matcher if it is better than
+    before. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with exactly the weights of
+    an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs. Not sure which model? 'matchloom fit' tries
+    what suits your file.
 
     \b
     Examples:
-      matchloom train data/train.tsv --dev data/dev.tsv --out runs/faq --set lexical=true
+      matchloom train faq.tsv --out runs/faq
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
-      matchloom train faq.mined.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
+      matchloom train faq.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
-    config = TrainConfig(
-        loss=loss,
-        margin=margin,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        batch=batch,
-        negatives=negatives,
-        epochs=epochs,
-        patience=patience,
-        check_every=check_every,
-        measure=measure,
-        clip=clip,
-        weight_decay=weight_decay,
-        freeze_vectors=freeze_vectors,
-        seed=seed,
-        workers=workers,
-    )
-    arguments = parse_arguments(model, set_ or [])
+    given = _given(ctx)
+    arguments, config = settings_of(model, parse_arguments(model, set_ or []), None, given, paper=paper)
     build_model(model, arguments, WordEmbedding(9, dimensions), seed=0)  # refuses wrong values now
-    config = _as_it_likes(model, config, ctx)
+    _say_settings(model, config, given)
     cut = tokenizer_of(tokenizer, max_words)
     _check_device(device)
     folders = {seed: out} if seeds == 1 else {seed + n: out / f"seed-{seed + n}" for n in range(seeds)}
@@ -141,18 +141,19 @@ def command(
             raise MatchloomError(
                 f"{folder} already holds a matcher; add --resume to continue, --overwrite, or choose another --out"
             )
-    training = read_all(pairs, require_label=True)
+    graded = config.loss == "squared_error"
+    training = read_all(pairs, columns=columns, graded=graded)
     if dev is not None:
-        development = read_all(dev, require_label=True)
+        development: list[Pair] | None = read_all(dev, columns=columns, graded=graded)
     else:
         training, development = set_aside(training, seed)
-    figure(development, [0.0] * len(development), [config.measure])  # refuse it now, not after the first epoch
+    if development is not None:  # refuse pairs and measure now, not after the first epoch
+        judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(development) else development
+        figure(judged, [0.0] * len(judged), [config.measure])
     best: dict[int, dict[str, Any]] = {}
     start = vectors if vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
     for number, folder in folders.items():
         make_folder(folder)
-        if overwrite:
-            _drop_run(folder)
         if seeds > 1:
             print(f"seed {number}, in {folder}", flush=True)
         try:
@@ -162,12 +163,14 @@ def command(
                 model=model,
                 arguments=arguments,
                 config=replace(config, seed=number),
+                hold_out=0,
                 tokenizer=cut,
                 vectors=start,
                 dimensions=dimensions,
                 min_count=min_count,
                 folder=folder,
                 resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
+                overwrite=overwrite,
                 device=device,
                 on_epoch=lambda entry: print(_line(entry, config), flush=True),
                 progress=True,
@@ -176,27 +179,43 @@ def command(
             note(_what_is_there(folder))
             raise typer.Exit(130) from None
         best[number] = matcher.training["best"]
-    chosen = max(best, key=lambda number: (best[number][config.measure], -number))
-    if seeds > 1:
+    chosen = max(best, key=lambda number: (best[number].get(config.measure, 0.0), -number))
+    if seeds > 1 and development is not None:
         _print_spread(best, config.measure)
-    print(
-        f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}, "
-        f"{config.measure} {best[chosen][config.measure]:.4f} on the development pairs."
-    )
-    _say_what_next(folders[chosen], pairs, dev, development)
+    reached = f", {config.measure} {best[chosen][config.measure]:.4f} on the development pairs" if development else ""
+    print(f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}{reached}.")
+    _say_what_next(folders[chosen], pairs, dev, development or training)
 
 
-def _as_it_likes(model: str, config: TrainConfig, ctx: typer.Context) -> TrainConfig:
-    """The settings that suit the model, where no option was given."""
-    theirs = {}
-    for name, value in model_training(model).items():
+def _given(ctx: typer.Context) -> dict[str, Any]:
+    """The settings of `TrainConfig` that the user gave; the model's own hold otherwise."""
+    found = {}
+    for name in TrainConfig.__dataclass_fields__:
         source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "DEFAULT":
-            theirs[name] = value
-    if theirs:
-        said = ", ".join(f"{name} {value}" for name, value in theirs.items())
+        if source is not None and source.name != "DEFAULT":
+            found[name] = ctx.params[name]
+    return found
+
+
+def _say_settings(model: str, config: TrainConfig, given: dict[str, Any]) -> None:
+    """Name the settings that suit the model and differ from the options' defaults."""
+    plain, own = TrainConfig().as_dict(), config.as_dict()
+    said = ", ".join(f"{name} {own[name]}" for name in own if own[name] != plain[name] and name not in given)
+    if said:
         note(f"{model} is trained with settings of its own: {said}; options override them.")
-    return replace(config, **theirs)  # type: ignore[arg-type]
+
+
+def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair] | None]:
+    """Training and development pairs, as `train` holds them out, with a word about it."""
+    training, development = hold_out(pairs, HOLD_OUT, seed)
+    if development is not None:
+        kept, aside = (len({pair.query_id or pair.query for pair in part}) for part in (training, development))
+        against = ", ranked against the whole collection" if right_alone(development) else ""
+        note(
+            f"No --dev: {aside} of {kept + aside} questions (drawn by seed {seed}) are held out to choose the best "
+            f"epoch{against}."
+        )
+    return training, development
 
 
 def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
@@ -213,21 +232,11 @@ def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
 
 def _line(entry: dict[str, Any], config: TrainConfig) -> str:
     step = f"step {entry['step']:5d}  " if config.check_every else ""
+    reached = f"  {config.measure} {entry[config.measure]:.4f}" if config.measure in entry else ""
     return (
-        f"epoch {entry['epoch']:3d}  {step}loss {entry['loss']:.4f}  {config.measure} {entry[config.measure]:.4f}"
+        f"epoch {entry['epoch']:3d}  {step}loss {entry['loss']:.4f}{reached}"
         f"  {entry['pairs_per_second']:8,.0f} pairs/s  {entry['seconds']:6.1f} s"
     )
-
-
-def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Training and development pairs, where there is no file of the second."""
-    training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
-    kept, aside = (len({pair.query_id for pair in part}) for part in (training, development))
-    note(
-        f"No --dev: {aside} of {kept + aside} questions (a tenth of the groups, by seed {seed}) are held out to "
-        "choose the best epoch."
-    )
-    return training, development
 
 
 def _check_device(name: str) -> None:
@@ -236,12 +245,6 @@ def _check_device(name: str) -> None:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
         raise MatchloomError(f"--device {name!r} cannot be used ({reason}); cpu always can") from None
-
-
-def _drop_run(folder: Path) -> None:
-    """Forget an old run's checkpoint and log; its matcher stays until the first epoch of the new one is done."""
-    for name in (CHECKPOINT, LOG):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _what_is_there(folder: Path) -> str:
@@ -257,12 +260,15 @@ def _what_is_there(folder: Path) -> str:
 
 def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Sequence[Pair]) -> None:
     test = pairs.with_name(pairs.name.replace("train", "test"))
-    shown = test if test != pairs and test.is_file() else dev or pairs
-    right = [pair for pair in development if pair.label and pair.query.strip() and pair.text.strip()]
-    example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair), default=None)
+    unseen = test if test != pairs and test.is_file() else dev
+    right = [p for p in development if (p.label is None or p.label > 0) and p.query.strip() and p.text.strip()]
+    example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair.query, pair.text), default=None)
     print("Next:")
-    print("  " + shlex.join(["matchloom", "evaluate", str(folder), str(shown)]))
+    if unseen is not None:
+        print("  " + shlex.join(["matchloom", "evaluate", str(folder), str(unseen)]))
+    else:  # figures on pairs that were trained on would mean nothing
+        print(f"  matchloom evaluate {shlex.quote(str(folder))} FILE    with pairs that are not in {pairs.name}")
     if example is not None:
         query, text = " ".join(example.query.split()), " ".join(example.text.split())
-        print("  " + shlex.join(["matchloom", "rank", str(folder), query, str(shown), "--top", "5"]))
+        print("  " + shlex.join(["matchloom", "rank", str(folder), query, str(unseen or pairs), "--top", "5"]))
         print("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))

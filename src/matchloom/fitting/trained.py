@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from matchloom.data.ids import both_sides, digest
 from matchloom.matcher import Matcher
-from matchloom.models import Argument, model_training
+from matchloom.models import Argument
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, train_vectors
-from matchloom.training import TrainConfig, train
+from matchloom.training import train
+from matchloom.training.config import COMPARING
+from matchloom.training.run import settings_of
 from matchloom.types import Pair
 
 MAX_WORDS = 100  # of a text that networks read
@@ -52,14 +55,14 @@ def train_within(
     """
     start = time.monotonic()
     tokenizer = tokenizer._replace(max_words=min(MAX_WORDS, tokenizer.max_words or MAX_WORDS))
-    config = TrainConfig(**{**model_training(model), **settings})
+    _, config = settings_of(model, {}, None, settings)
     if vectors is None:
         vectors = own_vectors(pairs, tokenizer, seconds, config.seed)
-    examples = sum(bool(pair.label) for pair in pairs) * config.negatives if config.loss == "hinge" else len(pairs)
+    examples = sum(bool(pair.label) for pair in pairs) * config.negatives if config.loss in COMPARING else len(pairs)
     steps = examples / config.batch
     if steps > 2 * _ROUND:  # a look costs as much as the steps between two where there are many development pairs
         every = max(_ROUND, len(development) // config.batch)
-        config = TrainConfig(**{**config.as_dict(), "check_every": every})  # type: ignore[arg-type]
+        config = replace(config, check_every=every)
     longest, last = 0.0, 0.0
 
     def look_at_clock(entry: dict[str, Any]) -> None:
@@ -80,6 +83,7 @@ def train_within(
             tokenizer=tokenizer,
             vectors=vectors,
             folder=folder,
+            overwrite=True,
             on_epoch=look_at_clock,
         )
     except _OutOfTimeError:

@@ -12,6 +12,9 @@ from torch.nn.functional import pad
 
 from matchloom.types import PairBatch
 
+STARTS = ("identity", "random")
+NOISE = 0.1  # of what is drawn for M remains where it starts at the identity
+
 
 def gather_rows(encoded: Tensor, rows: Tensor) -> Tensor:
     """The encoding that belongs to each pair; a single text is seen by all pairs without a copy."""
@@ -71,6 +74,12 @@ class Indicator(nn.Module):
         """(N, L), (M, R) -> (B, 1, L, R), bool"""
         left, right = gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)
         return left[:, None, :, None] == right[:, None, None, :]
+
+
+def start_at_identity_(M: Tensor) -> None:
+    """Make what was drawn for M small noise about the identity, so that equal vectors match from the first step on."""
+    with torch.no_grad():
+        M.mul_(NOISE).add_(torch.eye(M.shape[-1]))
 
 
 class Bilinear(nn.Module):

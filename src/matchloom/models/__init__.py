@@ -61,6 +61,14 @@ def model_training(name: str) -> Mapping[str, Argument]:
     return getattr(MODELS[name], "trained_with", {})
 
 
+def published_settings(name: str) -> tuple[dict[str, Argument], dict[str, Argument]]:
+    """The arguments of a model, and the settings of `TrainConfig`, that are its paper's and not the defaults."""
+    known = model_arguments(name)
+    published = {**model_training(name), **build_model(name, {}, WordEmbedding(3, 2), seed=0).published}
+    arguments = {key: value for key, value in published.items() if key in known}
+    return arguments, {key: value for key, value in published.items() if key not in known}
+
+
 def sentence_vector_models() -> list[str]:
     """The models that make one vector of a text."""
     probe = WordEmbedding(3, 2)

@@ -34,6 +34,7 @@ class PairModel(nn.Module, ABC):
     max_words         it reads so many words of a text and no more; None: all
     trained_with      settings of `TrainConfig` that suit it better than the defaults: its authors', or others where
                       these are not known or let it learn little
+    published         its paper's arguments and settings where the defaults are others (`train(paper=True)`)
     """
 
     needs_lexical = False
@@ -44,6 +45,7 @@ class PairModel(nn.Module, ABC):
     draws_at_random = False
     max_words: int | None = None
     trained_with: ClassVar[Settings] = {}
+    published: ClassVar[Settings] = {}
     encoder: Encoder
 
     @abstractmethod

@@ -1,7 +1,8 @@
 """Match-SRNN: modeling the recursive matching structure with spatial RNN (Wan et al., IJCAI 2016).
 
 Symbols      S_1, S_2 -> left, right;  s_ij -> grid;  h_ij, z -> scans;  W^(s), b^(s) -> head
-Departures   none by default. `tied` shares the four gates z among dimensions and leaves the reset gates free,
+Departures   M of the tensor starts at the identity with small noise, as MV-LSTM's does here; `start="random"` is the
+             paper's. `tied` shares the four gates z among dimensions and leaves the reset gates free,
              which take no part in the path; the paper only says that "the gates" are made identical. Where gates are
              free, the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own,
              and one linear function scores both ends: the paper does not say. `reset=False`, `dimensions=1` and the
@@ -12,15 +13,17 @@ Departures   none by default. `tied` shares the four gates z among dimensions an
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
-from matchloom.layers.interactions import Cosine, Indicator, TensorLayer
+from matchloom.layers.interactions import STARTS, Cosine, Indicator, TensorLayer, start_at_identity_
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
-from matchloom.models.base import PairModel
+from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
 
 INTERACTIONS = ("tensor", "cosine", "indicator")
@@ -28,6 +31,8 @@ INTERACTIONS = ("tensor", "cosine", "indicator")
 
 class MatchSRNN(PairModel):
     """Words interact, a spatial GRU scans the grid of interactions, and where it ends h is scored."""
+
+    published: ClassVar[Settings] = {"start": "random"}
 
     def __init__(
         self,
@@ -38,12 +43,15 @@ class MatchSRNN(PairModel):
         dimensions: int = 10,
         reset: bool = True,
         tied: bool = False,
+        start: str = "identity",
         features: str = "",
         bidirectional: bool = False,
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+        if start not in STARTS:
+            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}")
         self.encoder, self.needs_features = encoder, features
         self.features = FeatureScore(features, encoder)
         self.trains_embedding = interaction != "indicator"
@@ -62,6 +70,8 @@ class MatchSRNN(PairModel):
         )
         self.head = nn.Linear(len(self.channels) * dimensions, 1)
         init_uniform_(self)
+        if start == "identity" and isinstance(self.interaction, TensorLayer):
+            start_at_identity_(self.interaction.M)
 
     def encode(self, texts: Texts) -> Tensor:
         """u(w) for every word, (N, L, D); for the indicator a number for every word, (N, L)."""
@@ -134,6 +144,7 @@ def match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
+    start: str = "identity",
     features: str = "",
 ) -> MatchSRNN:
     """Match-SRNN: one scan, from the first words to the last.
@@ -144,6 +155,7 @@ def match_srnn(
         dimensions: Size of the spatial GRU's state h.
         reset: Whether the spatial GRU has reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
+        start: How M of the tensor starts: identity (and small noise) or random.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -153,6 +165,7 @@ def match_srnn(
         dimensions=dimensions,
         reset=reset,
         tied=tied,
+        start=start,
         features=features,
     )
 
@@ -165,6 +178,7 @@ def bi_match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
+    start: str = "identity",
     features: str = "",
 ) -> MatchSRNN:
     """Bi-Match-SRNN: a second scan from the last words to the first.
@@ -175,6 +189,7 @@ def bi_match_srnn(
         dimensions: Size of each spatial GRU's state h.
         reset: Whether the spatial GRUs have reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
+        start: How M of the tensor starts: identity (and small noise) or random.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -184,6 +199,7 @@ def bi_match_srnn(
         dimensions=dimensions,
         reset=reset,
         tied=tied,
+        start=start,
         features=features,
         bidirectional=True,
     )

@@ -14,8 +14,12 @@ from matchloom.types import MatchloomError
 
 
 def load(matcher: Matcher | Path | str | None) -> Matcher | None:
-    """A matcher, or the one in a folder."""
-    return matcher if matcher is None or isinstance(matcher, Matcher) else Matcher.load(matcher)
+    """A matcher, or the one in a folder; one that has learnt nothing is refused."""
+    if matcher is None:
+        return None
+    found = matcher if isinstance(matcher, Matcher) else Matcher.load(matcher)
+    found.refuse_if_unlearnt("the matcher" if found is matcher else str(matcher))
+    return found
 
 
 def manifest_of(

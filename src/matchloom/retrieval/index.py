@@ -269,3 +269,5 @@ def _check_search(question: str, top: int, candidates: int, alpha: float | None,
         raise MatchloomError(f"alpha is {alpha!r}; expected a number from 0 to 1")
     if rerank is not None and not isinstance(rerank, Scorer):
         raise MatchloomError(f"rerank is {rerank!r}; expected a scorer, such as a Matcher or BM25.fit(index.texts())")
+    if isinstance(rerank, Matcher):
+        rerank.refuse_if_unlearnt("the matcher of rerank")

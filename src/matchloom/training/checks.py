@@ -10,18 +10,20 @@ import numpy as np
 import torch
 
 from matchloom.data.batching import make_batch
+from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples
+from matchloom.training.examples import Examples
 from matchloom.training.step import StepResult
-from matchloom.types import MatchloomError
+from matchloom.types import MatchloomError, Pair
 
 _log = logging.getLogger("matchloom")
 
+CHANCES = 20
 LOOKED_AT = 256  # pairs that tell whether a model still tells texts apart
 
 
-def warn_of_long_texts(matcher: Matcher, examples: TrainingExamples) -> None:
+def warn_of_long_texts(matcher: Matcher, examples: Examples) -> None:
     """Say so where a model that reads a text's first words only would miss many."""
     most, read = matcher.model.max_words, examples.read
     beyond = np.mean(np.concatenate([read.left.lengths, read.right.lengths]) > (most or np.inf))
@@ -35,7 +37,7 @@ def warn_of_long_texts(matcher: Matcher, examples: TrainingExamples) -> None:
         )
 
 
-def refuse_collapse(matcher: Matcher, examples: TrainingExamples, results: Sequence[StepResult], epoch: int) -> None:
+def refuse_collapse(matcher: Matcher, examples: Examples, results: Sequence[StepResult], epoch: int) -> None:
     """Stop a run whose scores are all equal."""
     # Within a step: a bias that still moves makes dead scores differ between steps. These scores are older than the
     # steps' updates, and a model may start with equal ones, so that what it says now has the last word.
@@ -47,7 +49,7 @@ def refuse_collapse(matcher: Matcher, examples: TrainingExamples, results: Seque
         )
 
 
-def _scores_are_equal(matcher: Matcher, examples: TrainingExamples) -> bool:
+def _scores_are_equal(matcher: Matcher, examples: Examples) -> bool:
     """Whether the model gives the first training pairs one score, as it is now."""
     left, right, left_rows, right_rows, features = examples.read
     some = slice(0, LOOKED_AT)
@@ -63,13 +65,31 @@ def _equal(lowest: float, highest: float) -> bool:
     return highest - lowest <= 1e-6 * max(1.0, abs(highest))
 
 
-def warn_of_nothing_learnt(history: Sequence[dict[str, Any]], config: TrainConfig) -> None:
-    """Say so where the loss never left the margin."""
+def nothing_learnt(
+    history: Sequence[dict[str, Any]], config: TrainConfig, development: Sequence[Pair] | None
+) -> str | None:
+    """Why a run has learnt nothing: its loss never left the margin, or its best look is no better than chance.
+
+    Chance is what scores drawn at random reach on the same development pairs, in CHANCES draws: a best look within two
+    deviations of their mean says nothing.
+    """
     lowest = min((entry["loss"] for entry in history), default=0.0)
     if config.loss == "hinge" and lowest > 0.99 * config.margin:
-        _log.warning(
-            "nothing is learnt yet: the loss never fell below the margin (%.3f of %g); try more epochs with more "
-            "patience, another seed or another learning_rate",
-            lowest,
-            config.margin,
-        )
+        return f"the loss never fell below the margin ({lowest:.3f} of {config.margin:g})"
+    if development is None or not history:
+        return None
+    best = max(entry[config.measure] for entry in history)
+    draws = np.random.default_rng(0).random((CHANCES, len(development)))
+    lucky = [measure(development, scores.tolist(), (config.measure,)).values[config.measure] for scores in draws]
+    mean, spread = float(np.mean(lucky)), float(np.std(lucky))
+    if best <= mean + 2 * spread:
+        reached, luck = f"{config.measure} {best:.3f}", f"{mean:.3f}, give or take {spread:.3f}"
+        return f"{reached} on the development pairs, where chance has {luck}"
+    return None
+
+
+def warn_of_nothing_learnt(reason: str) -> None:
+    """Say so, and what may help."""
+    _log.warning(
+        "nothing is learnt yet: %s; try more epochs with more patience, another seed or another learning_rate", reason
+    )

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 
 from matchloom.types import MatchloomError
 
-LOSSES = ("hinge", "cross_entropy", "squared_error")
+LOSSES = ("hinge", "softmax", "cross_entropy", "squared_error")
+COMPARING = ("hinge", "softmax")  # losses that set a positive against negatives of the same query
 OPTIMIZERS = ("adagrad", "adadelta", "adam")
 
 
@@ -17,12 +18,15 @@ class TrainConfig:
     A model that others suit better says so in `trained_with`; `train` without a config takes that.
 
     Args:
-        loss: hinge over (query, positive text, negative text); cross_entropy or squared_error on single pairs.
+        loss: hinge over (query, positive text, negative text), softmax over a positive and its negatives;
+            cross_entropy or squared_error on single pairs.
         margin: By how much a positive text should win (hinge).
         optimizer: adagrad, adadelta or adam.
         learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
-        batch: Triples (hinge) or pairs in one step.
-        negatives: Negative texts drawn for each positive one in an epoch; all of them where a list has no more (hinge).
+        batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step.
+        negatives: Negative texts drawn for each positive one in an epoch, all of them where there are no more (hinge,
+            softmax): from the query's list, or from the whole collection where right pairs alone are given.
+        questions: Where right pairs alone are given, two questions of one answer are a right pair, too.
         epochs: At most this many.
         patience: Stop after this many epochs without a better development measure.
         check_every: Look at the development set after this many steps, and at an epoch's end; 0 for the end alone.
@@ -41,6 +45,7 @@ class TrainConfig:
     learning_rate: float = 0.03
     batch: int = 128
     negatives: int = 4
+    questions: bool = True
     epochs: int = 20
     patience: int = 3
     check_every: int = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,8 +17,8 @@ from torch import Tensor
 from matchloom.data.batching import make_batch
 from matchloom.data.tokenized import Rows
 from matchloom.matcher import ReadPairs
-from matchloom.training.config import TrainConfig
-from matchloom.training.losses import cross_entropy, hinge, squared_error
+from matchloom.training.config import COMPARING, TrainConfig
+from matchloom.training.losses import cross_entropy, hinge, softmax, squared_error
 from matchloom.types import MatchloomError, Pair, PairBatch
 
 Step = list[list[Rows]]  # the members of the examples in each shard
@@ -38,7 +38,10 @@ class Shard:
     def loss(self, scores: Tensor, config: TrainConfig) -> Tensor:
         """The sum of the losses of this shard's examples."""
         if self.positive is not None and self.negative is not None:
-            return hinge(scores, self.positive.to(scores.device), self.negative.to(scores.device), config.margin)
+            positive, negative = self.positive.to(scores.device), self.negative.to(scores.device)
+            if config.loss == "softmax":
+                return softmax(scores, positive, negative)
+            return hinge(scores, positive, negative, config.margin)
         assert self.labels is not None
         return {"cross_entropy": cross_entropy, "squared_error": squared_error}[config.loss](
             scores, self.labels.to(scores.device)
@@ -61,14 +64,19 @@ def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
     """Group labelled pairs as the loss wants them; those that teach nothing are refused in one line."""
     missing = sum(pair.label is None for pair in pairs)
     if missing:
-        raise MatchloomError(f"{missing} of {len(pairs)} training pairs have no label; every one needs it")
+        raise MatchloomError(
+            f"{missing} of {len(pairs)} training pairs have no label; label every one, or none where all are right"
+        )
     labels = np.array([pair.label for pair in pairs], dtype=np.float32)
-    if config.loss == "hinge":
+    if config.loss in COMPARING:
         return _lists(pairs, labels)
     if config.loss == "cross_entropy" and not np.isin(labels, (0.0, 1.0)).all():
         raise MatchloomError("cross_entropy needs labels 0 and 1; use squared_error for graded labels")
     if len(set(labels.tolist())) < 2:
-        raise MatchloomError("all training labels are equal: there is nothing to learn; mine negatives first")
+        raise MatchloomError(
+            f"all training labels are equal: there is nothing to learn by {config.loss}; use hinge or softmax, which "
+            "draw negatives from the other texts, or add pairs with label 0"
+        )
     return Groups(labels, np.arange(len(pairs)), None, 0)
 
 
@@ -78,15 +86,33 @@ def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
         lists.setdefault(pair.query_id or pair.query, ([], []))[0 if labels[n] > 0 else 1].append(n)
     usable = [(good, bad) for good, bad in lists.values() if good and bad]
     if not usable:
-        lacking = all(not good for good, _ in lists.values())
-        reason = "positive" if lacking else "negative"
-        remedy = "label the right texts 1" if lacking else "run 'matchloom mine' to add negatives"
+        right = sum(1 for good, _ in lists.values() if good)
+        wrong = sum(1 for _, bad in lists.values() if bad)
+        remedy = "leave the negatives out, and others are drawn while training" if right else "label right texts 1"
         raise MatchloomError(
-            f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); {remedy}"
+            f"no query of the {len(lists)} has both a positive and a negative text ({right} have positives, {wrong} "
+            f"have negatives); {remedy}"
         )
     positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
     negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]
     return Groups(labels, positives, negatives, len(lists) - len(usable))
+
+
+class Examples(Protocol):
+    """What a run asks of its examples. `read` holds the given pairs, `labels` their labels."""
+
+    read: ReadPairs
+    labels: NDArray[np.float32]
+
+    def __len__(self) -> int: ...
+
+    def steps(self, epoch: int) -> Iterator[Step]:
+        """The batches of one epoch, each split into what its shards hold: the members of their examples."""
+        ...
+
+    def shard(self, members: list[Rows]) -> Shard:
+        """The padded pairs of some examples."""
+        ...
 
 
 class TrainingExamples:
@@ -101,6 +127,7 @@ class TrainingExamples:
         self, groups: Groups, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool = True
     ) -> None:
         self.groups, self.read, self.config = groups, read, config
+        self.labels = groups.labels
         self.workers, self.by_length = workers, by_length
 
     def __len__(self) -> int:
@@ -116,17 +143,7 @@ class TrainingExamples:
             members = [np.array([n]) for n in self.groups.positives]
             size = self.config.batch
         lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
-        order = rng.permutation(len(members))
-        batches = []
-        for start in range(0, len(order), size * _POOL):
-            pool = order[start : start + size * _POOL]
-            if self.by_length:
-                pool = pool[np.argsort(lengths[pool], kind="stable")]
-            batches += [pool[i : i + size] for i in range(0, len(pool), size)]
-        for b in rng.permutation(len(batches)):
-            # Alternate examples go to different shards, which then have texts of the same lengths.
-            shards = [batches[b][w :: self.workers] for w in range(self.workers)]
-            yield [[members[n] for n in shard] for shard in shards if len(shard)]
+        yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
 
     def _members(self, n: int, negatives: Rows, rng: np.random.Generator) -> Rows:
         if len(negatives) > self.config.negatives:
@@ -141,7 +158,30 @@ class TrainingExamples:
         batch = make_batch(left, right, left_rows[pairs], right_rows[pairs], known)
         if self.groups.negatives is None:
             return Shard(batch, len(pairs), labels=torch.from_numpy(self.groups.labels[pairs]))
-        starts = np.cumsum([0] + [len(m) for m in members[:-1]])
-        positive = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
-        negative = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])
-        return Shard(batch, len(positive), torch.from_numpy(positive), torch.from_numpy(negative))
+        return compared(batch, members, self.config)
+
+
+def batches(
+    members: list[Rows], lengths: NDArray[np.int64] | None, size: int, workers: int, rng: np.random.Generator
+) -> Iterator[Step]:
+    """The examples in a random order, `size` in a batch; with lengths, those of like lengths are in one."""
+    order = rng.permutation(len(members))
+    found = []
+    for start in range(0, len(order), size * _POOL):
+        pool = order[start : start + size * _POOL]
+        if lengths is not None:
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+        found += [pool[i : i + size] for i in range(0, len(pool), size)]
+    for b in rng.permutation(len(found)):
+        # Alternate examples go to different shards, which then have texts of the same lengths.
+        shards = [found[b][w::workers] for w in range(workers)]
+        yield [[members[n] for n in shard] for shard in shards if len(shard)]
+
+
+def compared(batch: PairBatch, members: list[Rows], config: TrainConfig) -> Shard:
+    """Examples whose first member is the positive and whose others are its negatives."""
+    starts = np.cumsum([0] + [len(m) for m in members[:-1]])
+    positive = np.concatenate([np.full(len(m) - 1, s) for s, m in zip(starts, members, strict=True)])
+    negative = np.concatenate([np.arange(s + 1, s + len(m)) for s, m in zip(starts, members, strict=True)])
+    examples = len(members) if config.loss == "softmax" else len(positive)
+    return Shard(batch, examples, torch.from_numpy(positive), torch.from_numpy(negative))

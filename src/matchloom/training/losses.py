@@ -1,4 +1,4 @@
-"""The three losses. Each takes the scores of a batch and gives the sum over its examples, for the caller to average."""
+"""The four losses. Each takes the scores of a batch and gives the sum over its examples, for the caller to average."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ def hinge(scores: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.
     0.5
     """
     return torch.relu(margin - scores[positive] + scores[negative]).sum()
+
+
+def softmax(scores: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    """sum -log(exp s(x, y+) / sum of exp s(x, y) over y+ and its negatives) over the positives; places as for hinge.
+
+    >>> round(float(softmax(torch.tensor([2.0, 2.0, 2.0]), torch.tensor([0, 0]), torch.tensor([1, 2]))), 4)
+    1.0986
+    """
+    first, group = torch.unique_consecutive(positive, return_inverse=True)
+    rest = scores[negative] - scores[positive]
+    # log(1 + sum of exp(s- - s+)), shifted by the largest so that nothing overflows
+    largest = torch.zeros_like(first, dtype=scores.dtype).scatter_reduce(0, group, rest.detach(), "amax")
+    total = torch.exp(-largest).scatter_add(0, group, torch.exp(rest - largest[group]))
+    return (torch.log(total) + largest).sum()
 
 
 def cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,29 @@ from torch import Tensor
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write
-from matchloom.matcher import Matcher
-from matchloom.models import Argument, model_training
+from matchloom.matcher import NOTHING_LEARNT, Matcher
+from matchloom.models import Argument, model_training, published_settings
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
-from matchloom.training.checks import refuse_collapse, warn_of_long_texts, warn_of_nothing_learnt
+from matchloom.training.checks import (
+    nothing_learnt,
+    refuse_collapse,
+    warn_of_long_texts,
+    warn_of_nothing_learnt,
+)
 from matchloom.training.config import TrainConfig
+from matchloom.training.development import hold_out as hold_out_pairs
 from matchloom.training.examples import Step
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, make_optimizer, step
-from matchloom.types import MatchloomError
+from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 MAX_WORDS = 200
+HOLD_OUT = 0.1
 
 
 def train(
@@ -43,50 +51,67 @@ def train(
     model: str = "mv_lstm",
     arguments: Mapping[str, Argument] | None = None,
     config: TrainConfig | None = None,
+    paper: bool = False,
+    hold_out: float = HOLD_OUT,
     tokenizer: Tokenizer | None = None,
-    vectors: WordVectors | Path | str | None = None,
+    vectors: WordVectors | Path | str = "skip-gram",
     dimensions: int = 50,
     min_count: int = 1,
     folder: Path | str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     device: str = "cpu",
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     progress: bool = False,
+    **settings: int | float | str | bool,
 ) -> Matcher:
-    """Train a model on labelled pairs and return the matcher of its best epoch.
+    """Train a model on pairs and return the matcher of its best epoch. `matchloom train` is this function.
 
-    With a development set the best epoch is the one with the highest `config.measure`, and training stops after
-    `config.patience` epochs without a better one; without, every epoch is run and the last one kept.
-    `config.check_every` looks at the development set more often; what is said here of epochs then holds for its rounds.
+    Right pairs alone are enough: what is wrong for a question is drawn from the other texts while training goes on.
+    Where pairs are labelled 1 and 0, the negatives are those of each query's list.
+
+    The best epoch is the one with the highest `measure` on the development pairs, and training stops after `patience`
+    epochs without a better one. Development questions without wrong texts are ranked against the whole collection (the
+    right texts and the 100 nearest by BM25 where it holds more than 1,000). `check_every` looks at them more often;
+    what is said here of epochs then holds for its rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
-    `on_epoch` is called with each new line of the log.
-    Without a config the model is trained with what suits it (`TrainConfig` with the model's `trained_with`).
-    Word vectors come from `vectors` (every one of its words is then known to the matcher), or start at random.
+    Nothing depends on the order of the pairs.
 
     Args:
-        pairs: Labelled pairs; for the hinge loss each query needs a positive and a negative text.
-        development: Labelled pairs that choose the best epoch; without them every epoch is run and the last one kept.
+        pairs: Right pairs, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.
+        development: Pairs that choose the best epoch; by default some of the questions are held out.
         model: A name of `MODELS`.
         arguments: Arguments of the model that differ from its defaults.
-        config: Settings of the training; by default those that suit the model.
+        config: All settings of the training; by default those that suit the model.
+        paper: Take arguments and settings as the model's paper has them, where the defaults are others.
+        hold_out: Which part of the questions is held out where no development pairs are given. 0 holds none out: every
+            epoch is then run and the last one kept.
         tokenizer: How a text becomes words; English, at most 200 of a text, by default.
-        vectors: First word vectors, every word of which is then known: given, a file of them, or "skip-gram" to train
-            them on the training texts; random ones by default.
-        dimensions: Length of random word vectors; given ones have their own.
+        vectors: First word vectors, every word of which is then known: given, a file of them, "skip-gram" to train them
+            on the training texts, or "random".
+        dimensions: Length of skip-gram or random word vectors; given ones have their own.
         min_count: Words seen less often in the training texts are unknown.
         folder: Where the best matcher, a checkpoint of each epoch and a log are written.
         resume: Go on from the checkpoint in `folder`, to exactly the weights of an uninterrupted run.
+        overwrite: Replace the matcher that `folder` holds.
         device: Where torch computes, such as cpu or cuda.
         on_epoch: Called with each new line of the log.
         progress: Whether to show a bar.
+        settings: Fields of `TrainConfig`, such as epochs=5, on top of those that suit the model.
     """
-    config = config or TrainConfig(**model_training(model))  # type: ignore[arg-type]
+    own_arguments, config = settings_of(model, arguments or {}, config, settings, paper=paper)
+    given = in_order(as_pairs(pairs, graded=True))
+    chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
+    if chosen_by is None and hold_out:
+        given, chosen_by = hold_out_pairs(given, hold_out, config.seed)
+    own = None if folder is None else Path(folder)
+    _check_folder(own, resume, overwrite)
     ready = set_up(
-        list(as_pairs(pairs, graded=True)),
-        None if development is None else list(as_pairs(development, graded=True)),
+        given,
+        chosen_by,
         model=model,
-        arguments=dict(arguments or {}),
+        arguments=own_arguments,
         config=config,
         tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
         vectors=vectors,
@@ -95,7 +120,47 @@ def train(
         device=device,
         progress=progress,
     )
-    return _Run(ready, config, None if folder is None else Path(folder), on_epoch).go(resume, progress)
+    return _Run(ready, config, own, on_epoch).go(resume, progress)
+
+
+def settings_of(
+    model: str,
+    arguments: Mapping[str, Argument],
+    config: TrainConfig | None,
+    changes: Mapping[str, Any],
+    *,
+    paper: bool = False,
+) -> tuple[dict[str, Argument], TrainConfig]:
+    """The model's arguments and all settings of its training: a config, or what suits the model, and changes on top."""
+    unknown = [name for name in changes if name not in TrainConfig.__dataclass_fields__]
+    if unknown:
+        known = ", ".join(TrainConfig.__dataclass_fields__)
+        raise MatchloomError(f"{unknown[0]!r} is no argument of train and no setting of TrainConfig, which has {known}")
+    published, training = published_settings(model) if paper else ({}, dict(model_training(model)))
+    if config is not None:
+        return {**published, **arguments}, replace(config, **changes)
+    return {**published, **arguments}, TrainConfig(**{**training, **changes})
+
+
+def in_order(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs in an order that is theirs and not their file's, so that what is drawn depends on nothing else."""
+    return sorted(pairs, key=lambda pair: (pair._replace(label=None)[:2], str(pair.label), pair[3:]))
+
+
+def _check_folder(folder: Path | None, resume: bool, overwrite: bool) -> None:
+    if folder is None:
+        if resume or overwrite:
+            raise MatchloomError(f"{'resume' if resume else 'overwrite'} needs the folder of the run")
+        return
+    if resume and overwrite:
+        raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them")
+    if overwrite:  # the old matcher stays until the first epoch is done
+        for name in (CHECKPOINT, LOG):
+            (folder / name).unlink(missing_ok=True)
+    elif not resume and (folder / "matcher.json").exists():
+        raise MatchloomError(
+            f"{folder} already holds a matcher; resume its run, overwrite it, or choose another folder"
+        )
 
 
 class _Run:
@@ -110,6 +175,7 @@ class _Run:
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Tensor] | None = None
+        self.told: str | None = None  # by the saved matcher, why it has learnt nothing
 
     def go(self, resume: bool, progress: bool) -> Matcher:
         """Run the epochs that are left."""
@@ -117,8 +183,6 @@ class _Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             if resume:
                 self._resume(self.folder / CHECKPOINT)
-        elif resume:
-            raise MatchloomError("resume needs the folder of the run to go on with")
         warn_of_long_texts(self.matcher, self.examples)
         model, config = self.matcher.model, self.config
         whole = model.batch_coupled or model.draws_at_random
@@ -135,12 +199,17 @@ class _Run:
         if self.best is not None:
             model.load_state_dict(self.best)
         model.eval()
-        warn_of_nothing_learnt(self.history, config)
+        reason = nothing_learnt(self.history, config, None if self.development is None else self.development[0])
+        if reason is not None:
+            warn_of_nothing_learnt(reason)
+            self.matcher.training = {**self.matcher.training, NOTHING_LEARNT: reason}
+        if self.folder is not None and reason != self.told:
+            self.matcher.save(self.folder)  # who would use it is told
         return self.matcher
 
     def _pretrain(self, progress: bool) -> None:
         left, right, left_rows, right_rows, _ = self.examples.read
-        pairs = np.stack([left_rows, right_rows, self.examples.groups.labels > 0], axis=1).astype(np.int64)
+        pairs = np.stack([left_rows, right_rows, self.examples.labels > 0], axis=1).astype(np.int64)
         with inline_pool(self.config.workers):
             self.matcher.model.pretrain(left, right, pairs, self.config.seed, progress)
 
@@ -209,6 +278,7 @@ class _Run:
             return
         if better:
             self.matcher.save(self.folder)
+            self.told = None
         state = {"settings": self.settings, "history": self.history}
         save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state)
         with atomic_write(self.folder / LOG) as file:
@@ -226,8 +296,8 @@ class _Run:
         load_checkpoint(tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
         saved = Matcher.load(path.parent)
-        self.best = saved.model.state_dict()
-        self.matcher.training = saved.training
+        self.best, self.told = saved.model.state_dict(), saved.training.get(NOTHING_LEARNT)
+        self.matcher.training = {key: value for key, value in saved.training.items() if key != NOTHING_LEARNT}
 
     def _has_measure(self) -> bool:
         return bool(self.history) and self.config.measure in self.history[0]

@@ -11,16 +11,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.data.batching import features_of
 from matchloom.data.ids import both_sides
 from matchloom.encoders import WordEmbedding
-from matchloom.matcher import Matcher, ReadPairs
+from matchloom.matcher import Cut, Matcher, ReadPairs
 from matchloom.models import Argument, build_model
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
 from matchloom.text.vocab import Vocab
-from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples, group_pairs
+from matchloom.training.collection import Collection, CollectionExamples, collect
+from matchloom.training.config import COMPARING, TrainConfig
+from matchloom.training.development import ranked, right_alone
+from matchloom.training.examples import Examples, TrainingExamples, group_pairs
 from matchloom.types import MatchloomError, Pair
 
 
@@ -28,7 +31,7 @@ class Ready(NamedTuple):
     """A run that has not moved yet. `settings` is what a resumed run must have in common with it."""
 
     matcher: Matcher
-    examples: TrainingExamples
+    examples: Examples
     development: tuple[list[Pair], ReadPairs] | None
     settings: dict[str, Any]
 
@@ -41,26 +44,33 @@ def set_up(
     arguments: dict[str, Argument],
     config: TrainConfig,
     tokenizer: Tokenizer,
-    vectors: WordVectors | Path | str | None,
+    vectors: WordVectors | Path | str,
     dimensions: int,
     min_count: int,
     device: str,
     progress: bool,
 ) -> Ready:
     """Read the texts, find the words and their first vectors, and build the model. See `train` for the arguments."""
-    groups = group_pairs(pairs, config)  # refuses pairs that teach nothing, before any work
-    texts = both_sides(pairs)
+    alone = config.loss in COMPARING and right_alone(pairs)
+    # What teaches nothing is refused before any work.
+    groups = None if alone else group_pairs(pairs, config)
+    collection = collect(pairs, tokenizer, questions=config.questions, progress=progress) if alone else None
+    if collection is not None and len(collection.texts) < 2:
+        raise MatchloomError("every pair has the same text: there is nothing to learn; give more answers")
+    if development is not None:
+        development = ranked(development, pairs, tokenizer, config.seed)
+    texts = [*both_sides(pairs), *(() if collection is None else collection.questions)]
     cut = {
         text: tokenizer.cut(text)
         for text in track(dict.fromkeys([*texts, *both_sides(development or [])]), "reading texts", show=progress)
     }
-    words = [tokenizer.folded(cut[text]) for text in texts]
+    words = [tokenizer.folded(cut[text]) for text in dict.fromkeys(texts)]
     found = first_vectors(
         vectors, words, dimensions=dimensions, min_count=min_count, seed=config.seed, progress=progress
     )
     # Every side counts a text that stands on both, as it will meet it.
     sides = ({pair.query for pair in pairs}, {pair.text for pair in pairs})
-    vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in side), min_count)
+    vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in sorted(side)), min_count)
     if not vocab.words:
         raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
     vocab, matrix = _with_vectors(vocab, found, dimensions, config.seed)
@@ -70,7 +80,7 @@ def set_up(
         "config": config.as_dict(),
         "pairs": len(pairs),
         "development_pairs": None if development is None else len(development),
-        "queries_left_out": groups.left_out,
+        "queries_left_out": 0 if groups is None else groups.left_out,
     }
     matcher = Matcher(model, arguments, network, encoder.reader(tokenizer, vocab), about)
     settings = {
@@ -81,15 +91,33 @@ def set_up(
         "config": config.as_dict(),
         "data": _digest(pairs, development, matrix),
     }
-    read = matcher.read_pairs(pairs, cut=cut.__getitem__)
     # A batch that is coupled, or whose step draws at random, is not split; statistics of batches with texts of one
     # length would not be those that scores are later taken with.
     workers = 1 if network.batch_coupled or network.draws_at_random else config.workers
-    examples = TrainingExamples(groups, read, config, workers=workers, by_length=not network.batch_coupled)
-    if read.features is not None:
-        network.fit_features(torch.from_numpy(read.features))
+    by_length = not network.batch_coupled
+    examples: Examples
+    if collection is not None:
+        read = _read_collection(matcher, collection, cut.__getitem__)
+        drawn = CollectionExamples(collection, read, config, workers=workers, by_length=by_length)
+        examples, features = drawn, drawn.features()
+    else:
+        assert groups is not None
+        read = matcher.read_pairs(pairs, cut=cut.__getitem__)
+        examples = TrainingExamples(groups, read, config, workers=workers, by_length=by_length)
+        features = read.features
+    if features is not None:
+        network.fit_features(torch.from_numpy(features))
     looked_at = None if development is None else (development, matcher.read_pairs(development, cut=cut.__getitem__))
     return Ready(matcher, examples, looked_at, settings)
+
+
+def _read_collection(matcher: Matcher, collection: Collection, cut: Cut) -> ReadPairs:
+    """Questions and texts of a collection as tables, and the right pairs of questions and answers."""
+    left, right = matcher.read(collection.questions, cut=cut), matcher.read(collection.texts, cut=cut)
+    rows = np.array(
+        [(q, text) for q, own in collection.positives for text in own if text < collection.answers], dtype=np.int64
+    )
+    return ReadPairs(left, right, rows[:, 0], rows[:, 1], features_of(left, right, rows[:, 0], rows[:, 1]))
 
 
 def _with_vectors(

@@ -13,7 +13,7 @@ from matchloom.data.tokenized import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
-from matchloom.training.examples import TrainingExamples
+from matchloom.training.examples import Examples
 
 
 class StepResult(NamedTuple):
@@ -46,7 +46,7 @@ def trained(model: nn.Module) -> list[nn.Parameter]:
 def step(
     model: PairModel,
     optimizer: torch.optim.Optimizer,
-    examples: TrainingExamples,
+    examples: Examples,
     shards: Sequence[list[Rows]],
     config: TrainConfig,
     pool: Executor,

@@ -1,0 +1,156 @@
+"""Training on right pairs alone: what is wrong for a question is drawn from the whole collection, anew every epoch.
+
+A text of the collection is an answer, or (`questions`) a question asked before: two questions of one answer are a right
+pair, too. Wrong for a question is a text of the same kind that belongs to none of its answers. Half of the negatives
+are drawn from the NEAREST texts by BM25, for at the end a question is ranked against these, and half from all texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchloom.data.batching import deduplicate, features_of, make_batch
+from matchloom.data.holding_out import same_answers
+from matchloom.data.ids import fold
+from matchloom.data.negatives import Pool
+from matchloom.data.tokenized import Rows
+from matchloom.matcher import ReadPairs
+from matchloom.progress import track
+from matchloom.text.tokenize import Tokenizer
+from matchloom.training.config import TrainConfig
+from matchloom.training.examples import Shard, Step, batches, compared
+from matchloom.types import Pair
+
+NEAREST = 50
+_LEAST_STEPS = 20  # of an epoch: a small collection is gone over several times, each with other negatives
+_TRIES = 8  # times as many texts are drawn as are wanted, for some may be right
+
+
+class Collection(NamedTuple):
+    """Right pairs as rows of texts on either side.
+
+    `right[q]` are the texts of the collection that belong to an answer of question q; answers stand before the first
+    `answers` rows' end, questions behind them.
+    """
+
+    questions: list[str]
+    texts: list[str]
+    answers: int
+    right: list[Rows]
+    positives: list[tuple[int, Rows]]  # a question and the texts of one kind, one of which is drawn in each epoch
+    near: list[Rows]
+
+
+def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, progress: bool = False) -> Collection:
+    """The collection of right pairs; a question is one whatever its case and spaces."""
+    spelt: dict[str, str] = {}
+    for pair in pairs:
+        spelt[fold(pair.query)] = min(pair.query, spelt.get(fold(pair.query), pair.query))
+    asked, question_rows = deduplicate([spelt[fold(pair.query)] for pair in pairs])
+    answers, answer_rows = deduplicate([pair.text for pair in pairs])
+    homes = same_answers(pairs)
+    texts_of: dict[int, set[int]] = {}
+    asked_of: dict[int, set[int]] = {}
+    homes_of: dict[int, set[int]] = {}
+    for home, q, a in zip(homes, question_rows.tolist(), answer_rows.tolist(), strict=True):
+        texts_of.setdefault(home, set()).add(a)
+        asked_of.setdefault(home, set()).add(q)
+        homes_of.setdefault(q, set()).add(home)
+    first = len(answers)  # of the questions among the texts
+    right, positives = [], []
+    for q in range(len(asked)):
+        own = set().union(*(texts_of[home] for home in homes_of[q]))
+        twins = set().union(*(asked_of[home] for home in homes_of[q]))
+        right.append(np.array(sorted(own | {first + twin for twin in twins}), dtype=np.int64))
+        positives += [(q, np.array(sorted(texts_of[home]), dtype=np.int64)) for home in sorted(homes_of[q])]
+        if questions and len(twins) > 1:
+            positives.append((q, np.array(sorted(first + twin for twin in twins - {q}), dtype=np.int64)))
+    texts = [*answers, *asked] if any(int(own[0]) >= first for _, own in positives) else answers
+    near = _nearest(asked, answers, right, tokenizer, progress)
+    if len(texts) > first:
+        near = [
+            np.concatenate([some, first + others])
+            for some, others in zip(
+                near,
+                _nearest(asked, asked, [own[own >= first] - first for own in right], tokenizer, progress),
+                strict=True,
+            )
+        ]
+    return Collection(asked, texts, first, right, positives, near)
+
+
+def _nearest(
+    asked: Sequence[str], texts: Sequence[str], right: Sequence[Rows], tokenizer: Tokenizer, progress: bool
+) -> list[Rows]:
+    """The rows of the texts nearest to each question by BM25 that are not right for it, sorted."""
+    pool = Pool(texts, tokenizer)
+    places: dict[str, list[int]] = {}
+    for n, text in enumerate(texts):
+        places.setdefault(fold(text), []).append(n)
+    rows = [places[fold(text)] for text in pool.texts]
+    found = []
+    for question, own in track(zip(asked, right, strict=True), "near texts", total=len(asked), show=progress):
+        known = set(own.tolist())
+        near = pool.nearest(question, NEAREST + len(own), ())
+        found.append(np.array(sorted(n for row in near for n in rows[row] if n not in known), dtype=np.int64))
+    return found
+
+
+class CollectionExamples:
+    """Questions, each with a right text and wrong ones drawn from the collection.
+
+    A member of an example is a pair of a question and a text, as one number: row of the question times the number of
+    texts plus row of the text. `read` holds the right pairs, for what looks at them before the first step.
+    """
+
+    def __init__(
+        self, collection: Collection, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool
+    ) -> None:
+        self.collection, self.read, self.config = collection, read, config
+        self.workers, self.by_length = workers, by_length
+        self.labels = np.ones(len(read.left_rows), dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self.collection.positives)
+
+    def features(self) -> NDArray[np.float32] | None:
+        """The features of the first epoch's pairs, right ones and wrong ones; None for a model without."""
+        if self.read.features is None:
+            return None
+        pairs = np.concatenate([member for step in self.steps(0) for shard in step for member in shard])
+        return features_of(self.read.left, self.read.right, *np.divmod(pairs, len(self.collection.texts)))
+
+    def steps(self, epoch: int) -> Iterator[Step]:
+        """The batches of one epoch, each split into what its shards hold: the members of their examples."""
+        rng = np.random.default_rng([self.config.seed, epoch])
+        triples = len(self) * min(self.config.negatives, len(self.collection.texts))
+        rounds = -(-_LEAST_STEPS * self.config.batch // triples)
+        members = [self._members(q, own, rng) for _ in range(rounds) for q, own in self.collection.positives]
+        members = [member for member in members if len(member) > 1]  # everything may be right for a question
+        size = max(1, round(self.config.batch / np.mean([len(member) - 1 for member in members])))
+        texts = len(self.collection.texts)
+        lengths = np.array([self.read.right.lengths[member % texts].max() for member in members])
+        yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
+
+    def _members(self, q: int, own: Rows, rng: np.random.Generator) -> Rows:
+        found = self.collection
+        positive = int(own[rng.integers(len(own))])
+        first, last = (0, found.answers) if positive < found.answers else (found.answers, len(found.texts))
+        known = set(found.right[q].tolist())
+        if last - first <= self.config.negatives + len(known):
+            wrong = [n for n in range(first, last) if n not in known]
+        else:
+            near = found.near[q][(found.near[q] >= first) & (found.near[q] < last)]
+            drawn = rng.permutation(near)[: self.config.negatives // 2].tolist()
+            others = rng.integers(first, last, size=_TRIES * self.config.negatives + len(known)).tolist()
+            wrong = list(dict.fromkeys(n for n in [*drawn, *others] if n not in known))[: self.config.negatives]
+        return q * len(found.texts) + np.array([positive, *wrong], dtype=np.int64)
+
+    def shard(self, members: list[Rows]) -> Shard:
+        """The padded pairs of some examples."""
+        rows, places = np.divmod(np.concatenate(members), len(self.collection.texts))
+        return compared(make_batch(self.read.left, self.read.right, rows, places), members, self.config)

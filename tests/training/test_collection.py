@@ -1,0 +1,186 @@
+"""Right pairs alone: negatives come from the whole collection, and nothing right is among them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from matchloom.data.holding_out import hold_out_questions, same_answers
+from matchloom.data.ids import fold
+from matchloom.evaluation.measures import measure
+from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
+from matchloom.retrieval import QuestionIndex
+from matchloom.text.tokenize import Tokenizer
+from matchloom.training import TrainConfig
+from matchloom.training import train as train_as_users_do
+from matchloom.training.collection import CollectionExamples, collect
+from matchloom.training.development import NEAREST, WHOLE, ranked
+from matchloom.training.losses import softmax
+from matchloom.types import MatchloomError, Pair
+
+THINGS = ["loom", "mill", "kiln", "forge", "anvil", "lathe", "plough", "press", "wheel", "saw", "bellows", "churn"]
+ASKED = ["how do I mend a {}", "my {} is broken what now", "{} does not work", "repair of the {}"]
+COLLECTION = [
+    Pair(asked.format(thing), f"Call the {thing} smith and wait.", None, "", thing)
+    for thing in THINGS
+    for asked in ASKED
+]
+SMALL = {"hidden": 6, "units": 10}
+
+
+def examples(pairs: list[Pair], **settings: object) -> CollectionExamples:
+    config = TrainConfig(**settings)  # type: ignore[arg-type]
+    found = collect(pairs, Tokenizer(), questions=config.questions)
+    matcher = train_as_users_do(pairs, model="nbow_mlp", hold_out=0, vectors="random", dimensions=4, epochs=1)
+    left, right = matcher.read(found.questions), matcher.read(found.texts)
+    nothing = np.zeros(0, dtype=np.int64)
+    return CollectionExamples(found, ReadPairs(left, right, nothing, nothing, None), config, workers=1, by_length=True)
+
+
+@pytest.mark.parametrize("negatives", [3, 100])
+@pytest.mark.parametrize("questions", [True, False])
+def test_negatives_are_of_other_answers_and_of_the_same_kind(negatives: int, questions: bool) -> None:
+    drawn = examples(COLLECTION, negatives=negatives, questions=questions)
+    texts, asked = drawn.collection.texts, drawn.collection.questions
+    thing_of = {pair.query: pair.text_id for pair in COLLECTION} | {pair.text: pair.text_id for pair in COLLECTION}
+    kinds = set()
+    for step in drawn.steps(0):
+        for member in step[0]:
+            q, rows = int(member[0]) // len(texts), (member % len(texts)).tolist()
+            right, *wrong = (texts[row] for row in rows)
+            kinds.add(right in asked)
+            assert right != asked[q]
+            assert thing_of[right] == thing_of[asked[q]]
+            assert len(set(wrong)) == len(wrong)
+            assert all(thing_of[text] != thing_of[asked[q]] for text in wrong)
+            assert all((text in asked) == (right in asked) for text in wrong)
+            whole = len(COLLECTION) - len(ASKED) if right in asked else len(THINGS) - 1
+            assert len(wrong) == min(negatives, whole)
+    assert kinds == ({True, False} if questions else {False})
+
+
+def test_each_epoch_draws_anew_and_the_same_again() -> None:
+    drawn = examples(COLLECTION, negatives=2)
+    epochs = [[[m.tolist() for m in step[0]] for step in drawn.steps(epoch)] for epoch in (0, 0, 1)]
+    assert epochs[0] == epochs[1] != epochs[2]
+
+
+def test_a_question_with_two_answers_has_neither_as_a_negative() -> None:
+    pairs = [Pair("how?", "so"), Pair("how?", "or so"), Pair("when?", "now"), Pair("HOW?", "thus")]
+    found = collect(pairs, Tokenizer(), questions=True)
+    assert found.questions == ["HOW?", "when?"]
+    [how, when] = [[found.texts[row] for row in rows if row < found.answers] for rows in found.right]
+    assert (how, when) == (["so", "or so", "thus"], ["now"])
+
+
+def test_softmax_is_the_mean_of_log_likelihoods() -> None:
+    scores = torch.randn(7, dtype=torch.double, generator=torch.Generator().manual_seed(0)) * 30
+    scores.requires_grad_()
+    positive, negative = torch.tensor([0, 0, 3, 3, 3]), torch.tensor([1, 2, 4, 5, 6])
+    slow = -torch.log_softmax(scores[:3], 0)[0] - torch.log_softmax(scores[3:], 0)[0]
+    torch.testing.assert_close(softmax(scores, positive, negative), slow)
+    ours, theirs = (torch.autograd.grad(loss, scores)[0] for loss in (softmax(scores, positive, negative), slow))
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "softmax"])
+def test_right_pairs_alone_teach_and_the_order_of_lines_plays_no_role(loss: str) -> None:
+    runs = []
+    for seed in (1, 2):
+        shuffled = random.Random(seed).sample(COLLECTION, len(COLLECTION))
+        runs.append(
+            train_as_users_do(
+                shuffled,
+                arguments={**SMALL, "lexical": True},
+                vectors="random",
+                dimensions=6,
+                epochs=2,
+                batch=32,
+                loss=loss,
+            )
+        )
+    one, other = (run.model.state_dict() for run in runs)
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
+    assert runs[0].training["best"] | {"seconds": 0, "pairs_per_second": 0} == runs[1].training["best"] | {
+        "seconds": 0,
+        "pairs_per_second": 0,
+    }
+    asked = [
+        Pair(f"the {thing} stopped", f"Call the {other} smith and wait.", float(thing == other), thing, other)
+        for thing in THINGS
+        for other in THINGS
+    ]
+    assert measure(asked, runs[0].score(asked), ("P@1",)).values["P@1"] > 0.5  # chance: 1 of 12
+
+
+def test_what_is_held_out_leaves_every_answer_a_question() -> None:
+    kept, held = hold_out_questions(COLLECTION, 0.25, seed=3)
+    assert len(held) == len(COLLECTION) // 4
+    assert {pair.text_id for pair in kept} == set(THINGS)
+    assert not {fold(pair.query) for pair in kept} & {fold(pair.query) for pair in held}
+    one_each = [pair for pair in COLLECTION if pair.query.startswith("how")]
+    assert len(hold_out_questions(one_each, 0.25)[1]) == 3
+
+
+def test_answers_are_told_by_id_and_by_text() -> None:
+    pairs = [Pair("a", "X  y", text_id="1"), Pair("b", "x Y"), Pair("c", "z", text_id="1"), Pair("d", "w")]
+    assert len(set(same_answers(pairs)[:3])) == 1
+    assert len(set(same_answers(pairs))) == 2
+
+
+def test_development_questions_meet_everything_or_what_is_near() -> None:
+    few = ranked(COLLECTION[:3], COLLECTION, Tokenizer(), 0)
+    assert len(few) == 3 * len(THINGS)
+    assert sum(pair.label or 0 for pair in few) == 3
+    many = [Pair(f"question {n}", f"answer number {n}") for n in range(WHOLE + 1)]
+    lists = ranked(many[:5], many, Tokenizer(), 0)
+    assert sum(pair.label or 0 for pair in lists) == 5
+    assert 5 * NEAREST <= len(lists) <= 5 * (NEAREST + 1)
+    judged = [Pair("q", "a", 1.0), Pair("q", "b", 0.0)]
+    assert ranked(judged, many, Tokenizer(), 0) == judged
+
+
+def test_a_matcher_that_learnt_nothing_says_so_and_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "run"
+    settings = {"model": "lstm_rnn", "dimensions": 4, "epochs": 1, "learning_rate": 1e-9, "margin": 0.1}
+    noise = [Pair(pair.query, f"{n % 7} {n % 5}", float(n % 3 == 0), str(n // 3)) for n, pair in enumerate(COLLECTION)]
+    train_as_users_do(noise, noise, vectors="random", folder=folder, **settings)  # type: ignore[arg-type]
+    matcher = Matcher.load(folder)
+    assert "nothing is learnt yet" in caplog.text
+    assert matcher.training[NOTHING_LEARNT] in caplog.text
+    with pytest.raises(MatchloomError, match=r"run has learnt nothing \(.*\); train it again"):
+        QuestionIndex.create(tmp_path / "archive", matcher=folder)
+    index = QuestionIndex.create(tmp_path / "archive")
+    index.add(COLLECTION)
+    with pytest.raises(MatchloomError, match="the matcher of rerank has learnt nothing"):
+        index.search("loom", rerank=matcher)
+
+
+def test_settings_go_on_top_of_those_that_suit_the_model() -> None:
+    matcher = train_as_users_do(COLLECTION, model="cntn", hold_out=0, vectors="random", dimensions=4, epochs=1)
+    config = matcher.training["config"]
+    assert (config["epochs"], config["optimizer"]) == (1, "adam")
+    with pytest.raises(MatchloomError, match="'epoch' is no argument of train and no setting of TrainConfig"):
+        train_as_users_do(COLLECTION, epoch=1)
+
+
+def test_the_papers_start_is_one_word_away() -> None:
+    for paper, diagonal in ((False, 1.0), (True, 0.0)):
+        matcher = train_as_users_do(
+            COLLECTION[:12], paper=paper, arguments=SMALL, hold_out=0, vectors="random", dimensions=4, epochs=1
+        )
+        M = matcher.model.interaction.M.detach()  # type: ignore[union-attr]
+        assert abs(float(torch.diagonal(M, dim1=1, dim2=2).mean()) - diagonal) < 0.3
+        assert matcher.arguments.get("start", "identity") == ("random" if paper else "identity")
+
+
+def test_a_folder_with_a_matcher_is_not_overwritten_without_a_word(tmp_path: Path) -> None:
+    quick = {"model": "nbow_mlp", "hold_out": 0, "vectors": "random", "dimensions": 4, "epochs": 1}
+    train_as_users_do(COLLECTION, folder=tmp_path, **quick)  # type: ignore[arg-type]
+    with pytest.raises(MatchloomError, match="already holds a matcher; resume its run, overwrite it, or"):
+        train_as_users_do(COLLECTION, folder=tmp_path, **quick)  # type: ignore[arg-type]
+    train_as_users_do(COLLECTION, folder=tmp_path, overwrite=True, **quick)  # type: ignore[arg-type]
