@@ -204,7 +204,7 @@ class TestDamage:
 
     def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("x")
-        with pytest.raises(MatchloomError, match="cannot be made a matcher's folder"):
+        with pytest.raises(MatchloomError, match="cannot be made a folder: File exists"):
             make_matcher().save(tmp_path / "taken")
 
 
