@@ -19,7 +19,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-SOURCES = ["src/matchloom/kernels/spatial_gru.cpp", "src/matchloom/kernels/k_max.cpp"]
+SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in ("spatial_gru", "spatial_gru_double", "k_max")]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}
 if platform.machine().lower() in ("x86_64", "amd64"):

@@ -16,6 +16,7 @@ SOURCE = Path(matchloom.__file__).parent
 ORDER = [
     ("types",),
     ("progress", "files", "parallel", "traces"),
+    ("folders",),
     ("sealed",),
     ("plots",),
     ("text",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from matchloom.types import MatchloomError
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_BOM = b"\xef\xbb\xbf"
 _MAX_LINE = 10_000_000
+TEMPORARY = re.compile(r"\..+\.(?P<process>[1-9][0-9]*)-[0-9]+\.tmp", re.ASCII | re.DOTALL)  # while it is written
 
 
 def max_line() -> int:
@@ -111,7 +113,7 @@ def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
     newline = {"w": "\n", "wb": None}[mode]
     special = path.exists() and not path.is_file()  # /dev/null, a pipe: nothing to replace
     target = path if special else path.resolve()  # a link keeps pointing where it did
-    name = f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp"
+    name = f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp"  # as TEMPORARY has it
     temporary = target if special else target.with_name(name)
     if not target.parent.is_dir():
         raise MatchloomError(f"{path} was not written: the folder {target.parent} does not exist; create it first")

@@ -13,13 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from matchloom.data.batching import deduplicate, features_of, make_batch
+from matchloom.data.batching import deduplicate, distinct_pairs, features_of, make_batch
 from matchloom.data.reader import Reader
 from matchloom.data.tokenized import Rows, TokenizedTexts
 from matchloom.encoders import build_encoder
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
 from matchloom.models.base import PairModel
+from matchloom.models.in_double import DoubleTwin, rounded
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
@@ -29,13 +30,14 @@ from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Tex
 Cut = Callable[[str], list[str]]
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
 _BATCH = 256
-_CELLS = 256 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each
+_CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
 _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
 class _Block(NamedTuple):
-    rows: np.ndarray[Any, np.dtype[np.int64]]
+    rows: Rows  # of the table: texts of like length
+    places: Rows  # for each row its place among the encoded texts; rows with the same positions share one
     table: TokenizedTexts
     texts: Texts
     encoded: Tensor
@@ -67,6 +69,7 @@ class Matcher:
     model: PairModel
     reader: Reader
     training: dict[str, Any] = field(default_factory=dict)
+    _double: DoubleTwin = field(default_factory=DoubleTwin, init=False, repr=False, compare=False)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -116,6 +119,9 @@ class Matcher:
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair; higher matches better.
 
+        A score depends on its pair alone, to the last digit: not on the other pairs, their order or the threads.
+        Texts that are the same to the model, such as "X" and "X !", get the same score.
+
         Args:
             pairs: Any pairs; labels are not looked at.
             progress: Whether to show a bar.
@@ -143,23 +149,29 @@ class Matcher:
             pairs: What `read_pairs` made.
         """
         left, right, left_rows, right_rows, features = pairs
-        scores = np.empty(len(left_rows), dtype=np.float32)
-        if not len(scores):
-            return scores
+        if not len(left_rows):
+            return np.empty(0, dtype=np.float32)
+        left_rows, right_rows = left.same[left_rows], right.same[right_rows]
+        first, of_pair = distinct_pairs(left_rows, right_rows, features)
+        left_rows, right_rows = left_rows[first], right_rows[first]
+        features = None if features is None else features[first]
+        scores = np.empty(len(first), dtype=np.float32)
         order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
         cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
         batches = (
             make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
             for cut in cuts
         )
-        with thread_pool() as pool:
-            for cut, values in zip(cuts, pool.map(self._score_batch, batches), strict=True):
-                scores[cut] = values
-        return scores
+        model = self._double.of(self.model)
 
-    def _score_batch(self, batch: PairBatch) -> Scores:
-        with torch.inference_mode():
-            return self.model(batch.to(self.device)).cpu().numpy()  # type: ignore[no-any-return]
+        def work(batch: PairBatch) -> Scores:
+            with torch.inference_mode():
+                return rounded(model(_as_read_by(model, batch.to(self.device))))
+
+        with thread_pool() as pool:
+            for cut, values in zip(cuts, pool.map(work, batches), strict=True):
+                scores[cut] = values
+        return scores[of_pair]
 
     def encode(self, texts: Sequence[str], *, progress: bool = False) -> Candidates:
         """Encode candidate texts once, for `rank` with many queries.
@@ -168,7 +180,7 @@ class Matcher:
             texts: The candidates, in the order to which `Ranked.index` refers.
             progress: Whether to show a bar.
         """
-        return Candidates(list(texts), list(self._blocks(texts, self.model.encode_right, progress)))
+        return Candidates(list(texts), list(self._blocks(texts, self._double.of(self.model).encode_right, progress)))
 
     def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
         """The sentence vector of each text, read as a query (side "left") or as a candidate ("right"). (N, n)
@@ -190,25 +202,34 @@ class Matcher:
         if side not in ("left", "right"):
             raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
         # A wordless text gives the width where there are no texts at all.
-        blocks = self._blocks(texts or [""], self.model.encode if side == "left" else self.model.encode_right, progress)
-        found = [(block.rows, block.encoded.cpu().numpy()) for block in blocks]
+        model = self._double.of(self.model)
+        blocks = self._blocks(texts or [""], model.encode if side == "left" else model.encode_right, progress)
+        found = [(block.rows, rounded(block.encoded)[block.places]) for block in blocks]
         vectors = np.empty((len(texts), found[0][1].shape[1]), dtype=np.float32)
         for rows, encoded in found if texts else []:
             vectors[rows] = encoded
         return vectors
 
     def _blocks(self, texts: Sequence[str], encode: Callable[[Texts], Tensor], progress: bool) -> Iterator[_Block]:
-        """The texts encoded, those of similar length together."""
+        """The texts encoded, those with the same positions once, those of similar length together."""
         if not texts:
             return
         table = self.read(texts, progress=progress)
-        order = np.argsort(table.lengths, kind="stable")
+        distinct = np.unique(table.same)
+        order = distinct[np.argsort(table.lengths[distinct], kind="stable")]
         cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
+        numbers = np.empty(len(table), dtype=np.int64)
+        numbers[order] = np.arange(len(order))
+        numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded
+        by_number = np.argsort(numbers, kind="stable")
 
-        def work(rows: Rows) -> _Block:
-            padded = table.pad(rows).to(self.device)
+        def work(cut: Rows) -> _Block:
+            padded = table.pad(cut, right=True).to(self.device)
+            start = int(numbers[cut[0]])
+            low, high = np.searchsorted(numbers[by_number], (start, start + len(cut)))
+            rows = by_number[low:high]
             with torch.inference_mode():
-                return _Block(rows, table, padded, encode(padded))
+                return _Block(rows, numbers[rows] - start, table, padded, encode(padded))
 
         with thread_pool() if len(cuts) > 1 else inline_pool(1) as pool:  # threads for one question would cost more
             yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
@@ -241,29 +262,29 @@ class Matcher:
         """
         scores = np.empty(len(candidates.texts), dtype=np.float32)
         with thread_pool() as pool:
-            table = self.read([query])
+            table, model = self.read([query]), self._double.of(self.model)
             with torch.inference_mode():
                 left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
-                encoded = self.model.encode(left)
-            for block, values in zip(
-                candidates.blocks,
-                pool.map(lambda block: self._match_block(table, left, encoded, block), candidates.blocks),
-                strict=True,
-            ):
+                encoded = model.encode(left)
+
+            def work(block: _Block) -> Scores:
+                zeros = np.zeros_like(block.rows)
+                features = features_of(table, block.table, zeros, block.rows)
+                first, of_row = distinct_pairs(zeros, block.places, features)
+                places = torch.from_numpy(block.places[first])
+                found = None if features is None else torch.from_numpy(features[first])
+                batch = PairBatch(left, block.texts, torch.zeros_like(places), places, found).to(self.device)
+                with torch.inference_mode():
+                    return rounded(model.match(encoded, block.encoded, _as_read_by(model, batch)))[of_row]
+
+            for block, values in zip(candidates.blocks, pool.map(work, candidates.blocks), strict=True):
                 scores[block.rows] = values
         return scores
-
-    def _match_block(self, table: TokenizedTexts, left: Texts, encoded: Tensor, block: _Block) -> Scores:
-        places = torch.arange(len(block.rows), device=self.device)
-        found = features_of(table, block.table, np.zeros_like(block.rows), block.rows)
-        features = None if found is None else torch.from_numpy(found).to(self.device)
-        batch = PairBatch(left, block.texts, torch.zeros_like(places), places, features)
-        with torch.inference_mode():
-            return self.model.match(encoded, block.encoded, batch).cpu().numpy()
 
     def match_vectors(self, left: NDArray[np.float32], right: NDArray[np.float32]) -> Scores:
         """The scores of one left sentence vector with each of N right ones, as `score` gives them for their texts.
 
+        They may differ in the seventh digit, which the vectors do not hold, and depend on nothing but the two vectors.
         What `vectors` made may be stored: an archive matches a new question without reading its answers again.
 
         Args:
@@ -277,8 +298,11 @@ class Matcher:
             inline_pool(1),
             torch.inference_mode(),
         ):  # too little work for threads, which would only wait for each other
+            model = self._double.of(self.model)
             first, second = (torch.tensor(side, device=self.device) for side in (left[None], right))
-            return self.model.match(first, second, batch).cpu().numpy()
+            if model is not self.model:
+                first, second = first.double(), second.double()
+            return rounded(model.match(first, second, batch))
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score.
@@ -290,7 +314,12 @@ class Matcher:
         table = self.read([query, text])
         batch = make_batch(table, table, np.array([0]), np.array([1]))
         words = [self.tokenizer(side) or ["(no words)"] for side in (query, text)]
-        return words[0], words[1], self.model.trace(batch.to(self.device))[0]
+        model = self._double.of(self.model)
+        found = model.trace(_as_read_by(model, batch.to(self.device)))[0]
+        # The score as `score` gives it; what is rounded off belongs to the residual.
+        score = float(rounded(torch.tensor(found.score, dtype=torch.float64)))
+        residual = found.residual + score - found.score
+        return words[0], words[1], found._replace(score=score, residual=residual, grid=found.grid.astype(np.float32))
 
     def save(self, folder: Path | str) -> None:
         """Write matcher.json, vocab.txt and weights.safetensors; all three or none.
@@ -326,6 +355,11 @@ class Matcher:
         model.eval()
         reader = encoder.reader(Tokenizer(**about["tokenizer"]), vocab)
         return cls(about["model"], about["arguments"], model, reader, about["training"])
+
+
+def _as_read_by(model: PairModel, batch: PairBatch) -> PairBatch:
+    """A batch in the precision of the model that reads it."""
+    return batch.double() if any(x.dtype == torch.float64 for x in model.parameters()) else batch
 
 
 def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from matchloom.folders import make_folder
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
@@ -28,10 +29,7 @@ class Saved(NamedTuple):
 
 def write_matcher(folder: Path, saved: Saved) -> None:
     """Write all three files or none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MatchloomError(f"{folder} cannot be made a matcher's folder: {error.strerror}") from None
+    make_folder(folder)
     about = {"format": FORMAT, **saved.settings, "versions": {"torch": str(torch.__version__)}}
     settings = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
     beside = {VOCAB: saved.vocab.dumps().encode(), SETTINGS: settings}

@@ -21,6 +21,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from matchloom.files import atomic_write
+from matchloom.folders import sweep_leftovers
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def write_sealed(
         sealed["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in beside.items()}
     whole = {name: _contiguous(x) for name, x in tensors.items()}
     sealed["digest"] = _digest(sealed, whole)
+    sweep_leftovers(path.parent)
     contents = {**(beside or {}), path.name: _packed(whole, {kind: json.dumps(sealed)})}
     with ExitStack() as stack:
         for name, content in contents.items():

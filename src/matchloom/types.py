@@ -65,6 +65,10 @@ class Lexical:
         """The same on a device."""
         return Lexical(self.keys.to(device), self.idf.to(device))
 
+    def double(self) -> Lexical:
+        """The same with weights in double precision."""
+        return Lexical(self.keys, self.idf.double())
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -119,6 +123,10 @@ class Texts:
         pieces = None if self.pieces is None else self.pieces.to(device)
         return Texts(self.words.to(device), self.lengths.to(device), lexical, pieces)
 
+    def double(self) -> Texts:
+        """The same for a model in double precision."""
+        return Texts(self.words, self.lengths, None if self.lexical is None else self.lexical.double(), self.pieces)
+
 
 @dataclass(frozen=True)
 class PairBatch:
@@ -142,6 +150,11 @@ class PairBatch:
         rows = (self.left_rows.to(device), self.right_rows.to(device))
         features = None if self.features is None else self.features.to(device)
         return PairBatch(self.left.to(device), self.right.to(device), *rows, features)
+
+    def double(self) -> PairBatch:
+        """The same for a model in double precision."""
+        features = None if self.features is None else self.features.double()
+        return PairBatch(self.left.double(), self.right.double(), self.left_rows, self.right_rows, features)
 
     @property
     def sizes(self) -> tuple[Tensor, Tensor]:

@@ -115,6 +115,20 @@ def test_rows_before_channels_in_memory(build: str, monkeypatch: pytest.MonkeyPa
 
 
 @each_build
+def test_double_precision_without_gradients(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(build, monkeypatch)
+    draw = np.random.default_rng(0)
+    sizes = [(int(i), int(j)) for i, j in draw.integers(1, 15, (70, 2))]
+    for options in ({}, {"reverse": True}, {"tied": True, "reset": False}):
+        _, gru, s, m, n = make(10, 10, sizes, **options)
+        by_torch = gru(s.double(), m, n).detach()  # with gradients, which the kernel leaves to torch
+        with torch.no_grad():
+            assert kernel.serves(s.double(), gru.W)
+            torch.testing.assert_close(gru(s.double(), m, n), by_torch, rtol=0, atol=1e-13)
+            torch.testing.assert_close(gru(s[:3].double(), m[:3], n[:3]), by_torch[:3], rtol=0, atol=1e-13)
+
+
+@each_build
 def test_large_values_saturate(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use(build, monkeypatch)
     gru, double, s, m, n = make(2, 3, [(4, 4)] * 3, scale=1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,28 @@ def test_other_pairs_and_their_order_do_not_matter(scorer: Scorer) -> None:
     together = scorer.score(pairs)
     assert [scorer.score([pair])[0] for pair in pairs] == together.tolist()
     assert scorer.score(pairs[::-1])[::-1].tolist() == together.tolist()
+
+
+@pytest.mark.parametrize("name", sorted(LEXICAL.keys() - {"random"}))  # whose draws follow the characters
+@examples(10)
+@given(seed=st.integers(0, 9999))
+def test_order_mates_and_twins_change_no_bit(name: str, seed: int) -> None:
+    draw = random.Random(seed)
+    words = [*some_vectors().index, "cloth", "new", "newer", "the", "?"]
+    texts = [" ".join(draw.choices(words, k=draw.randint(0, 12))) for _ in range(12)]
+    right = [Pair(query, text) for query, text in zip(QUERIES, TEXTS, strict=True)]
+    pairs = [Pair(draw.choice(texts), text) for text in texts for _ in range(3)]
+    given_texts, shuffled = [*TEXTS, *texts[:4]], draw.sample(pairs, len(pairs))
+    scorers = [
+        fit_scorer(name, t, tokenizer=Tokenizer("whitespace"), vectors=some_vectors(), pairs=p)
+        for t, p in ((given_texts, right), (given_texts[::-1], right[::-1]))
+    ]
+    known = dict(zip(pairs, scorers[0].score(pairs).tolist(), strict=True))
+    for scorer in scorers:  # the second was fitted to the same texts in another order
+        assert scorer.score(shuffled).tolist() == [known[pair] for pair in shuffled]
+        assert [scorer.score([pair])[0] for pair in shuffled[:5]] == [known[pair] for pair in shuffled[:5]]
+        twins = [Pair(f" {pair.query}", pair.text.replace(" ", "  ")) for pair in pairs]
+        assert scorer.score(twins).tolist() == [known[pair] for pair in pairs]
 
 
 def test_the_label_has_no_part_in_it(scorer: Scorer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ def make_batch(
         features = features_of(left, right, left_rows, right_rows)
     return PairBatch(
         left.pad(left_texts),
-        right.pad(right_texts),
+        right.pad(right_texts, right=True),
         torch.from_numpy(left_index),
         torch.from_numpy(right_index),
         None if features is None else torch.from_numpy(features),
@@ -44,6 +45,16 @@ def features_of(
     if left.features is None or right.features is None:
         return None
     return pair_features(left.features, right.features, left_rows, right_rows)
+
+
+def distinct_pairs(left: Rows, right: Rows, features: NDArray[np.float32] | None) -> tuple[Rows, Rows]:
+    """One place of each different pair (left row, right row, features), and for each pair its number among these."""
+    codes: NDArray[Any] = left * (int(right.max(initial=0)) + 1) + right
+    if features is not None and len(codes):
+        wide = np.concatenate([codes[:, None].view(np.float32), features], axis=1)  # as bits, to be compared as such
+        codes = np.ascontiguousarray(wide).view(np.dtype((np.void, wide.dtype.itemsize * wide.shape[1])))[:, 0]
+    _, first, of_pair = np.unique(codes, return_index=True, return_inverse=True)
+    return first, of_pair
 
 
 def _first_places(rows: Rows) -> tuple[Rows, Rows]:

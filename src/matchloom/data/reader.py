@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.features import FeatureTexts
-from matchloom.data.tokenized import Ragged, TokenizedTexts
+from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer, has_no_forms, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
@@ -73,8 +73,8 @@ class Reader:
                 (word_hash(s), 0.0 if s == own else idf),
                 (word_hash(word[:4]), 0.0 if word[:4] == own else idf),
             ]
-        # Hashes are positive; -1 - row is a word of its own in every wordless text.
-        flat = [face for n, text in enumerate(texts) for face in ([faces[w] for w in text] or [[(-1 - n, 0.0)] * 3])]
+        # Hashes are positive; what stands for no word is told apart by the side that it is on (`TokenizedTexts.pad`).
+        flat = [face for text in texts for face in ([faces[w] for w in text] or [[(NO_WORD, 0.0)] * 3])]
         return (
             np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
             np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),

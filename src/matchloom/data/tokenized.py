@@ -14,6 +14,7 @@ from matchloom.data.features import FeatureTexts
 from matchloom.types import Lexical, Pieces, Texts
 
 Rows = NDArray[np.int64]
+NO_WORD = -1  # the lexical key of a text without words
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,34 @@ class TokenizedTexts:
         start = int(self.words.starts[row])
         return self.words.flat[start : start + int(self.lengths[row])]
 
-    def pad(self, rows: Rows) -> Texts:
-        """The texts of these rows, padded to the longest of them."""
+    @cached_property
+    def same(self) -> Rows:
+        """For each text the first row whose positions are the same: to a model such texts ("X", "X !") are one text.
+
+        The features of pairs see more than positions, capitals for one, and are compared for themselves.
+        """
+        read = [(self.words, self.words.flat)]
+        if self.lexical is not None:
+            read.append((self.words, self.lexical[0]))
+        if self.pieces is not None:
+            read += [(ragged, ragged.flat) for ragged in self.pieces]
+        cut = [list(zip(ragged.starts, ragged.starts + ragged.lengths, strict=True)) for ragged, _ in read]
+        first: dict[tuple[bytes, ...], int] = {}
+        found = [
+            first.setdefault(tuple(flat[slice(*at)].tobytes() for (_, flat), at in zip(read, places, strict=True)), n)
+            for n, places in enumerate(zip(*cut, strict=True))
+        ]
+        return np.array(found, dtype=np.int64)
+
+    def pad(self, rows: Rows, *, right: bool = False) -> Texts:
+        """The texts of these rows, padded to the longest of them; `right` tells on which side of pairs they will be."""
         places, valid = _places(self.words, rows)
         words = torch.from_numpy(np.where(valid, self.words.flat[places], 0))
         lexical = None
         if self.lexical is not None:
             keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in self.lexical)
-            lexical = Lexical(keys, idf)
+            # A text without words matches nothing, not even another one on the other side.
+            lexical = Lexical(torch.where(keys == NO_WORD, NO_WORD - 1, keys) if right else keys, idf)
         pieces = None
         if self.pieces is not None:
             ids, of_word = self.pieces

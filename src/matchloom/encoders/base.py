@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -44,6 +45,10 @@ class Encoder(nn.Module, ABC):
     def learn(self, wanted: bool, *, sparse: bool) -> None:
         """Say whether training moves it. `sparse`: the optimizer takes gradients of the touched rows alone."""
         self.requires_grad_(wanted)
+
+    def in_double(self) -> Encoder:
+        """The same in double precision, for scores that must not depend on the order in which something is summed."""
+        return copy.deepcopy(self).double()
 
     @property
     def device(self) -> torch.device:

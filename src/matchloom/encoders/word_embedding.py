@@ -40,7 +40,36 @@ class WordEmbedding(Encoder):
         super().learn(wanted, sparse=sparse)
         self.embedding.sparse = sparse and wanted
 
+    def in_double(self) -> Encoder:
+        """The same table: nothing is summed here, so that its numbers in double precision are as good as a copy."""
+        return _SharedWords(self)
+
     def vectors(self) -> NDArray[np.float32]:
         """The rows as they are now, (words, size)."""
         rows: NDArray[np.float32] = self.embedding.weight.detach().cpu().numpy()
         return rows
+
+
+class _SharedWords(Encoder):
+    """The table of another encoder, of which it has no copy, in double precision."""
+
+    vocabulary: int
+
+    def __init__(self, words: WordEmbedding) -> None:
+        super().__init__()
+        self.vocabulary, self.size = words.vocabulary, words.size
+        self._words = [words]  # in a list: it is not a part of this one, and stays in its precision
+
+    def forward(self, texts: Texts) -> Tensor:
+        """(N, L, size)"""
+        vectors: Tensor = self._words[0](texts).double()
+        return vectors
+
+    def settings(self) -> dict[str, Any]:
+        """Those of the table."""
+        return self._words[0].settings()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the table is."""
+        return self._words[0].device

@@ -25,8 +25,8 @@ class Task(ctypes.Structure):
 
 
 class Library:
-    """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes, and the most; and
-    `k_max`, whose arguments k_max.cpp explains."""
+    """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
+    and its lanes, for a Task in double precision; and `k_max`, whose arguments k_max.cpp explains."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -35,12 +35,13 @@ class Library:
             raise OSError(f"{path_of(build).name} is of another version; install matchloom again")
         self.processor = loaded.matchloom_processor
         self.forward, self.backward = loaded.matchloom_forward, loaded.matchloom_backward
-        for function in (self.forward, self.backward):
+        self.forward_double = loaded.matchloom_forward_double
+        for function in (self.forward, self.backward, self.forward_double):
             function.argtypes = [ctypes.POINTER(Task)]
             function.restype = ctypes.c_int
-        self.lanes = loaded.matchloom_lanes
-        self.lanes.argtypes, self.lanes.restype = [ctypes.c_int64], ctypes.c_int64
-        self.most: int = self.lanes(1 << 30)
+        self.lanes, self.lanes_double = loaded.matchloom_lanes, loaded.matchloom_lanes_double
+        for count in (self.lanes, self.lanes_double):
+            count.argtypes, count.restype = [ctypes.c_int64], ctypes.c_int64
         self.k_max = loaded.matchloom_k_max
         size, place = ctypes.c_int64, ctypes.c_void_p
         self.k_max.argtypes = [place, size, size, size, size, place, place, place]
@@ -80,7 +81,7 @@ def status() -> str:
     loaded = library()
     if loaded is None:
         return "absent or switched off: torch computes the spatial GRU and k-max pooling"
-    return f"{loaded.build} build: spatial GRU, {loaded.most} pairs at a time, and k-max pooling"
+    return f"{loaded.build} build: spatial GRU, {loaded.lanes(1 << 30)} pairs at a time, and k-max pooling"
 
 
 _log = logging.getLogger("matchloom")

@@ -1,4 +1,5 @@
-// The spatial GRU of Match-SRNN, forward and backward, in float32. layers/spatial_gru.py has the equations.
+// The spatial GRU of Match-SRNN, forward and backward, in float32, and forward in double for scores that must not
+// depend on the batch (spatial_gru_double.cpp). layers/spatial_gru.py has the equations.
 //
 // Pairs are SIMD lanes: one call scans a group of up to 2 * WIDTH pairs, all in step, and every value below is a
 // `vec` that holds the same quantity of WIDTH pairs (NV = 1 or 2 of them side by side). A cell is then a few small
@@ -20,19 +21,28 @@
 
 namespace {
 
+#if defined(MATCHLOOM_DOUBLE)
+typedef double real;
+typedef int64_t whole;
+#else
+typedef float real;
+typedef int32_t whole;
+#endif
+
 // TILE outputs of a matrix product are summed in registers at once: 2 * TILE sums and a few operands must fit in
 // the 32 registers of AVX-512, or in 16. SIDE x SIDE is the same for the gradient of the weights.
 #if defined(__AVX512F__)
-constexpr int WIDTH = 16, TILE = 10, SIDE = 5;
+constexpr int BYTES = 64, TILE = 10, SIDE = 5;
 #elif defined(__AVX2__)
-constexpr int WIDTH = 8, TILE = 5, SIDE = 3;
+constexpr int BYTES = 32, TILE = 5, SIDE = 3;
 #else
-constexpr int WIDTH = 4, TILE = 5, SIDE = 3;
+constexpr int BYTES = 16, TILE = 5, SIDE = 3;
 #endif
+constexpr int WIDTH = BYTES / sizeof(real);
 constexpr int CHUNK = 10;  // cells between two visits to the sums of the weights' gradient
 
-typedef float vec __attribute__((vector_size(4 * WIDTH)));
-typedef int32_t ivec __attribute__((vector_size(4 * WIDTH)));
+typedef real vec __attribute__((vector_size(BYTES)));
+typedef whole ivec __attribute__((vector_size(BYTES)));
 
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
@@ -40,11 +50,15 @@ typedef int32_t ivec __attribute__((vector_size(4 * WIDTH)));
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-inline vec splat(float x) { return vec{} + x; }
+inline vec splat(real x) { return vec{} + x; }
 
 // What the vector extensions have no name for. Least and greatest give b where either is NaN; one step of Newton's
 // method doubles the 14 or 12 bits of the approximate reciprocal.
-#if defined(__AVX512F__)
+#if defined(MATCHLOOM_DOUBLE)
+inline vec least(vec a, vec b) { return a < b ? a : b; }
+inline vec greatest(vec a, vec b) { return a > b ? a : b; }
+inline vec reciprocal(vec x) { return 1.0 / x; }
+#elif defined(__AVX512F__)
 inline vec least(vec a, vec b) { return (vec)_mm512_maskz_min_ps(0xFFFF, (__m512)a, (__m512)b); }
 inline vec greatest(vec a, vec b) { return (vec)_mm512_maskz_max_ps(0xFFFF, (__m512)a, (__m512)b); }
 inline vec reciprocal(vec x) {
@@ -64,25 +78,32 @@ inline vec greatest(vec a, vec b) { return a > b ? a : b; }
 inline vec reciprocal(vec x) { return 1.0f / x; }
 #endif
 
-// 2^x = 2^n 2^r with n the integer nearest to x, and a polynomial for 2^r, |r| <= 1/2, fitted for least relative error
-// (2e-9). Beyond +-125 it stays where it is, so that reciprocals are normal numbers too; NaN stays NaN.
-// Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
+// 2^x = 2^n 2^r with n the integer nearest to x, and a polynomial for 2^r, |r| <= 1/2, fitted for least error (2e-9 in
+// float32, 3e-18 in double). Beyond +-125 it stays where it is, so that reciprocals are normal numbers too; NaN stays
+// NaN. Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
+#if defined(MATCHLOOM_DOUBLE)
+constexpr real POWERS[] = {4.45581790833606449e-10, 7.07419429728852101e-9, 1.01780570877339411e-7,
+                           1.32154325359123762e-6,  1.52527338415567726e-5, 1.54035304637243542e-4,
+                           1.33335581464064707e-3,  9.61812910758725667e-3, 5.55041086648216270e-2,
+                           0.240226506959101596,    0.693147180559945309,   1.0};
+constexpr real MAGIC = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds, and leaves n in the lowest bits
+constexpr int FRACTION = 52;
+#else
+constexpr real POWERS[] = {0.0001535330957f, 0.001339893905f, 0.009618437849f, 0.05550332367f,
+                           0.2402264774f,    0.6931471825f,   1.0f};
+constexpr real MAGIC = 12582912.0f;  // 1.5 * 2^23
+constexpr int FRACTION = 23;
+#endif
 inline vec power_of_two(vec x) {
     x = greatest(splat(-125.0f), least(splat(125.0f), x));
-    const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds, and leaves n in the lowest bits
-    const vec shifted = x + magic, r = x - (shifted - magic);
-    vec p = splat(0.0001535330957f);
-    p = p * r + 0.001339893905f;
-    p = p * r + 0.009618437849f;
-    p = p * r + 0.05550332367f;
-    p = p * r + 0.2402264774f;
-    p = p * r + 0.6931471825f;
-    p = p * r + 1.0f;
-    return (vec)((ivec)p + ((ivec)shifted << 23));
+    const vec shifted = x + MAGIC, r = x - (shifted - MAGIC);
+    vec p = splat(POWERS[0]);
+    UNROLL for (size_t k = 1; k < sizeof(POWERS) / sizeof(real); k++) p = p * r + POWERS[k];
+    return (vec)((ivec)p + ((ivec)shifted << FRACTION));
 }
 
-inline float total(vec x) {
-    float sum = 0;
+inline real total(vec x) {
+    real sum = 0;
     for (int lane = 0; lane < WIDTH; lane++) sum += x[lane];
     return sum;
 }
@@ -113,14 +134,14 @@ size_t packed_vecs(int outputs, int inputs) { return (size_t(tiles(outputs)) * T
 // A weight matrix in the order in which `product` reads it: for each tile of outputs their biases, then for each
 // input the weights of the TILE outputs. Missing outputs of the last tile are 0. `at(o, k)` is weight o of input k.
 template <class At, class Bias>
-const float *pack(vec *place, int outputs, int inputs, At at, Bias bias) {
-    float *to = reinterpret_cast<float *>(place);
+const real *pack(vec *place, int outputs, int inputs, At at, Bias bias) {
+    real *to = reinterpret_cast<real *>(place);
     for (int o = 0; o < tiles(outputs) * TILE; o += TILE) {
         for (int t = 0; t < TILE; t++) *to++ = o + t < outputs ? bias(o + t) : 0.0f;
         for (int k = 0; k < inputs; k++)
             for (int t = 0; t < TILE; t++) *to++ = o + t < outputs ? at(o + t, k) : 0.0f;
     }
-    return reinterpret_cast<const float *>(place);
+    return reinterpret_cast<const real *>(place);
 }
 
 struct Piece {  // some of the inputs of a product
@@ -130,7 +151,7 @@ struct Piece {  // some of the inputs of a product
 
 // out[o] = bias[o] + sum over k of weights[o][k] * x[k], x in up to four pieces. Writes whole tiles.
 template <int NV, int PIECES>
-inline void product(const float *w, int outputs, const Piece (&pieces)[PIECES], vec *out) {
+inline void product(const real *w, int outputs, const Piece (&pieces)[PIECES], vec *out) {
     for (int tile = tiles(outputs); tile > 0; tile--, out += TILE * NV) {
         vec sum[TILE][NV];
         UNROLL for (int t = 0; t < TILE; t++)
@@ -178,26 +199,22 @@ void outer(vec *sums, int stride, const vec *x, int outputs, int x_step, const v
         outer_rows<NV, 1>(sums + a * stride, stride, x + a * NV, x_step, y, inputs, y_step, cells);
 }
 
-}  // namespace
-
 // What a call works on; matches kernels/native.py.
-extern "C" struct Task {
+struct Task {
     int64_t channels;
     int64_t pair_step, channel_step, row_step;  // s has any order of pairs, channels and rows; columns are neighbours
     int64_t dimensions, reverse;           // d; whether scans go from (m, n) back to (1, 1)
     int64_t count;                         // pairs of this group, at most 2 * WIDTH
     const int64_t *pairs, *m, *n;          // which pairs; the sizes of all pairs
-    const float *s;                        //
-    const float *gates, *gates_bias;       // [7d][3d + c], [7d]: rows r_l r_t r_d z_i z_l z_t z_d, columns t l d s
-    const float *candidate, *candidate_bias;  // [d][3d + c], [d]: columns l t d s
-    float *h;                              // (M + 1) (N + 1) d lanes for this group's largest M and N; may be null
-    float *ends;                           // [pair][d]: h where each scan ends
-    const float *ends_gradient;            // [pair][d]
-    float *s_gradient;                     // like s, all zeros; may be null
-    float *weights_gradient;               // gates, gates_bias, candidate, candidate_bias of this group one by one
+    const real *s;                        //
+    const real *gates, *gates_bias;       // [7d][3d + c], [7d]: rows r_l r_t r_d z_i z_l z_t z_d, columns t l d s
+    const real *candidate, *candidate_bias;  // [d][3d + c], [d]: columns l t d s
+    real *h;                              // (M + 1) (N + 1) d lanes for this group's largest M and N; may be null
+    real *ends;                           // [pair][d]: h where each scan ends
+    const real *ends_gradient;            // [pair][d]
+    real *s_gradient;                     // like s, all zeros; may be null
+    real *weights_gradient;               // gates, gates_bias, candidate, candidate_bias of this group one by one
 };
-
-namespace {
 
 template <int NV>
 class Group {
@@ -206,7 +223,7 @@ class Group {
     const int d, c, q, lanes_used;
     int M = 0, N = 0;     // the largest sizes in this group
     int cell;             // vecs of h in a cell
-    const float *gates_packed = nullptr, *candidate_packed = nullptr;
+    const real *gates_packed = nullptr, *candidate_packed = nullptr;
 
     int m(int lane) const { return int(task.m[task.pairs[lane]]); }
     int n(int lane) const { return int(task.n[task.pairs[lane]]); }
@@ -232,8 +249,8 @@ class Group {
         for (int k = 0; k < c; k++)  // channels outside: what one of them touches stays in the cache for all lanes
             for (int lane = 0; lane < lanes_used; lane++) {
                 if (m(lane) <= i) continue;
-                const float *from = task.s + place(lane, i, 0) + k * task.channel_step;
-                float *to = reinterpret_cast<float *>(row) + k * LANES + lane;
+                const real *from = task.s + place(lane, i, 0) + k * task.channel_step;
+                real *to = reinterpret_cast<real *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, from += step, to += c * LANES) *to = *from;
             }
     }
@@ -243,8 +260,8 @@ class Group {
         for (int k = 0; k < c; k++)
             for (int lane = 0; lane < lanes_used; lane++) {
                 if (m(lane) <= i) continue;
-                float *to = task.s_gradient + place(lane, i, 0) + k * task.channel_step;
-                const float *from = reinterpret_cast<const float *>(row) + k * LANES + lane;
+                real *to = task.s_gradient + place(lane, i, 0) + k * task.channel_step;
+                const real *from = reinterpret_cast<const real *>(row) + k * LANES + lane;
                 for (int j = n(lane); j > 0; j--, to += step, from += c * LANES) *to = *from;
             }
     }
@@ -282,7 +299,7 @@ class Group {
     // With scaled weights, powers of two do: sigmoid(x) = 1 / (1 + 2^y) where y = -x log2(e), softmax is one of 2^y
     // where y = x log2(e), tanh(x) = 1 - 2 / (1 + 2^y) where y = 2x log2(e).
     void pack_forward(Scratch &scratch) {
-        const float log2e = 1.44269504f;
+        const real log2e = real(1.4426950408889634);
         const auto scale = [=](int o) { return o < 3 * d ? -log2e : log2e; };
         gates_packed = pack(
             scratch.take(packed_vecs(7 * d, q)), 7 * d, q, [=](int o, int k) { return scale(o) * task.gates[o * q + k]; },
@@ -293,7 +310,7 @@ class Group {
     }
     size_t forward_vecs() const { return packed_vecs(7 * d, q) + packed_vecs(d, q); }
 
-    static float *lane_of(vec *values, int k, int lane) { return reinterpret_cast<float *>(values) + k * LANES + lane; }
+    static real *lane_of(vec *values, int k, int lane) { return reinterpret_cast<real *>(values) + k * LANES + lane; }
 
   public:
     explicit Group(const Task &task)
@@ -342,9 +359,9 @@ class Group {
         if (scratch.failed()) return 1;
         pack_forward(scratch);
         const auto none = [](int) { return 0.0f; };
-        const float *gates_turned = pack(
+        const real *gates_turned = pack(
             scratch.take(packed_vecs(q, 7 * d)), q, 7 * d, [=](int o, int k) { return task.gates[k * q + o]; }, none);
-        const float *candidate_turned = pack(
+        const real *candidate_turned = pack(
             scratch.take(packed_vecs(q, d)), q, d, [=](int o, int k) { return task.candidate[k * q + o]; }, none);
 
         // Gradients of h of this row and of the row above, with the border; s of this row and its gradient.
@@ -424,7 +441,7 @@ class Group {
             here_gradient = above_gradient, above_gradient = done;
             memset(above_gradient, 0, row * sizeof(vec));
         }
-        float *out = task.weights_gradient;
+        real *out = task.weights_gradient;
         for (size_t k = 0; k < sums; k++) *out++ = total(gates_sums[k]);  // all four lie one behind the other
         return 0;
     }
@@ -434,6 +451,14 @@ class Group {
 
 extern "C" {
 
+#if defined(MATCHLOOM_DOUBLE)
+int64_t matchloom_lanes_double(int64_t count) { return count > WIDTH ? 2 * WIDTH : WIDTH; }
+
+int matchloom_forward_double(const void *given) {
+    const Task &task = *static_cast<const Task *>(given);
+    return task.count > WIDTH ? Group<2>(task).forward() : Group<1>(task).forward();
+}
+#else
 // So that a library left over from another version is noticed.
 int64_t matchloom_task_bytes() { return sizeof(Task); }
 
@@ -458,4 +483,5 @@ int matchloom_processor() {
 #endif
     return 0;
 }
+#endif
 }

@@ -20,8 +20,11 @@ Sizes = NDArray[np.int64]
 
 
 def serves(s: Tensor, weights: Tensor) -> bool:
-    """Whether the kernel can take these: float32 on the CPU, and a library that was built and loads."""
-    suits = s.device.type == "cpu" and s.dtype == weights.dtype == torch.float32
+    """Whether the kernel can take these: on the CPU, float32 or, where no gradient is wanted, float64; and a library
+    that was built and loads."""
+    wanted = torch.is_grad_enabled() and (s.requires_grad or weights.requires_grad)
+    suits = s.device.type == "cpu" and s.dtype == weights.dtype
+    suits = suits and (s.dtype == torch.float32 or (s.dtype == torch.float64 and not wanted))
     return suits and s.numel() > 0 and library() is not None
 
 
@@ -92,16 +95,17 @@ class _Call:
         self.m, self.n = (np.ascontiguousarray(x.numpy(), dtype=np.int64) for x in (m, n))
         # The kernel trusts its sizes and types, so that they are checked here.
         shapes = [(7 * d, 3 * d + c), (7 * d,), (d, 3 * d + c), (d,)]
-        if [tuple(x.shape) for x in weights] != shapes or any(x.dtype != torch.float32 for x in (s, *weights)):
-            raise ValueError(f"s and weights must be float32, weights of shapes {shapes}")
+        if [tuple(x.shape) for x in weights] != shapes or any(x.dtype != s.dtype for x in weights):
+            raise ValueError(f"s and weights must be of one type, weights of shapes {shapes}")
+        if s.dtype not in (torch.float32, torch.float64):
+            raise ValueError("s must be float32 or float64")
         for name, sizes, most in (("m", self.m, L), ("n", self.n, R)):
             if sizes.shape != (B,) or sizes.min() < 1 or sizes.max() > most:
                 raise ValueError(f"{name} must have the shape ({B},) and lie in 1 to {most}")
 
-        self.groups = groups(self.m, self.n, loaded.most, threads)
-        self.h_sizes = [
-            int((self.m[x].max() + 1) * (self.n[x].max() + 1)) * d * loaded.lanes(len(x)) for x in self.groups
-        ]
+        lanes = loaded.lanes if s.dtype == torch.float32 else loaded.lanes_double
+        self.groups = groups(self.m, self.n, lanes(1 << 30), threads)
+        self.h_sizes = [int((self.m[x].max() + 1) * (self.n[x].max() + 1)) * d * lanes(len(x)) for x in self.groups]
         addresses = [self.m.ctypes.data, self.n.ctypes.data, *(x.data_ptr() for x in (self.s, *self.weights))]
         self.tasks = [Task(c, *self.s.stride()[:3], d, reverse, len(x), x.ctypes.data, *addresses) for x in self.groups]
 
@@ -139,7 +143,7 @@ def _scan(
         call.keep(h)
     for task in call.tasks:
         task.ends = ends.data_ptr()
-    run(loaded.forward, call.tasks, threads)
+    run(loaded.forward if s.dtype == torch.float32 else loaded.forward_double, call.tasks, threads)
     return ends, h
 
 
@@ -166,6 +170,8 @@ def _backward(  # type: ignore[no-untyped-def]
     """The gradients of s and, in one flat tensor, of the weights."""
     loaded = _loaded()
     weights = [gates, gates_bias, candidate, candidate_bias]
+    if s.dtype != torch.float32:
+        raise ValueError("the kernel has gradients in float32 alone")
     call = _Call(loaded, s, m, n, weights, reverse, threads)
     call.keep(h)
     gradient = gradient.contiguous()

@@ -7,7 +7,8 @@ With q = [h_{i-1,j} ; h_{i,j-1} ; h_{i-1,j-1} ; s_ij], cell (i, j) computes
     h' = tanh(W s_ij + U [r_l * h_{i,j-1} ; r_t * h_{i-1,j} ; r_d * h_{i-1,j-1}] + b)
     h_ij = z_l * h_{i,j-1} + z_t * h_{i-1,j} + z_d * h_{i-1,j-1} + z_i * h'
 
-In float32 on the CPU the native kernel computes it where that was built; the wavefront below serves everywhere else.
+On the CPU the native kernel computes it where that was built, in float32 and, without gradients, in float64; the
+wavefront below serves everywhere else.
 A cell needs its left, upper and diagonal neighbours, so that all cells of one anti-diagonal are computed together.
 Cells outside a pair's own m x n lie right of or below it: nothing inside depends on them, and no mask is needed.
 """

@@ -104,10 +104,13 @@ class SoftCoverage:
         rarity /= rarity.sum()
         return rarity
 
-    def _unit_vectors(self, words: list[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, zero for words that have none."""
+    def _unit_vectors(self, words: list[str]) -> NDArray[np.float64]:
+        """Vectors of length 1, zero for words that have none.
+
+        In double precision: scores are rounded to single, and what decides the last bits of a sum is rounded away.
+        """
         index, matrix = self.vectors.index, self.vectors.matrix
-        unit = np.zeros((len(words), matrix.shape[1]), np.float32)
+        unit = np.zeros((len(words), matrix.shape[1]))
         known = [i for i, word in enumerate(words) if word in index]
         unit[known] = matrix[[index[words[i]] for i in known]]
         norms = np.linalg.norm(unit, axis=1, keepdims=True)
@@ -115,14 +118,14 @@ class SoftCoverage:
         return unit
 
 
-def _cosines(unit: NDArray[np.float32], left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float32]:
+def _cosines(unit: NDArray[np.float64], left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
     """Cosine of each left and right word, at least 0, and 1 for equal words. (L, R)"""
     cosines = unit[left] @ unit[right].T
     cosines[left[:, None] == right] = 1.0
     return np.clip(cosines, 0.0, 1.0, out=cosines)
 
 
-def _best(unit: NDArray[np.float32], left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float32]:
+def _best(unit: NDArray[np.float64], left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
     """The highest cosine of each left word. (L,)"""
     rows = max(1, _BLOCK // len(right))
     blocks = [_cosines(unit, left[i : i + rows], right).max(axis=1) for i in range(0, len(left), rows)]

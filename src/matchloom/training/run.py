@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.measures import measure
-from matchloom.files import atomic_write
+from matchloom.files import atomic_write, read_lines
+from matchloom.folders import folder_lock
 from matchloom.matcher import NOTHING_LEARNT, Matcher
 from matchloom.models import Argument, model_training, published_settings
 from matchloom.parallel import inline_pool, thread_pool
@@ -154,10 +155,7 @@ def _check_folder(folder: Path | None, resume: bool, overwrite: bool) -> None:
         return
     if resume and overwrite:
         raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them")
-    if overwrite:  # the old matcher stays until the first epoch is done
-        for name in (CHECKPOINT, LOG):
-            (folder / name).unlink(missing_ok=True)
-    elif not resume and (folder / "matcher.json").exists():
+    if not overwrite and not resume and (folder / "matcher.json").exists():
         raise MatchloomError(
             f"{folder} already holds a matcher; resume its run, overwrite it, or choose another folder"
         )
@@ -174,15 +172,21 @@ class _Run:
         self.optimizer = make_optimizer(self.matcher.model, config)
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
+        self.log: list[dict[str, Any]] = []  # the same with what a clock said
         self.best: dict[str, Tensor] | None = None
         self.told: str | None = None  # by the saved matcher, why it has learnt nothing
 
     def go(self, resume: bool, progress: bool) -> Matcher:
         """Run the epochs that are left."""
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if resume:
-                self._resume(self.folder / CHECKPOINT)
+        with nullcontext() if self.folder is None else folder_lock(self.folder):
+            return self._go(resume, progress)
+
+    def _go(self, resume: bool, progress: bool) -> Matcher:
+        if self.folder is not None and resume:
+            self._resume(self.folder / CHECKPOINT)
+        elif self.folder is not None:  # what an earlier run left; its matcher stays until an epoch is done
+            for name in (CHECKPOINT, LOG):
+                (self.folder / name).unlink(missing_ok=True)
         warn_of_long_texts(self.matcher, self.examples)
         model, config = self.matcher.model, self.config
         whole = model.batch_coupled or model.draws_at_random
@@ -256,9 +260,8 @@ class _Run:
             "epoch": epoch + 1,
             "step": first + len(steps),
             "loss": loss,
-            "pairs_per_second": round(speed, 1),
-            "seconds": round(time.perf_counter() - start, 2),
         }
+        clock = {"pairs_per_second": round(speed, 1), "seconds": round(time.perf_counter() - start, 2)}
         model.eval()
         if self.development is not None:
             pairs, read = self.development
@@ -266,12 +269,13 @@ class _Run:
             entry[self.config.measure] = found.values[self.config.measure]
         better = not self.history or not self._has_measure() or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
+        self.log.append({**entry, **clock})  # what is sealed holds no time: equal runs give equal bytes
         if better:
             self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
             self.matcher.training = {**self.matcher.training, "best": entry}
         self._write(better)
         if self.on_epoch is not None:
-            self.on_epoch(entry)
+            self.on_epoch(self.log[-1])
 
     def _write(self, better: bool) -> None:
         if self.folder is None:
@@ -282,7 +286,7 @@ class _Run:
         state = {"settings": self.settings, "history": self.history}
         save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state)
         with atomic_write(self.folder / LOG) as file:
-            file.writelines(json.dumps(entry) + "\n" for entry in self.history)
+            file.writelines(json.dumps(entry) + "\n" for entry in self.log)
 
     def _resume(self, path: Path) -> None:
         state, tensors = read_checkpoint(path)
@@ -295,6 +299,7 @@ class _Run:
                 raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")
         load_checkpoint(tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
+        self.log = _logged(path.with_name(LOG), self.history)
         saved = Matcher.load(path.parent)
         self.best, self.told = saved.model.state_dict(), saved.training.get(NOTHING_LEARNT)
         self.matcher.training = {key: value for key, value in saved.training.items() if key != NOTHING_LEARNT}
@@ -322,6 +327,19 @@ def _random_state(*place: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
         yield
+
+
+def _logged(path: Path, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The log of these epochs: its own lines where they are there, and else what is known without a clock."""
+    try:
+        lines = [json.loads(line) for _, line in read_lines(path)]
+    except (MatchloomError, ValueError, RecursionError):
+        lines = []
+    log = [{**entry, "pairs_per_second": 0.0, "seconds": 0.0} for entry in history]
+    for n, (entry, line) in enumerate(zip(history, lines, strict=False)):
+        if isinstance(line, dict) and line.keys() == log[n].keys() and entry.items() <= line.items():
+            log[n] = line
+    return log
 
 
 def _difference(key: str, then: Any, now: Any) -> str:
