@@ -22,7 +22,7 @@ from matchloom.cli.options import (
     PairsArgument,
     TokenizerOption,
 )
-from matchloom.cli.printing import console, note, table
+from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.data.grouping import split_by_group
 from matchloom.encoders import WordEmbedding
@@ -154,7 +154,7 @@ def command(
         if overwrite:
             _drop_run(folder)
         if seeds > 1:
-            print(f"seed {number}, in {folder}", flush=True)
+            say(f"seed {number}, in {folder}")
         try:
             matcher = train(
                 training,
@@ -169,7 +169,7 @@ def command(
                 folder=folder,
                 resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
                 device=device,
-                on_epoch=lambda entry: print(_line(entry, config), flush=True),
+                on_epoch=lambda entry: say(_line(entry, config)),
                 progress=True,
             )
         except KeyboardInterrupt:
@@ -179,7 +179,7 @@ def command(
     chosen = max(best, key=lambda number: (best[number][config.measure], -number))
     if seeds > 1:
         _print_spread(best, config.measure)
-    print(
+    say(
         f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}, "
         f"{config.measure} {best[chosen][config.measure]:.4f} on the development pairs."
     )
@@ -207,7 +207,7 @@ def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
     values = [entry[measure] for entry in best.values()]
     shown.add_row("mean", "", f"{mean(values):.4f}")
     shown.add_row("deviation", "", f"{stdev(values):.4f}")
-    print()
+    say()
     console().print(shown)
 
 
@@ -260,9 +260,9 @@ def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Seq
     shown = test if test != pairs and test.is_file() else dev or pairs
     right = [pair for pair in development if pair.label and pair.query.strip() and pair.text.strip()]
     example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair), default=None)
-    print("Next:")
-    print("  " + shlex.join(["matchloom", "evaluate", str(folder), str(shown)]))
+    say("Next:")
+    say("  " + shlex.join(["matchloom", "evaluate", str(folder), str(shown)]))
     if example is not None:
         query, text = " ".join(example.query.split()), " ".join(example.text.split())
-        print("  " + shlex.join(["matchloom", "rank", str(folder), query, str(shown), "--top", "5"]))
-        print("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))
+        say("  " + shlex.join(["matchloom", "rank", str(folder), query, str(shown), "--top", "5"]))
+        say("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))
