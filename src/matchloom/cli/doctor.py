@@ -124,7 +124,7 @@ def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bo
             shown.add_row(finding.what, "whole" if finding.whole else "DAMAGED", finding.text)
         printer = console()
         printer.print(shown)
-        printer.print(checkup.verdict if mended is None else str(mended))
+        printer.print(checkup.verdict if mended is None else str(mended), soft_wrap=True)
     if not checkup.whole and mended is None:
         raise typer.Exit(1)
 

@@ -267,6 +267,8 @@ def _told_of_vectors(
 ) -> Finding:
     if rows.not_finite:
         return Finding("vectors", False, _of(rows.not_finite, rows.count, "hold numbers that are not finite"))
+    if rows.empty:
+        return Finding("vectors", True, "finite, but not compared: there are rows without a text")
     try:
         matcher = encoder.fitting(folder, manifest, given)
     except MatchloomError as error:

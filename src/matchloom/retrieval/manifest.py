@@ -46,7 +46,7 @@ class _Kinds(Struct, forbid_unknown_fields=True):
     """What the settings may be; `seal` is the digest of the others, so that a digit that was altered is noticed."""
 
     format: Annotated[int, Meta(ge=0)]
-    table: Annotated[str, Meta(pattern="^pairs-[0-9]{1,9}$", max_length=15)]
+    table: Annotated[str, Meta(pattern=r"^pairs-[0-9]{1,9}\Z")]
     tokenizer: _TokenizerKinds
     alpha: Annotated[float, Meta(ge=0, le=1)] = ALPHA
     matcher: Annotated[str, Meta(max_length=128)] | None = None
@@ -158,9 +158,7 @@ def _refuse_links(folder: Path, *names: str) -> None:
     """A link in an archive that came from elsewhere could lead a writer to any file of its user."""
     for name in names:
         if (folder / name).is_symlink():
-            raise MatchloomError(
-                f"{folder / name} is a symbolic link, which an archive has not; put the file itself there"
-            )
+            raise MatchloomError(f"{folder / name} is a symbolic link; an archive has none: put the file itself there")
 
 
 def table_folder(folder: Path, table: str) -> Path:
