@@ -14,7 +14,7 @@ import matchloom
 SOURCE = Path(matchloom.__file__).parent
 # Parts in one row may not import each other either, except within a part.
 ORDER = [
-    ("types",),
+    ("types", "screen"),
     ("progress", "files", "parallel", "traces"),
     ("folders",),
     ("sealed",),

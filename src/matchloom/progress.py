@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from matchloom.screen import screen
 
 T = TypeVar("T")
 
 
 def bar() -> Progress:
     """A bar with counts, elapsed and remaining time; silent where standard error is not a terminal."""
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         console=console,
         transient=True,
         disable=not console.is_terminal,

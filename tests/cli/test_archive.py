@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -185,3 +187,47 @@ def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path
     assert "indexed without a matcher" in error_of(run("index", archive, faq, "--matcher", encoder))
     assert "--alpha" in error_of(run("search", archive, "x", "--alpha", 2))
     assert "there is no label" in error_of(run("tune", archive, faq))
+
+
+def test_doctor_looks_at_an_archive_and_mends_it(run: Run, archive: Path, tmp_path: Path) -> None:
+    shown = run("doctor", archive)
+    assert shown.code == 0, shown.err
+    assert shown.out.endswith(f"{archive} is whole.\n")
+    assert "12 read, as many as there should be" in shown.out
+    assert run("index", archive, write_tsv(tmp_path / "l.tsv", ["query\ttext", "late\tlater"])).code == 0
+    newest = max((archive / "pairs-1.lance" / "data").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(newest.read_bytes()[:-9])
+    plain = run("doctor", archive, "--json")
+    assert plain.code == 1
+    assert json.loads(plain.out)["whole"] is False
+    shown = run("doctor", archive)
+    assert shown.code == 1
+    assert "DAMAGED" in shown.out
+    assert f"'matchloom doctor {archive} --repair'" in " ".join(shown.out.split())
+    mended = run("doctor", archive, "--repair")
+    assert mended.code == 0, mended.err
+    assert "12 pairs of version" in mended.out
+    assert "lost: version" in mended.out
+    assert run("doctor", archive, "--all").code == 0
+    assert json.loads(run("search", archive, "salt", "--json").out)["answers"][0]["id"] == "salt"
+    assert "is no archive" in error_of(run("doctor", tmp_path))
+
+
+def test_a_panic_of_lancedb_is_one_line(archive: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from unittest.mock import patch\n"
+        "from matchloom.cli import main\n"
+        "from matchloom.retrieval.store import Store\n"
+        "class RustPanic(BaseException): pass\n"
+        "async def panic(*_):\n"
+        "    os.write(2, b\"thread 'x' panicked at a.rs\\nstack backtrace\\n\")\n"
+        "    raise RustPanic('rust future panicked')\n"
+        "with patch.object(Store, '_nearest', panic): sys.exit(main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "search", archive, "x"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"matchloom: error: {archive} cannot be used as an archive (LanceDB cannot read its")
+    assert done.stderr.count("\n") == 1

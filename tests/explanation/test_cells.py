@@ -11,9 +11,9 @@ from matchloom.explanation.cells import (
     channel_contributions,
     choose_channel,
     decimal_places,
-    printable,
     worth_showing,
 )
+from matchloom.screen import printable
 from matchloom.types import MatchloomError, Signal, Trace
 from tests.explanation.samples import lexical_like, tensor_like
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.explanation import Explanation, render_html
-from matchloom.explanation.cells import printable
+from matchloom.screen import printable
 from matchloom.types import MatchloomError, Signal, Trace
 from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like

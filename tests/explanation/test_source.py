@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from matchloom.explanation import Explanation, Source, Term, explain, mixed_explanation
-from matchloom.explanation.cells import printable
 from matchloom.explanation.source import pieces, source_of
 from matchloom.lexical import BM25
+from matchloom.screen import printable
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 from tests.explanation.samples import of_words, tensor_like

@@ -1,9 +1,11 @@
-// Random shapes through the kernel, every array exactly as large as promised, for sanitizers and valgrind. By hand:
+// Random shapes through the kernel, every array exactly as large as promised, for sanitizers and valgrind.
+// `make fuzz` runs it with many seeds. By hand:
 //
 //   g++ -std=c++17 -g -O1 -mavx512f -mfma -fsanitize=address,undefined tests/kernels/sanitize.cpp -o sanitize && ./sanitize
 //   g++ -std=c++17 -g -O1 -mavx2 -mfma tests/kernels/sanitize.cpp -o sanitize && valgrind --error-exitcode=1 ./sanitize
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -19,8 +21,8 @@ Array<T> make(size_t count) {  // aligned as torch aligns, and not one byte more
     return {static_cast<T *>(place), free};
 }
 
-int main() {
-    std::mt19937 draw(0);
+int main(int count, char **words) {
+    std::mt19937 draw(count > 1 ? strtoul(words[1], nullptr, 10) : 0);
     const auto number = [&](int low, int high) { return int(std::uniform_int_distribution<>(low, high)(draw)); };
     const auto fill = [&](float *x, size_t count) {
         for (size_t k = 0; k < count; k++) x[k] = std::normal_distribution<float>(0, 0.5f)(draw);

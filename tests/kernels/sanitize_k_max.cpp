@@ -1,15 +1,17 @@
-// Random shapes through k-max pooling, every array exactly as large as promised, for sanitizers and valgrind. By hand:
+// Random shapes through k-max pooling, every array exactly as large as promised, for sanitizers and valgrind.
+// `make fuzz` runs it with many seeds. By hand:
 //
 //   g++ -std=c++17 -g -O1 -mavx512f -fsanitize=address,undefined tests/kernels/sanitize_k_max.cpp -o sanitize && ./sanitize
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
 #include "../../src/matchloom/kernels/k_max.cpp"
 
-int main() {
-    std::mt19937 draw(0);
+int main(int count, char **words) {
+    std::mt19937 draw(count > 1 ? strtoul(words[1], nullptr, 10) : 0);
     const auto number = [&](int low, int high) { return int(std::uniform_int_distribution<>(low, high)(draw)); };
     for (int round = 0; round < 200; round++) {
         const int N = number(1, 4), P = number(1, 70), C = number(1, 40);

@@ -181,7 +181,12 @@ def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
     QuestionIndex.create(tmp_path / "a")
     (tmp_path / "a" / "archive.json").rename(tmp_path / "a" / ".archive.json.123-4.tmp")
     QuestionIndex.create(tmp_path / "a").add(made_pairs(3))
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["archive.json", "lock", "pairs-1.lance"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
+        "archive.json",
+        "lock",
+        "pairs-1.lance",
+        "pairs-1.seals",
+    ]
 
 
 def test_a_writer_says_that_it_waits(
@@ -300,7 +305,7 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
     ("content", "told"),
     [
         (None, "is no archive: it has no archive.json; 'matchloom index"),
-        ("{", "is damaged; index the pairs into a new folder"),
+        ("{", "is damaged; 'matchloom doctor .* --repair' mends it where it can, or index the pairs into a new folder"),
         ("[]", "is damaged"),
         ('{"format": 3}', "is damaged"),
         ('{"format": 2}', "has format 2, this matchloom reads 3; index its pairs again"),

@@ -5,16 +5,18 @@ A command is imported when it is called (commands.py), so that `matchloom --help
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
-from matchloom.cli.commands import Commands
+from matchloom.cli.commands import COMMANDS, Commands
 
 app = typer.Typer(
     name="matchloom",
@@ -25,6 +27,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
 )
 
+_OF_ARCHIVES = ("index", "search", "tune", "doctor")
 # typer has carried a click of its own since 0.26; by way of the class we need not know which.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -62,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end a run
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = get_command(app).main(args=given or ["--help"], prog_name="matchloom", standalone_mode=False)
+        code = _run(given)
         sys.stdout.flush()  # a reader that went away is noticed here, not at the very end
         return code if isinstance(code, int) else 0
     except BrokenPipeError:  # `| head` has seen enough
@@ -82,5 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _run(given: list[str]) -> object:
+    command = get_command(app)
+    if not given or given[0] not in COMMANDS:  # help is there at once
+        return command.main(args=given or ["--help"], prog_name="matchloom", standalone_mode=False)
+    from matchloom.cli.printing import PrintableLog, without_native_noise
+
+    if logging.lastResort is not None:  # what shows warnings where nobody set up logging
+        logging.lastResort.setFormatter(PrintableLog())
+    with without_native_noise() if given[0] in _OF_ARCHIVES else nullcontext():
+        return command.main(args=given, prog_name="matchloom", standalone_mode=False)
+
+
 def _complain(message: str) -> None:
-    print(f"matchloom: error: {' '.join(message.split())}", file=sys.stderr)
+    from matchloom.screen import printable
+
+    print(f"matchloom: error: {printable(' '.join(message.split()))}", file=sys.stderr)

@@ -63,7 +63,7 @@ COMMANDS = {
         "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
     ),
     "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
-    "doctor": Command("matchloom.cli.doctor:command", "Check a run file for ties, gaps and other problems."),
+    "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
     "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
 }
 

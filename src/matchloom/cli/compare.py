@@ -15,7 +15,7 @@ from matchloom.cli.options import (
     PairsArgument,
     TokenizerOption,
 )
-from matchloom.cli.printing import console, note, print_json
+from matchloom.cli.printing import console, note, print_json, say
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.cli.train import set_aside
 from matchloom.comparison import Row, check_systems, compare
@@ -121,7 +121,7 @@ def command(
         print_json(compared.to_dict()["rows"])
     else:
         console().print(compared)
-        print("Parameters are counted without the word vectors.")
+        say("Parameters are counted without the word vectors.")
     if plot is not None:
         _draw(compared.rows, plot)
         note(f"{plot} is written.")

@@ -11,7 +11,7 @@ import typer
 from matchloom.cli.options import (
     SeedOption,
 )
-from matchloom.cli.printing import console, note, table
+from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder
 from matchloom.data.corpora.citations import read_citations
 from matchloom.data.corpora.cqa import read_cqa
@@ -151,7 +151,7 @@ def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
     """Say what was written, a line a file."""
     for path, pairs in parts.items():
         right = sum(pair.label is not None and pair.label > 0 for pair in pairs)
-        print(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {right:,} right")
+        say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {right:,} right")
 
 
 def _files(data: Path, *patterns: str) -> list[Path]:

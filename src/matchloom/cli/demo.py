@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from matchloom.cli.printing import console, note
+from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import make_folder
 from matchloom.cli.search import search_fitted
 from matchloom.data.corpora.pydocs import python_version, read_pydocs
@@ -40,15 +40,15 @@ def command(
     found = sorted(read_pydocs(), key=lambda pair: digest(pair.query, pair.text))[:pairs]
     file = out / "pydocs.tsv"
     write_pairs(file, [pair._replace(query_id="", text_id="", group="") for pair in found])
-    print(f"{len(found):,} pairs (summary, description) from the documentation of Python {python_version()}: {file}")
-    print(f"\n$ {shlex.join(['matchloom', 'fit', str(file), '--out', str(out / 'fitted')])}")
+    say(f"{len(found):,} pairs (summary, description) from the documentation of Python {python_version()}: {file}")
+    say(f"\n$ {shlex.join(['matchloom', 'fit', str(file), '--out', str(out / 'fitted')])}")
     fitted = fit(file, out=out / "fitted", overwrite=True, on_note=note)
     console().print(fitted.report)
     asked = _question(fitted)
-    print(f"\n$ {shlex.join(['matchloom', 'search', str(out / 'fitted'), asked, '--top', '2', '--explain'])}")
+    say(f"\n$ {shlex.join(['matchloom', 'search', str(out / 'fitted'), asked, '--top', '2', '--explain'])}")
     search_fitted(fitted, [asked], 2, True, out / "explained.html", False)
-    print(f"\nDone in {time.perf_counter() - start:.0f} seconds. Look at {out / 'fitted' / 'report.html'}; then")
-    print("  matchloom fit YOUR_FILE --out faq      # columns query and text, or question and answer")
+    say(f"\nDone in {time.perf_counter() - start:.0f} seconds. Look at {out / 'fitted' / 'report.html'}; then")
+    say("  matchloom fit YOUR_FILE --out faq      # columns query and text, or question and answer")
 
 
 def _question(fitted: Fitted) -> str:

@@ -1,4 +1,4 @@
-"""`matchloom doctor`: what is wrong with a run file, and what it does to the figure; and what this machine has."""
+"""`matchloom doctor`: what is wrong with a run file or an archive, and what it does; and what this machine has."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from matchloom.cli.options import (
     MeasuresOption,
+    MovedOption,
     SeedOption,
 )
 from matchloom.cli.printing import console, print_json, table
@@ -37,29 +38,52 @@ _FLAGS = ("avx2", "avx512f", "amx_tile", "asimd", "neon")
 
 
 def command(
-    run: Annotated[Path | None, typer.Argument(metavar="RUN", help="A TREC run file.", show_default=False)] = None,
-    qrels: Annotated[Path | None, typer.Argument(metavar="QRELS", help="Its judgements.", show_default=False)] = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN", help="A TREC run file, or the folder of an archive.", show_default=False),
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Argument(metavar="QRELS", help="A run's judgements.", show_default=False)
+    ] = None,
     measures: MeasuresOption = "AP RR P@1 nDCG@10",
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: SeedOption = 0,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Take a damaged archive back to its newest version that is whole.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Make every vector of an archive again, not those of 1,000 pairs.")
+    ] = False,
+    matcher: MovedOption = None,
     system: Annotated[bool, typer.Option("--system", help="Show versions, cores and threads instead.")] = False,
 ) -> None:
-    """Check a run file for ties, gaps and other problems.
+    """Check a run file or an archive for problems.
 
-    It looks for ties, constant scores, an order that follows the labels, missing queries, NaN and duplicate ids. For
-    each problem it reports the figure with and without it. A run has lines of 'query_id Q0 text_id rank score
+    In a run it looks for ties, constant scores, an order that follows the labels, missing queries, NaN and duplicate
+    ids. For each problem it reports the figure with and without it. A run has lines of 'query_id Q0 text_id rank score
     tag', qrels lines of 'query_id 0 text_id label'; 'matchloom evaluate' writes both with --run and --qrels.
+
+    Of an archive it reads every file and every row: files against the digests that were taken when they were written,
+    counts against those of the table, vectors against what the matcher makes of the texts, indices against the rows.
+    It ends with 0 if the archive is whole and with 1 if it is damaged. --repair copies the newest version that is whole
+    into a new table, says what is lost, and keeps the damaged files in a folder of the archive.
 
     \b
     Examples:
       matchloom doctor system.run test.qrels
+      matchloom doctor faq.archive --repair
       matchloom doctor --system
     """
     if system:
         _print_pairs(system_facts(), json)
         return
+    if run is not None and qrels is None and _is_folder(run):
+        _look_at_archive(run, matcher, repair, every, json)
+        return
     if run is None or qrels is None:
-        raise MatchloomError("give a run and its judgements: matchloom doctor RUN QRELS (or matchloom doctor --system)")
+        raise MatchloomError(
+            "give a run and its judgements: matchloom doctor RUN QRELS (or the folder of an archive, or --system)"
+        )
     findings = audit(run, qrels, measures.replace(",", " ").split(), seed=seed)
     if json:
         print_json([_plain(finding) for finding in findings])
@@ -71,6 +95,38 @@ def command(
     if len(findings) == 1:
         shown.add_row("no problem", "no ties, no missing queries, no NaN, no duplicate ids")
     console().print(shown)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # too long for a name
+        return False
+
+
+def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
+    """Print what was found; the exit code says whether the archive is whole now."""
+    from matchloom import QuestionIndex  # a run needs no archive
+
+    mended = None
+    if repair:
+        mended = QuestionIndex.repair(folder, progress=True)
+        checkup = mended.checkup
+    else:
+        checkup = QuestionIndex.check(folder, matcher, every_vector=every, progress=True)
+    if json:
+        told = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
+        print_json({**checkup.to_dict(), **told})
+    else:
+        shown = table("", "", "")
+        shown.show_header = False
+        for finding in checkup.findings:
+            shown.add_row(finding.what, "whole" if finding.whole else "DAMAGED", finding.text)
+        printer = console()
+        printer.print(shown)
+        printer.print(checkup.verdict if mended is None else str(mended), soft_wrap=True)
+    if not checkup.whole and mended is None:
+        raise typer.Exit(1)
 
 
 def system_facts() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.options import ColumnsOption, SeedOption
-from matchloom.cli.printing import console, note
+from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.fitting import Fitted, fit
 
@@ -71,9 +71,9 @@ def command(
 
 
 def _say_what_next(fitted: Fitted, out: Path) -> None:
-    print(f"\nThe report: {out / 'report.html'}. Next:")
+    say(f"\nThe report: {out / 'report.html'}. Next:")
     asked = next((one.question for one in fitted.report.best), "your question")
     if fitted.kind == "answers":
-        print("  " + shlex.join(["matchloom", "search", str(out), asked, "--top", "3", "--explain"]))
+        say("  " + shlex.join(["matchloom", "search", str(out), asked, "--top", "3", "--explain"]))
     else:
-        print("  " + shlex.join(["matchloom", "rank", str(out), asked, "candidates.txt", "--explain"]))
+        say("  " + shlex.join(["matchloom", "rank", str(out), asked, "candidates.txt", "--explain"]))

@@ -13,7 +13,7 @@ from matchloom.cli.options import (
     SeedOption,
     TokenizerOption,
 )
-from matchloom.cli.printing import note
+from matchloom.cli.printing import note, say
 from matchloom.cli.reading import read_all, read_texts, tokenizer_of
 from matchloom.data.formats import write_pairs
 from matchloom.types import MatchloomError, Scorer
@@ -65,4 +65,4 @@ def command(
         positives, count=count, source=chosen, top=top, seed=seed, tokenizer=cut, pool=texts, progress=True
     )
     write_pairs(out, mined)
-    print(f"{out}: {len(positives):,} right pairs, each with {count} wrong ones")
+    say(f"{out}: {len(positives):,} right pairs, each with {count} wrong ones")

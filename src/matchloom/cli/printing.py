@@ -1,20 +1,26 @@
-"""What commands print: tables and JSON to standard output, notes to standard error."""
+"""What commands print: tables and JSON to standard output, notes to standard error; never what drives a terminal."""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from matchloom.screen import Screen, escaped_json, printable, screen
 
 WIDTH = 100  # where there is no terminal to ask
 
 
-def console() -> Console:
+def console() -> Screen:
     """Standard output, where brackets in a user's text are brackets; no colour and 100 columns in a pipe."""
-    printer = Console(highlight=False, markup=False, emoji=False)
+    printer = screen()
     if not printer.is_terminal:
         printer.width = WIDTH
     return printer
@@ -29,12 +35,68 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     return made
 
 
+def say(text: str = "", end: str = "\n") -> None:
+    """One line to standard output, maybe behind an empty one."""
+    print(_line(text), end=end, flush=True)
+
+
 def note(text: str) -> None:
     """One line to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(_line(text), file=sys.stderr, flush=True)
+
+
+def _line(text: str) -> str:
+    """Line ends inside came from a name or a text; those around it are ours."""
+    inside = text.strip("\n")
+    return text.replace(inside, printable(inside)) if inside else text
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON; its letters are escaped where standard output could not write them."""
+    """One line of JSON; its letters are escaped where standard output could not write them or a terminal obeys them."""
     plain = str(sys.stdout.encoding).lower().replace("-", "") != "utf8"
-    print(json.dumps(value, ensure_ascii=plain, allow_nan=False), flush=True)
+    print(escaped_json(json.dumps(value, ensure_ascii=plain, allow_nan=False)), flush=True)
+
+
+class PrintableLog(logging.Formatter):
+    """Warnings of the library as a command shows them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """On one line."""
+        return printable(" ".join(super().format(record).split()))
+
+
+@contextmanager
+def without_native_noise() -> Iterator[None]:
+    """Keep from the screen what LanceDB's Rust prints of its own panics: they are told in one line.
+
+    Native code writes to file number 2, Python to sys.stderr, which gets a number of its own meanwhile. What was no
+    panic is printed at the end.
+    """
+    try:
+        real = os.dup(2)
+        noise = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
+    except OSError:  # no standard error, or nowhere to keep it
+        yield
+        return
+    ours = sys.stderr
+    with noise, os.fdopen(real, "w", buffering=1, encoding="utf-8", errors="backslashreplace") as moved:
+        ours.flush()
+        if _number(ours) == 2:
+            sys.stderr = moved
+        os.dup2(noise.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr = ours
+            os.dup2(real, 2)
+            noise.seek(0)
+            kept = noise.read()
+            if kept and b" panicked at " not in kept:
+                os.write(2, kept)
+
+
+def _number(stream: Any) -> int | None:
+    try:
+        return int(stream.fileno())
+    except (OSError, ValueError, AttributeError):  # a test's
+        return None

@@ -23,7 +23,7 @@ from matchloom.cli.printing import console, print_json, table
 from matchloom.cli.reading import read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
 from matchloom.explanation import Explanation, cells
-from matchloom.explanation.cells import printable
+from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import MatchloomError, Ranked, Scorer
 

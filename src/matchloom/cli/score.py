@@ -26,6 +26,7 @@ from matchloom.data.formats.pairs import COLUMNS
 from matchloom.data.ids import both_sides
 from matchloom.files import write_lines
 from matchloom.progress import track
+from matchloom.screen import printable_table
 from matchloom.types import MatchloomError, Pair, Scorer
 
 _CHUNK = 8192  # pairs in memory at a time
@@ -70,8 +71,11 @@ def command(
     lines = _tsv(chosen, pairs) if ending == ".tsv" else _jsonl(chosen, pairs)
     if out is not None:
         write_lines(out, lines)
+    elif sys.stdout.isatty():
+        for line in lines:
+            print(printable_table(line.decode()), end="")
     else:
-        sys.stdout.buffer.writelines(lines)  # the bytes of a file, whatever the terminal's encoding
+        sys.stdout.buffer.writelines(lines)  # the bytes of a file, whatever the locale's encoding
 
 
 def _scored(scorer: Scorer, path: Path) -> Iterator[tuple[Pair, str]]:

@@ -24,10 +24,10 @@ from matchloom.cli.rank import in_words, lines_of_input
 from matchloom.cli.scorers import load_scorer
 from matchloom.explanation import explain as explain_pair
 from matchloom.explanation import render_html
-from matchloom.explanation.cells import printable
 from matchloom.files import atomic_write
 from matchloom.fitting import Fitted, is_fitted
 from matchloom.retrieval import Answer
+from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import Explains, MatchloomError, Scorer
 

@@ -23,7 +23,7 @@ from matchloom.cli.options import (
     PairsArgument,
     TokenizerOption,
 )
-from matchloom.cli.printing import console, note, table
+from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.encoders import WordEmbedding
 from matchloom.evaluation import measure as figure
@@ -155,7 +155,7 @@ def command(
     for number, folder in folders.items():
         make_folder(folder)
         if seeds > 1:
-            print(f"seed {number}, in {folder}", flush=True)
+            say(f"seed {number}, in {folder}")
         try:
             matcher = train(
                 training,
@@ -172,7 +172,7 @@ def command(
                 resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
                 overwrite=overwrite,
                 device=device,
-                on_epoch=lambda entry: print(_line(entry, config), flush=True),
+                on_epoch=lambda entry: say(_line(entry, config)),
                 progress=True,
             )
         except KeyboardInterrupt:
@@ -183,7 +183,7 @@ def command(
     if seeds > 1 and development is not None:
         _print_spread(best, config.measure)
     reached = f", {config.measure} {best[chosen][config.measure]:.4f} on the development pairs" if development else ""
-    print(f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}{reached}.")
+    say(f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}{reached}.")
     _say_what_next(folders[chosen], pairs, dev, development or training)
 
 
@@ -226,7 +226,7 @@ def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
     values = [entry[measure] for entry in best.values()]
     shown.add_row("mean", "", f"{mean(values):.4f}")
     shown.add_row("deviation", "", f"{stdev(values):.4f}")
-    print()
+    say()
     console().print(shown)
 
 
@@ -263,12 +263,12 @@ def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Seq
     unseen = test if test != pairs and test.is_file() else dev
     right = [p for p in development if (p.label is None or p.label > 0) and p.query.strip() and p.text.strip()]
     example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair.query, pair.text), default=None)
-    print("Next:")
+    say("Next:")
     if unseen is not None:
-        print("  " + shlex.join(["matchloom", "evaluate", str(folder), str(unseen)]))
+        say("  " + shlex.join(["matchloom", "evaluate", str(folder), str(unseen)]))
     else:  # figures on pairs that were trained on would mean nothing
-        print(f"  matchloom evaluate {shlex.quote(str(folder))} FILE    with pairs that are not in {pairs.name}")
+        say(f"  matchloom evaluate {shlex.quote(str(folder))} FILE    with pairs that are not in {pairs.name}")
     if example is not None:
         query, text = " ".join(example.query.split()), " ".join(example.text.split())
-        print("  " + shlex.join(["matchloom", "rank", str(folder), query, str(unseen or pairs), "--top", "5"]))
-        print("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))
+        say("  " + shlex.join(["matchloom", "rank", str(folder), query, str(unseen or pairs), "--top", "5"]))
+        say("  " + shlex.join(["matchloom", "explain", str(folder), query, text]))

@@ -13,6 +13,7 @@ from matchloom.cli.options import (
     PairsArgument,
     TokenizerOption,
 )
+from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of
 from matchloom.lexical import TransLM
 from matchloom.types import MatchloomError
@@ -53,4 +54,4 @@ def command(
         texts, found, tokenizer=cut, smoothing=smoothing, beta=beta, iterations=iterations, progress=True
     )
     scorer.save(out)
-    print(f"{out}: {len(scorer.words):,} words, {len(scorer.translations.w):,} translations")
+    say(f"{out}: {len(scorer.words):,} words, {len(scorer.translations.w):,} translations")

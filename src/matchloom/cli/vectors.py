@@ -12,9 +12,10 @@ from matchloom.cli.options import (
     SeedOption,
     TokenizerOption,
 )
+from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, tokenizer_of
 from matchloom.data.ids import both_sides
-from matchloom.explanation.cells import printable
+from matchloom.screen import printable
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, coverage, read_vectors, train_vectors, write_vectors
 from matchloom.types import MatchloomError
 
@@ -76,8 +77,8 @@ def command(
 
 def _report(path: Path, vectors: WordVectors, counts: Counter[str]) -> None:
     covered = coverage(vectors, counts)
-    print(f"{path}: {len(vectors.words):,} words of the texts, {vectors.dimensions} dimensions")
-    print(f"covered: {covered.running:.1%} of {counts.total():,} running words", end=", ")
-    print(f"{covered.distinct:.1%} of {len(counts):,} distinct words")
+    say(f"{path}: {len(vectors.words):,} words of the texts, {vectors.dimensions} dimensions")
+    say(f"covered: {covered.running:.1%} of {counts.total():,} running words", end=", ")
+    say(f"{covered.distinct:.1%} of {len(counts):,} distinct words")
     if covered.missing:
-        print(f"most frequent without a vector: {printable(', '.join(covered.missing))}")
+        say(f"most frequent without a vector: {printable(', '.join(covered.missing))}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -155,12 +154,3 @@ def decimal_places(explanation: Explanation) -> int:
         *(component.contribution for component in trace.components),
     ]
     return decimals([trace.score, trace.residual, *contributions])
-
-
-# Control characters could drive a terminal, surrogates cannot be written, direction overrides reorder what follows.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(word: str) -> str:
-    """A word that is safe to print: control characters, lone surrogates and direction overrides become U+FFFD."""
-    return _UNPRINTABLE.sub("\ufffd", word)

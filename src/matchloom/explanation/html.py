@@ -20,7 +20,6 @@ from matchloom.explanation.cells import (
     decimal_places,
     largest_first,
     paths,
-    printable,
     word_contributions,
     word_weights,
     worth_showing,
@@ -29,6 +28,7 @@ from matchloom.explanation.explained import Explanation
 from matchloom.explanation.markup import asset, document, figure, safe_text, signed
 from matchloom.explanation.rounding import decimals, significant
 from matchloom.explanation.source import pieces
+from matchloom.screen import printable
 from matchloom.types import Component, MatchloomError
 
 # What a browser draws at once and a person still reads; every cut is said on the page.

@@ -8,8 +8,8 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from matchloom.explanation.cells import printable
 from matchloom.explanation.rounding import fixed
+from matchloom.screen import printable
 
 
 def asset(name: str, package: str = "matchloom.explanation") -> str:

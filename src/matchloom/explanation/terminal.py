@@ -19,7 +19,6 @@ from matchloom.explanation.cells import (
     decimal_places,
     largest_first,
     paths,
-    printable,
     word_contributions,
     word_weights,
     worth_showing,
@@ -27,6 +26,7 @@ from matchloom.explanation.cells import (
 from matchloom.explanation.explained import Explanation, Side
 from matchloom.explanation.rounding import decimals, fixed
 from matchloom.explanation.source import pieces
+from matchloom.screen import printable
 from matchloom.types import Component
 
 _WIDTH = 100

@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from matchloom.explanation.cells import printable
 from matchloom.fitting.kinds import PAIRS
+from matchloom.screen import printable
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def read_ranker(folder: Path) -> SavedRanker:
     try:
         about = json.loads((folder / SETTINGS).read_bytes())
         version, seal, seals = int(about["format"]), about.pop("seal"), dict(about["seals"])
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise MatchloomError(f"{folder / SETTINGS} is damaged or cut off; fit or copy the ranker again") from None
     if version != FORMAT:
         remedy = "upgrade matchloom" if version > FORMAT else "fit the ranker again"

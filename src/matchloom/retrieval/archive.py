@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from matchloom.retrieval import encoder
 from matchloom.retrieval.lance import connect
 from matchloom.retrieval.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing
 from matchloom.retrieval.newest import Newest
+from matchloom.retrieval.seals import Sealing, sealing
 from matchloom.retrieval.snapshot import Snapshot
 from matchloom.retrieval.store import TEXTS, Store
 from matchloom.text.tokenize import Tokenizer
@@ -47,7 +49,8 @@ class Archive:
             prepare(folder)  # another may have made it meanwhile
             manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer)
             database = connect(folder)
-            Store.create(database, folder, manifest.table, manifest.vector_size)
+            made = Store.create(database, folder, manifest.table, manifest.vector_size)
+            Sealing(folder, manifest.table).seal(made.version, 0, "created", manifest.settings())
             manifest.write(folder)
         return cls(folder, manifest, loaded, database)
 
@@ -117,11 +120,21 @@ class Archive:
     # ---- writing
 
     @contextmanager
-    def writing(self) -> Iterator[Store]:
-        """The table, while nobody else writes."""
+    def writing(self) -> Iterator[None]:
+        """The settings as they are, while nobody else writes."""
         with writing(self.folder):
             self._refresh()
-            yield Store.open(self._database, self.folder, self._manifest.table)
+            yield
+
+    @contextmanager
+    def changing(self, done: list[str]) -> Iterator[Store]:
+        """The table, while nobody else writes. What it is afterwards is sealed; `done` says what was done to it."""
+        with self.writing(), sealing(self.folder, self._manifest.table) as work:
+            store = Store.open(self._database, self.folder, self._manifest.table)
+            before = store.version
+            yield store
+            if store.version != before or work.unsealed:
+                work.seal(store.version, len(store), ", ".join(done), self._manifest.settings())
 
     def keep(self, **changes: Any) -> None:
         """Change some settings, as a writer. A matcher that was moved is known by its new place from now on."""
@@ -132,24 +145,28 @@ class Archive:
 
     def upsert(self, ids: list[str], questions: list[str], answers: list[str]) -> int:
         """Add pairs in one commit; how many took the place of one with the same id."""
-        with self.writing() as store:
+        done: list[str] = []
+        with self.changing(done) as store:
             manifest, replaced = self._manifest, 0
             if ids:
                 rows = encoder.rows(manifest, self.matcher_of(manifest), ids, questions, answers)
                 replaced = store.upsert(rows)
+                done += [f"{len(ids) - replaced:,} added", *([f"{replaced:,} replaced"] if replaced else [])]
             self.keep(written=manifest.written + len(ids))
         return replaced
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove the pairs of these ids; how many there were."""
-        with self.writing() as store:
+        done: list[str] = []
+        with self.changing(done) as store:
             count = store.delete(ids)
+            done.append(f"{count:,} deleted")
             self.keep(written=self._manifest.written + count)
         return count
 
     def maintain(self) -> None:
         """Bring the indices up to date, if enough is new."""
-        with self.writing() as store:
+        with self.changing(["indices"]) as store:
             trained_on = store.maintain(self._manifest.trained_on)
             if trained_on != self._manifest.trained_on:
                 self.keep(trained_on=trained_on)
@@ -174,6 +191,8 @@ class Archive:
             old = read_manifest(self.folder)
             manifest = replace(old, table=old.next_table)
             self._copy(old, manifest, None, lambda batch: pa.Table.from_batches([batch]), progress)
+            for path in self.folder.glob("damaged-*"):  # of a repair; what was deleted may be in it
+                shutil.rmtree(path, ignore_errors=True)
         self._sweep()
 
     def _copy(
@@ -193,7 +212,9 @@ class Archive:
                 new.append(rows(batch))
                 shown.advance(task, len(batch))
             shown.update(task, note="bringing indices up to date")
-            replace(manifest, trained_on=new.maintain(0)).write(self.folder)
+            manifest = replace(manifest, trained_on=new.maintain(0))
+            Sealing(self.folder, manifest.table).seal(new.version, len(new), "copied", manifest.settings())
+            manifest.write(self.folder)
         self._refresh()
 
     def _sweep(self) -> None:

@@ -52,10 +52,10 @@ def fitting(folder: Path, manifest: ArchiveManifest, given: Matcher | Path | str
         return None
     if where is None:
         raise MatchloomError(f"{folder} was encoded by a matcher that had no folder; give the matcher")
-    if given is None and not Path(str(where)).is_dir():
+    if given is None and not _is_folder(str(where)):
         raise MatchloomError(
-            f"{folder} was encoded by the matcher in {where}, which is not there; give its new place (--matcher), "
-            f"or another one: matchloom index {folder} --reencode MATCHER"
+            f"{folder} was encoded by the matcher in {str(where)[:200]}, which is not there; give its new place "
+            f"(--matcher), or another one: matchloom index {folder} --reencode MATCHER"
         )
     matcher = load(where)
     if manifest.vector_size is not None and matcher is not None and matcher.digest != manifest.matcher:
@@ -64,6 +64,13 @@ def fitting(folder: Path, manifest: ArchiveManifest, given: Matcher | Path | str
             f"to encode its pairs again: matchloom index {folder} --reencode {name}"
         )
     return matcher
+
+
+def _is_folder(where: str) -> bool:
+    try:
+        return Path(where).is_dir()
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        return False
 
 
 def rows(

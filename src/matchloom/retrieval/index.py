@@ -15,6 +15,8 @@ from matchloom.data.ids import digest
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.archive import BATCH, Archive
+from matchloom.retrieval.checkup import CheckUp, check_archive
+from matchloom.retrieval.repair import Repaired, repair_archive
 from matchloom.retrieval.searcher import SAMPLE, Answer, Searcher
 from matchloom.retrieval.snapshot import Snapshot
 from matchloom.retrieval.tuning import Tuned, tune_alpha
@@ -74,6 +76,36 @@ class QuestionIndex:
             matcher: The archive's matcher, or its folder, where it was moved.
         """
         return cls(Archive.open(Path(folder), matcher))
+
+    @staticmethod
+    def check(
+        folder: Path | str,
+        matcher: Matcher | Path | str | None = None,
+        *,
+        every_vector: bool = False,
+        progress: bool = False,
+    ) -> CheckUp:
+        """Read every file and every row of an archive, and say what is damaged. The result is true if nothing is.
+
+        Args:
+            folder: The archive's; it need not open.
+            matcher: The archive's matcher, or its folder, where it was moved.
+            every_vector: Make every vector again and not those of 1,000 pairs.
+            progress: Whether to show a bar.
+        """
+        return check_archive(Path(folder), matcher, every_vector, progress)
+
+    @staticmethod
+    def repair(folder: Path | str, *, progress: bool = False) -> Repaired:
+        """Go back to the newest version of an archive that is whole, and say what is lost.
+
+        The damaged files are put aside, in a folder of the archive's own. Nothing changes in an archive that is whole.
+
+        Args:
+            folder: The archive's; it need not open.
+            progress: Whether to show a bar.
+        """
+        return repair_archive(Path(folder), progress)
 
     def __len__(self) -> int:
         return len(self._archive.current()[1])

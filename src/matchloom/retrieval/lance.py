@@ -19,21 +19,49 @@ import pyarrow as pa
 from matchloom.types import MatchloomError
 
 _OF_RUST = re.compile(r",? ?[^ ]*\.rs:[0-9:]+")  # where in LanceDB's own sources
+# What the system refused says nothing against the archive.
+_OF_SYSTEM = {
+    "no space left on device": "make room on the disk",
+    "disk quota exceeded": "make room in your quota",
+    "file too large": "lift the limit on the size of files",
+    "permission denied": "check the permissions of its files",
+    "read-only file system": "copy it to where it can be written",
+    "too many open files": "lift the limit on open files",
+    "cannot allocate memory": "free some memory",
+}
+_PANICS = ("RustPanic", "PanicException")  # Rust's own, by two ways into Python
 T = TypeVar("T")
 
 
 @contextmanager
 def told_in_one_line(where: Path) -> Iterator[None]:
-    """LanceDB's errors as one line that names the archive."""
+    """LanceDB's errors as one line that names the archive and the remedy, which depends on what went wrong."""
     try:
         yield
     except MatchloomError:
         raise
-    except (OSError, RuntimeError, ValueError, pa.ArrowException) as error:
-        reason = _OF_RUST.sub("", " ".join(str(error).split()))[:200]
-        raise MatchloomError(
-            f"{where} cannot be used as an archive ({reason}); if files are missing or damaged, index the pairs again"
-        ) from None
+    except (OSError, RuntimeError, ValueError, KeyError, pa.ArrowException) as error:
+        raise _one_line(where, error) from None
+    except BaseException as error:
+        if type(error).__name__ not in _PANICS:
+            raise
+        raise _one_line(where, error) from None
+
+
+def _one_line(where: Path, error: BaseException) -> MatchloomError:
+    reason = _OF_RUST.sub("", " ".join(str(error).split()))[:200]
+    told = f"{reason} {getattr(error, 'strerror', None) or ''}".lower()
+    for mark, remedy in _OF_SYSTEM.items():
+        if mark in told:
+            return MatchloomError(f"{where}: {mark}; nothing that was reported is lost: {remedy} and try again")
+    if type(error).__name__ in _PANICS:
+        reason = "LanceDB cannot read its files"
+    return MatchloomError(f"{where} cannot be used as an archive ({reason}); if files are damaged, {doctor(where)}")
+
+
+def doctor(where: Path) -> str:
+    """Who knows more."""
+    return f"'matchloom doctor {where}' says which, or index the pairs again"
 
 
 def run(call: Coroutine[Any, Any, T]) -> T:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import logging
 import os
-import re
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
@@ -25,6 +29,37 @@ FORMAT = 3  # 1 held words where 2 holds stems; 2 held question vectors of any l
 ALPHA = 0.7  # the paper's
 _FILE = "archive.json"
 _PATIENCE = 2.0  # seconds for which a writer waits without a word
+_LARGEST = 1_000_000  # bytes of settings; they have some hundred
+
+_Count = Annotated[int, Meta(ge=0, lt=2**53)]
+
+
+class _TokenizerKinds(Struct, forbid_unknown_fields=True):
+    """What the settings of a tokenizer may be."""
+
+    kind: Literal["english", "chinese", "whitespace"]
+    lower: bool = True
+    max_words: Annotated[int, Meta(ge=1, lt=2**53)] | None = None
+
+
+class _Kinds(Struct, forbid_unknown_fields=True):
+    """What the settings may be; `seal` is the digest of the others, so that a digit that was altered is noticed."""
+
+    format: Annotated[int, Meta(ge=0)]
+    table: Annotated[str, Meta(pattern=r"^pairs-[0-9]{1,9}\Z")]
+    tokenizer: _TokenizerKinds
+    alpha: Annotated[float, Meta(ge=0, le=1)] = ALPHA
+    matcher: Annotated[str, Meta(max_length=128)] | None = None
+    matcher_name: Annotated[str, Meta(max_length=256)] | None = None
+    matcher_folder: str | None = None
+    vector_size: Annotated[int, Meta(ge=1, lt=2**20)] | None = None
+    trained_on: _Count = 0
+    written: _Count = 0
+    seal: str | None = None  # an archive of an earlier matchloom has none
+
+
+class _AnyFormat(Struct):
+    format: Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -46,12 +81,17 @@ class ArchiveManifest:
         """The name of a table that will take the place of this one."""
         return f"pairs-{int(self.table.removeprefix('pairs-')) + 1}"
 
+    def settings(self) -> dict[str, Any]:
+        """As they are written, without their seal."""
+        return {"format": FORMAT, **asdict(self), "tokenizer": self.tokenizer._asdict()}
+
     def write(self, folder: Path) -> None:
         """Take effect for every reader at once."""
-        content = {"format": FORMAT, **asdict(self), "tokenizer": self.tokenizer._asdict()}
+        _refuse_links(folder, _FILE)
+        settings = self.settings()
         try:
             with atomic_write(folder / _FILE) as file:
-                file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+                file.write(json.dumps({**settings, "seal": _seal(settings)}, indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise MatchloomError(f"{folder / _FILE} cannot be written: {error.strerror or error}") from None
 
@@ -60,20 +100,12 @@ def read_manifest(folder: Path) -> ArchiveManifest:
     """The settings in a folder; what is no archive, damaged or newer is refused in one line."""
     path = folder / _FILE
     try:
-        content = json.loads(path.read_bytes())
-        version = content.pop("format")
-        if type(version) is int and version > FORMAT:
-            raise MatchloomError(
-                f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
-            )
-        if type(version) is int and version < FORMAT:
-            raise MatchloomError(
-                f"{folder} has format {version}, this matchloom reads {FORMAT}; index its pairs again into a new folder"
-            )
-        manifest = ArchiveManifest(**{**content, "tokenizer": Tokenizer(**content["tokenizer"])})
-        if type(version) is not int or not _sound(manifest):
+        _refuse_links(folder, _FILE)
+        if path.exists() and not path.is_file():
+            raise MatchloomError(f"{path} is no file, so {folder} is no archive; index the pairs into a new folder")
+        if path.stat().st_size > _LARGEST:
             raise ValueError
-        return manifest
+        content = path.read_bytes()
     except NotADirectoryError:
         raise MatchloomError(f"{folder} is a file; expected an archive's folder") from None
     except FileNotFoundError:
@@ -81,31 +113,58 @@ def read_manifest(folder: Path) -> ArchiveManifest:
             f"{folder} is no archive: it has no {_FILE}; 'matchloom index {folder} PAIRS' makes one"
         ) from None
     except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror}") from None
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
     except MatchloomError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise MatchloomError(f"{path} is damaged; index the pairs into a new folder") from None
+    except ValueError:
+        raise _damaged(folder) from None
+    try:
+        version = msgspec.json.decode(content, type=_AnyFormat).format
+        if version != FORMAT:
+            told = "upgrade matchloom" if version > FORMAT else "index its pairs again into a new folder"
+            upto = "reads up to" if version > FORMAT else "reads"
+            raise MatchloomError(f"{folder} has format {version}, this matchloom {upto} {FORMAT}; {told}")
+        return manifest_from(msgspec.json.decode(content))
+    except MatchloomError:
+        raise
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        raise _damaged(folder) from None
 
 
-def _sound(manifest: ArchiveManifest) -> bool:
-    """Whether every setting is of its kind."""
-    cut = manifest.tokenizer
-    texts = (manifest.matcher, manifest.matcher_name, manifest.matcher_folder)
-    counts = (
-        manifest.trained_on,
-        manifest.written,
-        *(n for n in (manifest.vector_size, cut.max_words) if n is not None),
+def manifest_from(settings: Any) -> ArchiveManifest:
+    """Settings that were read, each of its kind and together what was written; else a ValueError."""
+    found = msgspec.convert(settings, type=_Kinds)
+    if found.seal is not None:
+        rest = {name: value for name, value in settings.items() if name != "seal"}
+        if found.seal != _seal(rest):
+            raise ValueError
+    tokenizer = Tokenizer(found.tokenizer.kind, found.tokenizer.lower, found.tokenizer.max_words)
+    plain = {name: value for name, value in msgspec.structs.asdict(found).items() if name not in ("format", "seal")}
+    return ArchiveManifest(**{**plain, "tokenizer": tokenizer})
+
+
+def _seal(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def _damaged(folder: Path) -> MatchloomError:
+    return MatchloomError(
+        f"{folder / _FILE} is damaged; 'matchloom doctor {folder} --repair' mends it where it can, or index the pairs "
+        "into a new folder"
     )
-    return (
-        re.fullmatch(r"pairs-[0-9]+", manifest.table) is not None
-        and type(manifest.alpha) in (int, float)
-        and 0 <= manifest.alpha <= 1
-        and all(text is None or type(text) is str for text in texts)
-        and all(type(count) is int and count >= 0 for count in counts)
-        and type(cut.kind) is str
-        and type(cut.lower) is bool
-    )
+
+
+def _refuse_links(folder: Path, *names: str) -> None:
+    """A link in an archive that came from elsewhere could lead a writer to any file of its user."""
+    for name in names:
+        if (folder / name).is_symlink():
+            raise MatchloomError(f"{folder / name} is a symbolic link; an archive has none: put the file itself there")
+
+
+def table_folder(folder: Path, table: str) -> Path:
+    """Where a table is; a link in its place is refused."""
+    _refuse_links(folder, f"{table}.lance", f"{table}.seals")
+    return folder / f"{table}.lance"
 
 
 def stamp(folder: Path) -> tuple[int, int, int]:
@@ -120,29 +179,51 @@ def stamp(folder: Path) -> tuple[int, int, int]:
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """One writer at a time, also among processes; the lock ends with its process. Leftovers of dead ones go."""
-    try:
-        file = (folder / "lock").open("ab")
-    except OSError as error:
-        raise MatchloomError(
-            f"{folder} cannot be written: {error.strerror}; check that it is there, and its permissions"
-        ) from None
-    with file:
-        _lock(file, folder)
+    with locked(folder):
         _sweep(folder)
         yield
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+@contextmanager
+def locked(folder: Path, *, reading: bool = False) -> Iterator[None]:
+    """While nobody writes. With `reading` nothing is made: what may not be written can still be looked at."""
+    try:
+        file = _open_lock(folder, reading)
+    except OSError as error:
+        if reading and isinstance(error, FileNotFoundError | PermissionError):
+            yield
+            return
+        raise MatchloomError(
+            f"{folder} cannot be written: {error.strerror}; check that it is there, and its permissions"
+        ) from None
+    try:
+        _lock(file, folder, fcntl.LOCK_SH if reading else fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def _open_lock(folder: Path, reading: bool) -> int:
+    _refuse_links(folder, "lock")
+    mode = os.O_RDONLY if reading else os.O_RDWR | os.O_CREAT
+    file = os.open(folder / "lock", mode | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)  # a pipe does not block
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise MatchloomError(f"{folder / 'lock'} is no file, so {folder} cannot be locked; remove it")
+    return file
+
+
+def _lock(file: int, folder: Path, kind: int) -> None:
     start = time.monotonic()
     while time.monotonic() - start < _PATIENCE:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.01)
         else:
             return
     _log.warning("%s is being written by another process or thread; waiting for it", folder)
-    fcntl.flock(file, fcntl.LOCK_EX)
+    fcntl.flock(file, kind)
 
 
 def _sweep(folder: Path) -> None:
@@ -150,7 +231,8 @@ def _sweep(folder: Path) -> None:
     used = read_manifest(folder).table if (folder / _FILE).exists() else None
     for path in folder.glob("pairs-*.lance"):
         if path.name != f"{used}.lance" and (used is not None or not _holds_rows(path)):
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)  # of a link it removes nothing
+            path.with_suffix(".seals").unlink(missing_ok=True)
     for path in folder.glob(f".{_FILE}.*.tmp"):  # only who holds the lock writes them
         path.unlink(missing_ok=True)
 
@@ -172,7 +254,7 @@ def prepare(folder: Path) -> None:
                     f"{folder} holds the pairs of an archive ({path.name}) but no {_FILE}; put that file back, or "
                     "choose another folder"
                 )
-        elif path.name != "lock" and not path.match(f".{_FILE}.*.tmp"):
+        elif path.name != "lock" and not path.match(f".{_FILE}.*.tmp") and not path.match("pairs-*.seals"):
             others.append(path.name)
     if others:
         raise MatchloomError(f"{folder} holds other files, such as {others[0]}; choose an empty folder")

@@ -26,7 +26,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from matchloom.retrieval.lance import run, told_in_one_line
+from matchloom.retrieval.lance import doctor, run, told_in_one_line
+from matchloom.retrieval.seals import check_newest
+from matchloom.types import MatchloomError
 
 Vectors = NDArray[np.float32]
 RowIds = list[int]
@@ -63,12 +65,19 @@ class Store:
     @classmethod
     def open(cls, database: Any, folder: Path, name: str) -> Store:
         """The newest version."""
+        check_newest(folder, name)
         with told_in_one_line(folder):
             return cls(folder, name, run(database.open_table(name)))
 
     def __len__(self) -> int:
         with told_in_one_line(self.folder):
             return int(run(self._table.count_rows()))
+
+    @property
+    def version(self) -> int:
+        """LanceDB's number of it: one more with each commit."""
+        with told_in_one_line(self.folder):
+            return int(run(self._table.version()))
 
     # ---- reading
 
@@ -100,8 +109,14 @@ class Store:
         """These columns of these rows (there must be some), in the order of the rows."""
         with told_in_one_line(self.folder):
             found = run(self._table.take_row_ids(rows).select(list(columns)).with_row_id().to_arrow())
+            found.validate(full=True)  # a flipped bit may leave what is no UTF-8
         place = {row: n for n, row in enumerate(found["_rowid"].to_pylist())}
-        return found.take([place[row] for row in rows])
+        try:
+            return found.take([place[row] for row in rows])
+        except KeyError:
+            raise MatchloomError(
+                f"{self.folder} is damaged (an index names rows that are not there); {doctor(self.folder)}"
+            ) from None
 
     def find(self, column: str, values: Sequence[str]) -> dict[str, RowIds]:
         """The rows that hold these values in a column, by value."""
@@ -118,17 +133,29 @@ class Store:
         """These columns of at most `count` rows, spread evenly over the table."""
         rows = len(self)
         places = np.linspace(0, rows - 1, min(count, rows)).astype(int).tolist()
-        if not places:
-            return run(self._table.to_arrow()).select(list(columns))
         with told_in_one_line(self.folder):
-            return run(self._table.take_offsets(places).select(list(columns)).to_arrow())
+            if not places:
+                return run(self._table.to_arrow()).select(list(columns))
+            found = run(self._table.take_offsets(places).select(list(columns)).to_arrow())
+            found.validate(full=True)
+            return found
 
-    def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows in batches of `size`, with these columns or all."""
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        with told_in_one_line(self.folder):
+            names: list[str] = run(self._table.schema()).names
+            return names
+
+    def batches(
+        self, size: int, columns: Sequence[str] | None = None, *, with_rows: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows in batches of `size`, with these columns or all, and `with_rows` with their numbers."""
         with told_in_one_line(self.folder):
             query = self._table.query() if columns is None else self._table.query().select(list(columns))
-            found = run(query.to_batches(max_batch_length=size))
+            found = run((query.with_row_id() if with_rows else query).to_batches(max_batch_length=size))
             while (batch := run(anext(found, None))) is not None:
+                batch.validate(full=True)
                 yield batch
 
     # ---- writing (the caller holds the lock)
@@ -187,9 +214,14 @@ class Store:
 
     def status(self) -> dict[str, int]:
         """Rows that the full-text index and the vector index hold."""
+        found = self.indexed()
+        return {"words_indexed": found.get("words", (0, 0))[0], "vectors_indexed": found.get(VECTORS, (0, 0))[0]}
+
+    def indexed(self) -> dict[str, tuple[int, int]]:
+        """For each column that has an index, how many rows are inside and outside."""
         with told_in_one_line(self.folder):
-            found = {index.columns[0]: int(index.num_indexed_rows or 0) for index in run(self._table.list_indices())}
-        return {"words_indexed": found.get("words", 0), "vectors_indexed": found.get(VECTORS, 0)}
+            indices = run(self._table.list_indices())
+        return {one.columns[0]: (int(one.num_indexed_rows or 0), int(one.num_unindexed_rows or 0)) for one in indices}
 
 
 async def _row_ids(query: Any, count: int) -> RowIds:

@@ -84,7 +84,9 @@ def read_vectors(path: Path | str, *, keep: Container[str] | None = None, progre
             try:
                 values.extend(map(float, numbers))
             except ValueError as error:
-                raise MatchloomError(f"{place}{number}: expected {dimensions} numbers, but {error}") from None
+                raise MatchloomError(
+                    f"{place}{number}: expected {dimensions} numbers, but {str(error)[:100]}"
+                ) from None
     if total is not None and count != total:
         raise MatchloomError(f"{path} holds {count} vectors, but its first line says {total}; is the file cut off?")
     matrix = np.frombuffer(values, dtype=np.float32).reshape(-1, dimensions)

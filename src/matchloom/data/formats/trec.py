@@ -37,7 +37,7 @@ def read_run(path: Path | str) -> Iterator[RunLine]:
         try:
             yield RunLine(query_id, text_id, int(rank), float(score), tag)
         except ValueError:
-            raise MatchloomError(f"{where}: rank {rank!r} or score {score!r} is no number") from None
+            raise MatchloomError(f"{where}: rank {rank[:40]!r} or score {score[:40]!r} is no number") from None
 
 
 def read_qrels(path: Path | str) -> Iterator[Judgement]:
@@ -46,7 +46,7 @@ def read_qrels(path: Path | str) -> Iterator[Judgement]:
         try:
             yield Judgement(query_id, text_id, int(label))
         except ValueError:
-            raise MatchloomError(f"{where}: label {label!r} is no whole number") from None
+            raise MatchloomError(f"{where}: label {label[:40]!r} is no whole number") from None
 
 
 def write_run(path: Path | str, pairs: Sequence[Pair], scores: Scores, tag: str) -> None:
