@@ -23,7 +23,7 @@ from matchloom.training.run import in_order
 from matchloom.types import MatchloomError, Pair
 from tests.training.making import colour_pairs, train
 
-SMALL = {"hidden": 6, "interaction": "cosine", "units": 40}
+SMALL = {"hidden": 6, "interaction": "cosine", "units": 40, "lexical": False}
 QUICK = TrainConfig(epochs=3, batch=32, learning_rate=0.02, patience=9)
 
 
@@ -189,7 +189,7 @@ def test_every_model_learns_from_a_few_lists(name: str) -> None:
 
 def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:
     # So few examples, from start values so small, that all of them are dead: every score is the bias.
-    arguments = {"hidden": 6, "slices": 2, "units": 8}
+    arguments = {"hidden": 6, "slices": 2, "units": 8, "start": "random", "lexical": False}
     config = TrainConfig(loss="hinge", optimizer="adam", learning_rate=0.02, epochs=20, batch=64)
     with pytest.raises(MatchloomError, match="training collapsed in epoch"):
         train(colour_pairs(150, seed=1), arguments=arguments, config=config, dimensions=12)
@@ -310,7 +310,7 @@ def test_a_resumed_run_keeps_the_clock_of_the_first(tmp_path: Path) -> None:
 def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
     def second(_: dict[str, float]) -> None:
         with pytest.raises(MatchloomError, match="is being written by another run; wait"):
-            train(colour_pairs(20), arguments=SMALL, config=TrainConfig(epochs=1), folder=tmp_path)
+            train(colour_pairs(20), arguments=SMALL, config=TrainConfig(epochs=1), folder=tmp_path, overwrite=True)
 
     left = tmp_path / ".weights.safetensors.999999999-1.tmp"  # no process has such a number
     left.write_text("half")
