@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from matchloom.cli.options import (
+    ColumnsOption,
     DimensionsOption,
     FirstVectorsOption,
     MaxWordsOption,
@@ -69,6 +70,7 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Plot quality against speed.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Train several models on the same data and compare.
 
@@ -85,11 +87,11 @@ def command(
     if plot is not None:
         check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)
-    training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
+    training, measured = (read_all(path, require_label=True, columns=columns) for path in (pairs, test))
     wanted = measures.replace(",", " ").split()
     measure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after vectors are trained
     if dev is not None:
-        development = read_all(dev, require_label=True)
+        development = read_all(dev, require_label=True, columns=columns)
     else:
         training, development = set_aside(training, seed)
     start = None

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from matchloom import QuestionIndex, read_pairs
+from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, print_json, table
-from matchloom.cli.reading import tokenizer_of
+from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.files import read_lines
 from matchloom.types import MatchloomError
 
@@ -56,6 +57,7 @@ def command(
     json: Annotated[
         bool, typer.Option("--json", help="Print what was done and the status of the archive as JSON.")
     ] = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Build or update an archive of answered questions.
 
@@ -105,7 +107,7 @@ def command(
         done["deleted"] = index.delete(ids)
     if pairs is not None:
         try:
-            added = index.add(read_pairs(pairs, fill_ids=False), progress=True)
+            added = index.add(read_pairs(pairs, columns=parse_columns(columns), fill_ids=False), progress=True)
             if made and not added.new:
                 raise MatchloomError(f"{pairs} has no pair with a right answer, so there is nothing to archive")
         except MatchloomError:

@@ -53,11 +53,12 @@ class _Table:
         """Learn the columns; whether these cells are a header. If they are data, the log has what was assumed."""
         self._expected = len(cells)
         data = len(cells) == 2 or (len(cells) == 3 and not math.isnan(number_of(cells[2]) or 0.0))
-        if self._given or not data or known_names(cells):
+        named = any((self._given or {}).values())  # who names columns has a header
+        if named or not data or known_names(cells):
             self._columns = find_columns(str(self._path), cells, self._given)
             return True
         names = ("query", "text", "label")[: len(cells)]
-        self._columns = {name: i for i, name in enumerate(names)}
+        self._columns = {name: i for i, name in enumerate(names) if name not in (self._given or {})}
         self._told_by = "first line"
         _log.warning(
             "%s: the first line names no column that is known; it is taken as a pair, the columns as %s",

@@ -11,7 +11,7 @@ import pyarrow
 from matchloom.data.formats.columns import Columns, check_given
 from matchloom.data.formats.pairs import read_pairs
 from matchloom.data.formats.rows import NamedRows, table_rows
-from matchloom.data.formats.values import pair_of, short
+from matchloom.data.formats.values import label_of, pair_of, short
 from matchloom.types import MatchloomError, Pair
 
 _EXPECTED = "a Pair, (query, text), (query, text, label) or a dict with the columns query and text"
@@ -34,7 +34,7 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     """Yield the pairs of a source: a file's path, a data frame, or pairs, tuples and dicts in any mixture.
 
     Names of columns, `columns` and `graded` are those of read_pairs. Ids stay empty where there are none: see with_ids.
-    A Pair is passed on as it is. What is none of these is told by its number, what it is and what was expected.
+    A Pair is passed on as it is, if its label is one. What is none of these is told by its number, what it is and what was expected.
 
     >>> next(as_pairs([("how do I knit?", "with two needles", True)]))[:3]
     ('how do I knit?', 'with two needles', 1.0)
@@ -60,6 +60,8 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
         if isinstance(item, Pair):
             if not isinstance(item.query, str) or not isinstance(item.text, str):
                 raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text")
+            if item.label not in (None, 0, 1):
+                label_of(f"pairs, {place}", item.label, graded=graded)
             yield item
             continue
         if hasattr(item, "_asdict"):  # a row of DataFrame.itertuples, or any named tuple
