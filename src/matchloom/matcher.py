@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 from torch import Tensor
 
 from matchloom.data.batching import deduplicate, features_of, make_batch
@@ -81,6 +82,19 @@ class Matcher:
     def device(self) -> torch.device:
         """Where the model's weights are."""
         return self.model.encoder.device
+
+    @property
+    def threshold(self) -> float | None:
+        """The score from which on a match is likelier than none, where training made scores such (cross-entropy)."""
+        return 0.0 if self.training.get("config", {}).get("loss") == "cross_entropy" else None
+
+    def probabilities(self, scores: Scores) -> Scores | None:
+        """How likely pairs with these scores match; None where training with another loss left the scale open.
+
+        Args:
+            scores: What `score` gave.
+        """
+        return None if self.threshold is None else expit(scores)
 
     @property
     def digest(self) -> str:

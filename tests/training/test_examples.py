@@ -104,6 +104,11 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
     ("pairs", "config", "match"),
     [
         ([Pair("a", "b", 1.0, "1", "1")], {}, r"no negative anywhere\); run 'matchloom mine'"),
+        (
+            [Pair(f"{n}", "b", float(n < 2), f"{n}") for n in range(5)],
+            {},
+            r"2 positives and 3 negatives are of different queries\); train independent pairs with the loss cross",
+        ),
         ([Pair("a", "b", 0.0, "1", "1")], {}, r"no positive anywhere"),
         ([Pair("a", "b", None, "1", "1")], {}, "1 of 1 training pairs have no label"),
         ([Pair("a", "b", 1.0)] * 3, {"loss": "squared_error"}, "all training labels are equal"),

@@ -55,10 +55,10 @@ def read_texts(path: Path, columns: str | None = None) -> list[str]:
 def read_named_texts(path: Path, columns: str | None = None) -> dict[str, str]:
     """The different texts of a file and the text_id of each, where the file has one, in their order.
 
-    A .txt file has lines here, whatever is in them.
+    A .txt file has lines here, whatever is in them, unless its columns were named.
     """
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending in FORMATS and ending != ".txt":
+    if ending in FORMATS and (ending != ".txt" or columns is not None):
         pairs = read_pairs(path, columns=without_labels(columns), fill_ids=False)
         found: Iterable[tuple[str, str]] = ((pair.text, pair.text_id) for pair in pairs)
     else:

@@ -19,7 +19,7 @@ from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores, Trace
+from matchloom.types import Calibrates, Explains, MatchloomError, Pair, Scorer, Scores, Trace
 
 FORMAT = 1
 ABOUT, SYSTEM, PAGE = "fit.json", "system", "report.html"
@@ -67,6 +67,19 @@ class Fitted:
             progress: Whether to show a bar.
         """
         return self.scorer.score(pairs, progress=progress)
+
+    @property
+    def threshold(self) -> float | None:
+        """The score from which on a pair is said to match, where the chosen system has one."""
+        return self.scorer.threshold if isinstance(self.scorer, Calibrates) else None
+
+    def probabilities(self, scores: Scores) -> Scores | None:
+        """How likely pairs with these scores match, where the chosen system knows.
+
+        Args:
+            scores: What `score` gave.
+        """
+        return self.scorer.probabilities(scores) if isinstance(self.scorer, Calibrates) else None
 
     def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]:
         """The best answers of the collection, each once; none where nothing of the question is known.

@@ -78,11 +78,16 @@ def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
         lists.setdefault(pair.query_id or pair.query, ([], []))[0 if labels[n] > 0 else 1].append(n)
     usable = [(good, bad) for good, bad in lists.values() if good and bad]
     if not usable:
-        lacking = all(not good for good, _ in lists.values())
-        reason = "positive" if lacking else "negative"
-        remedy = "label the right texts 1" if lacking else "run 'matchloom mine' to add negatives"
+        good, bad = int((labels > 0).sum()), int((labels <= 0).sum())
+        if not good:
+            found, remedy = "no positive anywhere", "label the right texts 1"
+        elif not bad:
+            found, remedy = "no negative anywhere", "run 'matchloom mine' to add negatives"
+        else:
+            found = f"{good:,} positives and {bad:,} negatives are of different queries"
+            remedy = "train independent pairs with the loss cross_entropy, or give those of one list one query_id"
         raise MatchloomError(
-            f"no query of the {len(lists)} has both a positive and a negative text (no {reason} anywhere); {remedy}"
+            f"no query of the {len(lists)} has both a positive and a negative text ({found}); {remedy}"
         )
     positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
     negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow
 
-from matchloom.data.formats.columns import Columns, check_given
+from matchloom.data.formats.columns import Columns, check_given, find_columns
 from matchloom.data.formats.pairs import read_pairs
 from matchloom.data.formats.rows import NamedRows, table_rows
 from matchloom.data.formats.values import label_of, pair_of, short
@@ -34,7 +34,8 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     """Yield the pairs of a source: a file's path, a data frame, or pairs, tuples and dicts in any mixture.
 
     Names of columns, `columns` and `graded` are those of read_pairs. Ids stay empty where there are none: see with_ids.
-    A Pair is passed on as it is, if its label is one. What is none of these is told by its number, what it is and what was expected.
+    A Pair is passed on as it is, if its label is one. What is none of these is told by its number, what it is and what
+    was expected.
 
     >>> next(as_pairs([("how do I knit?", "with two needles", True)]))[:3]
     ('how do I knit?', 'with two needles', 1.0)
@@ -69,7 +70,7 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
         if isinstance(item, Mapping):
             if not all(isinstance(key, str) for key in item):
                 raise MatchloomError(f"pairs, {place}: the keys are {short(list(item))}; expected names of columns")
-            row = named.row(place, item)[1]
+            row = named.row(place, item).values
         elif isinstance(item, tuple | list) and len(item) in (2, 3):
             row = dict(zip(("query", "text", "label"), item, strict=False))
         else:
@@ -80,7 +81,10 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
 def _of_table(table: DataFrame, columns: Columns | None, graded: bool) -> Iterator[Pair]:
     try:
         reader = pyarrow.RecordBatchReader.from_stream(table)
-        for place, row in table_rows("table", reader.schema.names, reader, columns):
+        known = sorted(find_columns("table", reader.schema.names, columns, header=False).values())
+        names = [reader.schema.names[i] for i in known]
+        batches = (batch.select(known) for batch in reader)  # of what is not needed nothing is made
+        for place, row, _ in table_rows("table", names, batches, columns):
             yield pair_of(f"table, {place}", row, graded=graded)
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
