@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.given import one_path
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.archive import BATCH, Archive
@@ -59,7 +60,7 @@ class QuestionIndex:
             matcher: What encodes the archive, or its folder.
             tokenizer: How the full-text index and BM25 find words; a matcher brings its own.
         """
-        folder = Path(folder)
+        folder = one_path("folder", folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
             raise MatchloomError(f"tokenizer is {tokenizer!r}; expected Tokenizer({tokenizer!r})")
         return cls(Archive.create(folder, matcher, tokenizer or Tokenizer()))
@@ -74,7 +75,7 @@ class QuestionIndex:
             folder: The archive's.
             matcher: The archive's matcher, or its folder, where it was moved.
         """
-        return cls(Archive.open(Path(folder), matcher))
+        return cls(Archive.open(one_path("folder", folder), matcher))
 
     def __len__(self) -> int:
         return len(self._archive.current()[1])

@@ -11,6 +11,7 @@ from matchloom.data.formats.rows import READERS, OwnColumns, Row
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import write_rows
 from matchloom.data.ids import with_ids
+from matchloom.given import one_path
 from matchloom.types import MatchloomError, Pair
 
 __all__ = ["COLUMNS", "FORMATS", "read_own_columns", "read_pairs", "write_pairs"]
@@ -62,7 +63,7 @@ def read_pairs(
         graded: Take any number from 0 as a label, such as .8.
         fill_ids: Make ids that are missing from content, so that equal queries are one list.
     """
-    path = Path(path)
+    path = one_path("path", path)
     check_given(columns)
     rows = READERS[_format(path, format)](path, columns)
     pairs = (pair for pair, _ in _checked(path, rows, require_label, graded))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -52,6 +52,17 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
         raise MatchloomError("pairs: this data frame is too old to be read; give frame.to_dict('records')")
     return _of_items(source, columns, graded)
+
+
+def scorable(pairs: PairsLike) -> Sequence[Pair]:
+    """Pairs of any source, for who does not look at labels; those that are Pairs in a list already stay as they are."""
+    if isinstance(pairs, list | tuple) and all(
+        isinstance(one, Pair) and isinstance(one.query, str) and isinstance(one.text, str) for one in pairs
+    ):
+        return pairs
+    if isinstance(pairs, str):
+        raise MatchloomError(f"pairs is the text {short(pairs)}; expected score(query, text), or a list of pairs")
+    return list(as_pairs(pairs, graded=True))
 
 
 def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> Iterator[Pair]:
