@@ -38,10 +38,11 @@ class QuestionIndex:
     """An archive of questions with their answers, in a folder that one may write and many may read at a time.
 
     >>> index = QuestionIndex.create("faq.archive")  # with a matcher's folder: its sentence vectors too
-    >>> index.add([Pair("How do I get my money back?", "Write to us within a month.", query_id="q1")])
-    Added(new=1, replaced=0, wrong=0)
-    >>> [answer.id for answer in index.search("money back", top=3)]
-    ['q1']
+    >>> back = {"answer": "Write to us within a month.", "answer_id": "refunds"}
+    >>> index.add([{"question": "How do I get my money back?", **back}, {"question": "Are there refunds?", **back}])
+    Added(new=2, replaced=0, wrong=0)
+    >>> [(answer.id, answer.question) for answer in index.search("money back", top=3)]
+    [('refunds', 'How do I get my money back?')]
     """
 
     def __init__(self, archive: Archive) -> None:
