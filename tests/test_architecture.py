@@ -15,7 +15,7 @@ SOURCE = Path(matchloom.__file__).parent
 # Parts in one row may not import each other either, except within a part.
 ORDER = [
     ("types", "screen"),
-    ("progress", "files", "parallel", "traces"),
+    ("progress", "files", "parallel", "traces", "given"),
     ("folders",),
     ("sealed",),
     ("plots",),

@@ -70,6 +70,18 @@ def test_what_fails_leaves_the_others_their_rows() -> None:
         compare(PAIRS, PAIRS, systems=["soft_coverage"])
 
 
+def test_scorers_that_are_there_and_pairs_in_any_form() -> None:
+    bm25 = fit_scorer("bm25", [pair.text for pair in PAIRS])
+    rows = [{"qid": pair.query_id, "question": pair.query, "answer": pair.text, "label": pair.label} for pair in PAIRS]
+    found = compare(iter(PAIRS), iter(rows), systems=["trans-lm", bm25, bm25], measures="P@1")
+    assert [row.system for row in found.rows] == ["trans_lm", "bm25", "bm25 2"]
+    assert found.rows[1].values == found.rows[2].values
+    assert repr(found).startswith("Comparison(P@1: trans_lm 1.0000, bm25 1")
+    assert found.to_html().startswith("<!doctype html>")
+    with pytest.raises(MatchloomError, match=r"a system is 7; expected a name, a System, or a scorer"):
+        compare(PAIRS, PAIRS, systems=[7])  # type: ignore[list-item]
+
+
 def test_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(MatchloomError, match="system 'bert' is unknown; choose among mv_lstm"):
         compare(PAIRS, PAIRS, systems=["bert"])

@@ -64,7 +64,7 @@ class Block(NamedTuple):
 
 def blocks(document: Path) -> Iterator[Block]:
     text = document.read_text(encoding="utf-8")
-    for found in re.finditer(r'^```(\w+)(?: title="(.*)")?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
+    for found in re.finditer(r'^```(\w+)(?: title="([^"]*)")?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
         yield Block(text.count("\n", 0, found.start()) + 1, found[1], found[2] or "", found[3])
 
 

@@ -62,6 +62,14 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: torch takes seconds that `matchloom --help` need not wait."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("matchloom")
     if name not in _HOMES:
         raise AttributeError(f"module 'matchloom' has no attribute {name!r}")
     return getattr(import_module(f"matchloom.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

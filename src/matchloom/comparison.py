@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
+from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.ids import with_ids
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
 from matchloom.files import read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
@@ -28,12 +30,16 @@ _WARM_UP = 256  # pairs that are scored before speed is measured: the first call
 
 
 class System(NamedTuple):
-    """One system: its name in the table, its model or lexical scorer, and what differs from the model's defaults."""
+    """One system: its name in the table, its model or lexical scorer, and what differs from the model's defaults.
+
+    With a `scorer`, which is there already, nothing is made and `model` means nothing.
+    """
 
     name: str
     model: str
     arguments: Mapping[str, Argument] = {}
     settings: Mapping[str, Any] = {}  # of TrainConfig
+    scorer: Scorer | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Row:
         return {"system": self.system, "values": values, **costs, "pairs_per_second": self.pairs_per_second}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The systems that could be measured, in the order given, and why others failed."""
 
@@ -65,6 +71,16 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists and numbers."""
         return {"rows": [row.to_dict() for row in self.rows], "failed": self.failed}
+
+    def __repr__(self) -> str:
+        measure = next(iter(self.rows[0].values))
+        rows = ", ".join(f"{row.system} {row.values[measure]:.4f}" for row in self.rows)
+        return f"Comparison({measure}: {rows}{f'; {len(self.failed)} failed' if self.failed else ''})"
+
+    def to_html(self) -> str:
+        """One page that needs no other file and no network."""
+        head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Systems compared</title></head>'
+        return f"{head}<body>{self._repr_html_()}</body></html>"
 
     def __rich__(self) -> Table:
         head, *rows = self._cells()
@@ -97,11 +113,11 @@ class Comparison:
 
 
 def compare(
-    training: Iterable[Pair],
-    test: Iterable[Pair],
-    development: Iterable[Pair] | None = None,
+    training: PairsLike,
+    test: PairsLike,
+    development: PairsLike | None = None,
     *,
-    systems: Iterable[str | System] | None = None,
+    systems: Iterable[str | System | Scorer] | None = None,
     measures: Iterable[str] = ("P@1", "RR"),
     settings: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
@@ -123,9 +139,9 @@ def compare(
         training: Labelled pairs to train on; lexical scorers count their words in them.
         test: Labelled pairs to measure on.
         development: Labelled pairs that choose each model's best epoch; without them every epoch is run.
-        systems: Names of models and lexical scorers, or a `System` with arguments and settings of its own; random,
-            BM25 plain and stemmed and every model by default. p is of the difference to the first of them, by a paired
-            randomisation test on the first measure.
+        systems: Names of models and lexical scorers, a `System` with arguments and settings of its own, or scorers
+            that are there already, such as `Matcher.load(folder)`; random, BM25 plain and stemmed and every model by
+            default. p is of the difference to the first of them, by a paired randomisation test on the first measure.
         measures: ir-measures names.
         settings: Fields of `TrainConfig` for every model, in place of those that suit it.
         tokenizer: English words, at most 200 of a text, unless given.
@@ -139,9 +155,10 @@ def compare(
         progress: Whether to show bars.
     """
     chosen = check_systems(systems, folder, resume=resume)
-    pairs, measured, wanted = list(training), list(test), list(measures)
+    pairs, measured = list(as_pairs(training)), list(with_ids(as_pairs(test)))
+    wanted = [measures] if isinstance(measures, str) else list(measures)
     measure(measured, [0.0] * len(measured), wanted)  # refuses unknown ones now, not after the first training
-    chosen_on = None if development is None else list(development)
+    chosen_on = None if development is None else list(as_pairs(development))
     first: Report | None = None
     rows: list[Row] = []
     failed: dict[str, str] = {}
@@ -181,13 +198,13 @@ def compare(
 
 
 def check_systems(
-    systems: Iterable[str | System] | None, folder: Path | str | None = None, *, resume: bool = False
+    systems: Iterable[str | System | Scorer] | None, folder: Path | str | None = None, *, resume: bool = False
 ) -> list[System]:
     """The systems by name, each once; unknown ones are refused, and folders that hold a matcher unless resumed."""
     found: dict[str, System] = {}
-    for one in (*BASELINES, *MODELS) if systems is None else systems:
-        system = System(one, one) if isinstance(one, str) else one
-        if system.model not in MODELS and system.model not in LEXICAL:
+    for one in (*BASELINES, *MODELS) if systems is None else [systems] if isinstance(systems, str) else systems:
+        system = _system(one, found)
+        if system.scorer is None and system.model not in MODELS and system.model not in LEXICAL:
             raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
         own = None if folder is None else Path(folder) / system.name
         if own is not None and (own / "matcher.json").exists() and not resume:
@@ -196,6 +213,20 @@ def check_systems(
     if not found:
         raise MatchloomError("there is nothing to compare; name a system")
     return list(found.values())
+
+
+def _system(given: object, taken: Mapping[str, System]) -> System:
+    if isinstance(given, System):
+        return given
+    if isinstance(given, str):
+        name = given.replace("-", "_")  # as the command that makes a trans_lm is called
+        return System(name, name)
+    if not isinstance(given, Scorer) or isinstance(given, type):
+        raise MatchloomError(f"a system is {given!r:.60}; expected a name, a System, or a scorer such as a Matcher")
+    name, number = given.name, 2
+    while name in taken:
+        name, number = f"{given.name} {number}", number + 1
+    return System(name, "", scorer=given)
 
 
 def make_scorer(
@@ -214,6 +245,8 @@ def make_scorer(
     progress: bool = False,
 ) -> Scorer:
     """A system trained, or fitted where it is a lexical scorer. The arguments are those of `compare` and `train`."""
+    if system.scorer is not None:
+        return system.scorer
     words = tokenizer or Tokenizer(max_words=MAX_WORDS)
     if system.model in LEXICAL:
         texts = collection if collection is not None else list(dict.fromkeys(pair.text for pair in training))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 from torch import Tensor
 
 from matchloom.data.batching import deduplicate, distinct_pairs, features_of, make_batch
+from matchloom.data.formats import PairsLike, scorable
 from matchloom.data.reader import Reader
 from matchloom.data.tokenized import Rows, TokenizedTexts
 from matchloom.encoders import build_encoder
+from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
 from matchloom.models.base import PairModel
@@ -49,6 +52,9 @@ class Candidates(NamedTuple):
     texts: list[str]
     blocks: list[_Block]  # texts of similar length together, so that little padding is read
 
+    def __repr__(self) -> str:
+        return f"Candidates({len(self.texts):,} texts)"
+
 
 class ReadPairs(NamedTuple):
     """Pairs as a matcher reads them: two tables of texts, each pair's row of either, and the pairs' features."""
@@ -70,6 +76,10 @@ class Matcher:
     reader: Reader
     training: dict[str, Any] = field(default_factory=dict)
     _double: DoubleTwin = field(default_factory=DoubleTwin, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        arguments = "".join(f", {name}={value!r}" for name, value in self.arguments.items())
+        return f"Matcher({self.name}{arguments}; {len(self.vocab):,} words)"
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -97,6 +107,19 @@ class Matcher:
         return self.model.encoder.device
 
     @property
+    def threshold(self) -> float | None:
+        """The score from which on a match is likelier than none, where training made scores such (cross-entropy)."""
+        return 0.0 if self.training.get("config", {}).get("loss") == "cross_entropy" else None
+
+    def probabilities(self, scores: Scores) -> Scores | None:
+        """How likely pairs with these scores match; None where training with another loss left the scale open.
+
+        Args:
+            scores: What `score` gave.
+        """
+        return None if self.threshold is None else expit(scores)
+
+    @property
     def digest(self) -> str:
         """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
         settings = json.dumps([self.name, self.arguments, self.tokenizer], sort_keys=True)
@@ -116,16 +139,26 @@ class Matcher:
             texts, lexical=model.needs_lexical, features=model.needs_features, cut=cut, progress=progress
         )
 
-    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The score of each pair; higher matches better.
+    @overload
+    def score(self, pairs: str, text: str) -> float: ...
+
+    @overload
+    def score(self, pairs: PairsLike, *, progress: bool = False) -> Scores: ...
+
+    def score(self, pairs: PairsLike, text: str | None = None, *, progress: bool = False) -> Scores | float:
+        """The score of each pair, or of one query and text; higher matches better.
 
         A score depends on its pair alone, to the last digit: not on the other pairs, their order or the threads.
         Texts that are the same to the model, such as "X" and "X !", get the same score.
 
         Args:
-            pairs: Any pairs; labels are not looked at.
+            pairs: Pairs, tuples, dicts or a data frame, whose labels are not looked at; or one query.
+            text: The text to that one query.
             progress: Whether to show a bar.
         """
+        if text is not None:
+            return float(self.score([Pair(one_text("query", pairs), one_text("text", text))])[0])
+        pairs = scorable(pairs)
         starts = track(range(0, len(pairs), _CHUNK), "scoring", show=progress and len(pairs) > _CHUNK)
         chunks = [self.score_read(self.read_pairs(pairs[start : start + _CHUNK])) for start in starts]
         return np.concatenate([np.empty(0, dtype=np.float32), *chunks])
@@ -180,6 +213,7 @@ class Matcher:
             texts: The candidates, in the order to which `Ranked.index` refers.
             progress: Whether to show a bar.
         """
+        texts = many_texts("texts", texts)
         return Candidates(list(texts), list(self._blocks(texts, self._double.of(self.model).encode_right, progress)))
 
     def vectors(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> NDArray[np.float32]:
@@ -201,6 +235,7 @@ class Matcher:
             )
         if side not in ("left", "right"):
             raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
+        texts = many_texts("texts", texts)
         # A wordless text gives the width where there are no texts at all.
         model = self._double.of(self.model)
         blocks = self._blocks(texts or [""], model.encode if side == "left" else model.encode_right, progress)
@@ -234,15 +269,34 @@ class Matcher:
         with thread_pool() if len(cuts) > 1 else inline_pool(1) as pool:  # threads for one question would cost more
             yield from track(pool.map(work, cuts), "encoding", total=len(cuts), show=progress)
 
-    def rank(self, query: str, candidates: Sequence[str] | Candidates, *, top: int | None = None) -> list[Ranked]:
+    @overload
+    def rank(  # type: ignore[overload-overlap]  # a text is many letters too
+        self, query: str, candidates: Iterable[str] | Candidates, *, top: int | None = None
+    ) -> list[Ranked]: ...
+
+    @overload
+    def rank(
+        self, query: Iterable[str], candidates: Iterable[str] | Candidates, *, top: int | None = None
+    ) -> list[list[Ranked]]: ...
+
+    def rank(
+        self, query: str | Iterable[str], candidates: Iterable[str] | Candidates, *, top: int | None = None
+    ) -> list[Ranked] | list[list[Ranked]]:
         """The candidates by falling score; equal scores are ordered by their text, not by their place.
 
         Args:
-            query: The query.
+            query: The query; many of them, in a list, give a ranking each.
             candidates: Texts, or what `encode` made of them.
             top: At most this many; all by default.
         """
-        found = candidates if isinstance(candidates, Candidates) else self.encode(candidates)
+        queries = None if isinstance(query, str) else many_texts("query", query)
+        if top is not None:
+            at_least_one("top", top)
+        if not isinstance(candidates, Candidates):
+            candidates = self.encode(many_texts("candidates", candidates))
+        if queries is not None:
+            return [self.rank(one, candidates, top=top) for one in queries]
+        query, found = one_text("query", query), candidates
         if not found.texts:
             return []
         scores = self.query_scores(query, found)
@@ -311,7 +365,7 @@ class Matcher:
             query: One text.
             text: The other.
         """
-        table = self.read([query, text])
+        table = self.read([one_text("query", query), one_text("text", text)])
         batch = make_batch(table, table, np.array([0]), np.array([1]))
         words = [self.tokenizer(side) or ["(no words)"] for side in (query, text)]
         model = self._double.of(self.model)
@@ -337,13 +391,14 @@ class Matcher:
         write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
-    def load(cls, folder: Path | str) -> Matcher:
+    def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:
         """Read a saved matcher. A folder that is missing, cut off, altered or newer is refused in one line.
 
         Args:
             folder: A saved matcher.
+            device: Where its weights go, such as "cuda".
         """
-        about, vocab, weights = read_matcher(Path(folder))
+        about, vocab, weights = read_matcher(one_path("folder", folder))
         encoder = build_encoder(about["encoder"], vocab)
         model = build_model(about["model"], about["arguments"], encoder, seed=0)
         try:
@@ -352,7 +407,11 @@ class Matcher:
             raise MatchloomError(
                 f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again"
             ) from None
-        model.eval()
+        try:
+            model.eval().to(torch.device(device))
+        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise MatchloomError(f"device is {device!r}, which cannot be used: {reason[:100]}") from None
         reader = encoder.reader(Tokenizer(**about["tokenizer"]), vocab)
         return cls(about["model"], about["arguments"], model, reader, about["training"])
 

@@ -221,6 +221,20 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
+class Calibrates(Protocol):
+    """A scorer whose scores say how likely a match is. Both are None where this one's do not, whatever others' do."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The score from which on a pair is said to match."""
+        ...
+
+    def probabilities(self, scores: Scores) -> Scores | None:
+        """How likely pairs with these scores match."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A scorer that can say why. The words are those its tokenizer made of the two texts."""
 

@@ -54,7 +54,8 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     done = run("index", archive, "--delete", listed, "--delete", "rope", "--delete", "nobody", "--compact", "--json")
     deleted = json.loads(done.out)
     assert (deleted["deleted"], deleted["pairs"]) == (3, 10)
-    assert "1 of 4 ids to delete are not in the archive" in done.err
+    assert done.code == 2
+    assert "1 of 4 ids to delete are not in the archive, such as 'nobody'" in done.err
     assert not any(b"with rain" in path.read_bytes() for path in archive.rglob("*") if path.is_file())
     status = json.loads(run("index", archive, "--json").out)
     assert (status["pairs"], status["matcher"], status["alpha"]) == (10, None, 0.7)
@@ -110,6 +111,26 @@ def test_pairs_that_share_an_id_are_told(run: Run, tmp_path: Path) -> None:
 def test_input_that_is_no_utf8_is_told(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"soap\n\xff\xfe\n"), "utf-8"))
     assert "standard input: byte 0xff is not UTF-8" in error_of(run("search", archive, "-"))
+
+
+def test_questions_of_one_answer_are_all_kept_and_it_is_shown_once(run: Run, tmp_path: Path) -> None:
+    asked = {"loom": ["weave cloth", "make cloth", "get cloth"], "mill": ["grind corn", "make cloth of corn"]}
+    rows = [f"how do I {what}\tuse a {name}\t{name}" for name, questions in asked.items() for what in questions]
+    archive = tmp_path / "a"
+    built = run("index", archive, write_tsv(tmp_path / "f.tsv", ["question\tanswer\ttext_id", *rows]), "--json")
+    assert [json.loads(built.out)[name] for name in ("added", "replaced", "pairs", "answers")] == [5, 0, 5, 2]
+    plain = json.loads(run("search", archive, "make cloth", "--top", 3, "--json").out)
+    assert [(one["id"], one["question"]) for one in plain["answers"]] == [
+        ("loom", "how do I make cloth"),
+        ("mill", "how do I make cloth of corn"),
+    ]
+    assert "2 of 3 answers: the archive has no more" in run("search", archive, "make cloth", "--top", 3).out
+    few = run("search", archive, "weave", "--top", 3).out
+    assert "1 of 3 answers: none of the other 1 shares a word with the question" in few
+    assert json.loads(run("index", archive, "--delete", "loom", "--json").out)["deleted"] == 3
+    again = run("index", archive, "--delete", "loom")
+    assert (again.code, again.out.split()[:2]) == (2, ["deleted", "0"])
+    assert "such as 'loom'" in again.err
 
 
 def test_search_takes_questions_from_the_input(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:

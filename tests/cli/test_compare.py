@@ -90,6 +90,40 @@ def test_minutes_count_what_was_trained_before(run: Run, compared: tuple[list[st
     assert 10 < again[0]["minutes"] < 11
 
 
+def test_what_is_there_already_is_compared_as_it_is(
+    run: Run, corpus: Path, trained: Path, tmp_path: Path, compared: tuple[list[str], Path]
+) -> None:
+    translations = tmp_path / "t.safetensors"
+    assert run("trans-lm", corpus / "right.tsv", "--out", translations).code == 0
+    given = ["compare", corpus / "train.tsv", "--test", corpus / "test.tsv", "--json"]
+    systems = ("bm25", trained, translations, "trans-lm")
+    done = run(*given, *(word for one in systems for word in ("--system", one)))
+    assert done.code == 0, done.err
+    rows = {row["system"]: row for row in json.loads(done.out)}
+    assert list(rows) == ["bm25", str(trained), str(translations), "trans_lm"]
+    alone = json.loads(run("evaluate", trained, corpus / "test.tsv", "--measures", "RR", "--json", "-").out)
+    assert rows[str(trained)]["values"]["RR"] == pytest.approx(alone["values"]["RR"])
+    assert rows[str(trained)]["parameters"]
+    assert "--out FOLDER is missing" in error_of(run(*given, "--system", "lstm_rnn"))
+
+
+def test_arguments_are_set_for_those_that_take_them(run: Run, corpus: Path, tmp_path: Path) -> None:
+    given = ["compare", corpus / "train.tsv", "--test", corpus / "test.tsv", "--dev", corpus / "dev.tsv"]
+    given += ["--out", tmp_path, "--epochs", 1, "--dimensions", 8, "--vectors", "random"]
+    systems = ["--system", "bm25", "--system", "lstm_rnn", "--system", "nbow_mlp"]
+    done = run(*given, *systems, "--set", "hidden=6", "--set", "nbow_mlp.units=5")
+    assert done.code == 0, done.err
+    assert Matcher.load(tmp_path / "lstm_rnn").arguments["hidden"] == 6
+    assert Matcher.load(tmp_path / "nbow_mlp").arguments["units"] == 5
+    for setting, told in (
+        ("colour=red", "no model that is compared takes it"),
+        ("cntn.units=3", "cntn is not compared"),
+        ("lstm_rnn.hidden=x", "hidden is a whole number"),
+        ("lstm_rnn.x=1", "expected NAME=VALUE; lstm_rnn takes"),
+    ):
+        assert told in error_of(run(*given, *systems, "--resume", "--set", setting))
+
+
 def test_what_cannot_be(run: Run, compared: tuple[list[str], Path]) -> None:
     given, _ = compared
     assert error_of(run(*given, "--system", "bert")).startswith("system 'bert' is unknown; choose among mv_lstm")

@@ -42,6 +42,13 @@ def test_a_lexical_scorer_ranks_the_texts_of_a_pairs_file(run: Run, corpus: Path
     assert ranking[0]["text"] == f"for cloth, {THINGS['cloth']}"
 
 
+def test_text_ids_of_the_file_are_in_the_json(run: Run, corpus: Path, candidates: Path) -> None:
+    for row in json.loads(run("rank", "bm25", "threads on a loom", corpus / "test.tsv", "--json").out)["ranking"]:
+        assert conftest.TEXTS[row["text_id"]] == row["text"]
+    plain = json.loads(run("rank", "bm25", "threads on a loom", candidates, "--json").out)
+    assert {row["text_id"] for row in plain["ranking"]} == {None}
+
+
 def test_the_table(run: Run, candidates: Path) -> None:
     result = run("rank", "bm25", "threads on a loom", candidates, "--top", 2)
     lines = result.out.splitlines()

@@ -35,7 +35,6 @@ Row = namedtuple("Row", ["Index", "question", "answer"])
     ("item", "pair"),
     [
         (ONE, ONE),
-        (ONE._replace(label=-0.5), ONE._replace(label=-0.5)),  # a Pair is what its maker says
         (("a", "b"), Pair("a", "b")),
         (["a", "b", True], Pair("a", "b", 1.0)),
         (("a", "b", None), Pair("a", "b")),
@@ -48,6 +47,14 @@ Row = namedtuple("Row", ["Index", "question", "answer"])
 )
 def test_one_item(item: Any, pair: Pair) -> None:
     assert list(as_pairs([item])) == list(as_pairs(iter([item]))) == [pair]
+
+
+@pytest.mark.parametrize(("label", "told"), [(-1, "labels start at 0"), (0.8, "expected 1"), ("maybe", "a number")])
+def test_a_pairs_label_is_one_too(label: Any, told: str) -> None:
+    for item in (ONE._replace(label=label), ("a", "b", label)):
+        with pytest.raises(MatchloomError, match=rf"pairs, item 1: label is .*{told}"):
+            list(as_pairs([item]))
+    assert list(as_pairs([ONE._replace(label=0.8)], graded=True)) == [ONE._replace(label=0.8)]
 
 
 def test_a_mixture_comes_as_a_stream() -> None:

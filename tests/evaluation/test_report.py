@@ -14,7 +14,7 @@ from rich.console import Console
 
 from matchloom.data.formats import write_pairs
 from matchloom.evaluation import Report, evaluate, measure
-from matchloom.lexical import BM25, RandomScorer
+from matchloom.lexical import BM25, RandomScorer, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 from tests.evaluation.test_baselines import five_candidates
@@ -180,3 +180,20 @@ def test_a_notebook_shows_the_rows_of_the_terminal() -> None:
         assert any(line.split() == words for line in lines), words
     for line in [report.subset.line(), *report.warnings]:
         assert escape(line) in source
+
+
+def test_scorers_by_name_are_those_that_are_fitted_on_the_pairs_own_texts() -> None:
+    pairs = [Pair("red loom", "a red loom", 1, "q"), Pair("red loom", "a mill", 0, "q")]
+    for name in ("bm25", "bm25_stemmed", "overlap", "random"):
+        named = evaluate(name, iter(pairs), measures="P@1")
+        fitted = evaluate(fit_scorer(name, ["a mill", "a red loom"]), pairs, measures=["P@1"])
+        assert (named.name, named.values, named.low) == (fitted.name, fitted.values, fitted.low)
+    assert evaluate("bm25", pairs).to_html().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("wrong", [None, 7, b"bm25", object(), dict])
+def test_what_is_no_scorer_is_told_in_one_line(wrong: object) -> None:
+    with pytest.raises(MatchloomError, match=r"scorer is .*; expected a Matcher"):
+        evaluate(wrong, [("a", "b", 1), ("a", "c", 0)])  # type: ignore[arg-type]
+    with pytest.raises(MatchloomError, match="scorer 'bm52' is unknown; choose one of"):
+        evaluate("bm52", [("a", "b", 1), ("a", "c", 0)])

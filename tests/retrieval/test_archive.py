@@ -24,14 +24,14 @@ from tests.retrieval.making import made_matcher, made_pairs
 
 def made_settings(**changes: object) -> str:
     """The settings of an archive, some of them changed."""
-    return json.dumps({"format": 3, "table": "pairs-1", "tokenizer": {"kind": "english"}, **changes})
+    return json.dumps({"format": 4, "table": "pairs-1", "tokenizer": {"kind": "english"}, **changes})
 
 
 def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
     writer = QuestionIndex.create(tmp_path / "a")
     reader = QuestionIndex.open(tmp_path / "a")
     for n in range(5):  # appends that no index holds yet are found, all of them
-        writer.add([Pair(f"about zebra{n} stripes", "yes", query_id=f"z{n}")])
+        writer.add([Pair(f"about zebra{n} stripes", f"yes {n}", query_id=f"z{n}")])
         assert [one.id for one in reader.search(f"zebra{n}")] == [f"z{n}"]
     assert {one.id for one in reader.search("stripes")} == {f"z{n}" for n in range(5)}
     writer.delete(["z3"])
@@ -307,8 +307,8 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (None, "is no archive: it has no archive.json; 'matchloom index"),
         ("{", "is damaged; 'matchloom doctor .* --repair' mends it where it can, or index the pairs into a new folder"),
         ("[]", "is damaged"),
-        ('{"format": 3}', "is damaged"),
-        ('{"format": 2}', "has format 2, this matchloom reads 3; index its pairs again"),
+        ('{"format": 4}', "is damaged"),
+        ('{"format": 2}', "has format 2, this matchloom reads 4; index its pairs again"),
         (made_settings(alpha=7), "is damaged"),
         (made_settings(alpha="0.7"), "is damaged"),
         (made_settings(alpha=None), "is damaged"),
@@ -319,8 +319,8 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (made_settings(matcher=1), "is damaged"),
         (made_settings(tokenizer={"kind": "english", "max_words": "x"}), "is damaged"),
         (made_settings(format=True), "is damaged"),
-        (made_settings(format="3"), "is damaged"),
-        ('{"format": 99}', "has format 99, this matchloom reads up to 3; upgrade"),
+        (made_settings(format="4"), "is damaged"),
+        ('{"format": 99}', "has format 99, this matchloom reads up to 4; upgrade"),
     ],
 )
 def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: str) -> None:

@@ -13,7 +13,7 @@ from matchloom import Pair, QuestionIndex
 from matchloom.explanation import Explanation
 from matchloom.lexical import BM25, RandomScorer
 from matchloom.matcher import Matcher
-from matchloom.retrieval.index import pair_id
+from matchloom.retrieval.rows import pair_id
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 from tests.retrieval.making import made_matcher, made_pairs
@@ -253,7 +253,7 @@ def test_wrong_arguments_are_told(tmp_path: Path) -> None:
         QuestionIndex.create(tmp_path / "c", tokenizer="chinese")  # type: ignore[arg-type]
     assert not (tmp_path / "c").exists()
     index.add([Pair(one, "x", query_id=one) for one in ("a", "b", "ab")])
-    with pytest.raises(MatchloomError, match=r"ids is the text 'ab'; expected a list of ids, such as \['ab'\]"):
+    with pytest.raises(MatchloomError, match=r"ids is 'ab'; expected a list of ids, such as \['ab'\]"):
         index.delete("ab")
     for broken in (7, "\ud800"):
         with pytest.raises(MatchloomError, match="is no text; expected ids"):

@@ -81,11 +81,12 @@ def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
         index.tune([Pair("red", "", None, text_id="q1")])
 
 
-def test_negative_labels_are_wrong_ones(tmp_path: Path) -> None:
+def test_negative_labels_are_refused(tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a")
     index.add(PAIRS)
     pairs = [pair if pair.label else pair._replace(label=-1) for pair in judged(True)]
-    assert index.tune(pairs) == index.tune(judged(True))
+    with pytest.raises(MatchloomError, match="label is -1; labels start at 0"):
+        index.tune(pairs)
 
 
 def test_an_alpha_of_other_vectors_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
         (
             [Pair("a", "b", 1.0, "1", "1"), *(Pair(f"q{n}", "c", 0.0, str(n), "2") for n in range(2, 102))],
             {},
-            r"no query of the 101 has both .* \(1 have positives, 100 have negatives\); leave the negatives out",
+            r"no query of the 101 has both .* \(1 have positives, 100 have negatives\); train independent pairs",
         ),
         ([Pair("a", "b", 0.0, "1", "1")], {}, r"\(0 have positives, 1 have negatives\); label right texts 1"),
         ([Pair("a", "b", None, "1", "1")], {}, "1 of 1 training pairs have no label"),

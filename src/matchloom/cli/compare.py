@@ -7,7 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
+    ColumnsOption,
     DimensionsOption,
     FirstVectorsOption,
     MaxWordsOption,
@@ -17,11 +19,13 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, print_json, say
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
+from matchloom.cli.scorers import load_scorer
 from matchloom.cli.train import set_aside
-from matchloom.comparison import Row, check_systems, compare
+from matchloom.comparison import BASELINES, Row, System, check_systems, compare
 from matchloom.data.ids import both_sides
 from matchloom.evaluation import measure
-from matchloom.models import MODELS
+from matchloom.lexical import LEXICAL
+from matchloom.models import MODELS, model_arguments
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.text.vectors import first_vectors
 from matchloom.types import MatchloomError, Pair
@@ -33,8 +37,13 @@ def command(
     pairs: PairsArgument,
     test: Annotated[Path, typer.Option(metavar="FILE", help="Pairs to measure on.", show_default=False)],
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where to save the matchers, one folder each.", show_default=False)
-    ],
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to save the matchers, one folder each; needed if any is trained.",
+            show_default=False,
+        ),
+    ] = None,
     dev: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +56,17 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A model or a lexical scorer; may be repeated. Default: random, bm25, bm25_stemmed and every model.",
+            help="A model, a lexical scorer, or what fit, train or trans-lm wrote; may be repeated. Default: random, "
+            "bm25, bm25_stemmed and every model.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[MODEL.]NAME=VALUE",
+            help="An argument for the models that take it, or for one of them; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -69,6 +88,7 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Plot quality against speed.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Train several models on the same data and compare.
 
@@ -79,17 +99,21 @@ def command(
     \b
     Examples:
       matchloom compare data/train.tsv --dev data/dev.tsv --test data/test.tsv --out runs/all --plot all.png
-      matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --system match_srnn
+      matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --set lexical=true
+      matchloom compare train.tsv --test test.tsv --system bm25_stemmed --system trans-lm --system faq --system runs/faq
     """
-    names = [one.name for one in check_systems(system or None, out, resume=resume)]
+    systems = check_systems(_with_arguments(_systems(system), settings or []), out, resume=resume)
+    names = [one.name for one in systems]
+    if out is None and any(one.model in MODELS for one in systems):
+        raise MatchloomError("--out FOLDER is missing: models are trained and must be kept somewhere")
     if plot is not None:
         check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)
-    training, measured = read_all(pairs, require_label=True), read_all(test, require_label=True)
+    training, measured = (read_all(path, require_label=True, columns=columns) for path in (pairs, test))
     wanted = measures.replace(",", " ").split()
     measure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after vectors are trained
     if dev is not None:
-        development: list[Pair] | None = read_all(dev, require_label=True)
+        development: list[Pair] | None = read_all(dev, require_label=True, columns=columns)
     else:
         training, development = set_aside(training, seed)
     start = None
@@ -102,13 +126,13 @@ def command(
             training,
             measured,
             development,
-            systems=names,
+            systems=systems,
             measures=wanted,
             settings={"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors},
             tokenizer=cut,
             vectors=start,
             dimensions=dimensions,
-            folder=make_folder(out),
+            folder=None if out is None else make_folder(out),
             resume=resume,
             seed=seed,
             on_row=lambda row: _tell(row, done),
@@ -130,6 +154,41 @@ def command(
             f"{len(compared.failed)} of {len(names)} systems failed and are not in the table: "
             f"{', '.join(compared.failed)}"
         )
+
+
+def _systems(given: list[str] | None) -> list[System | str] | None:
+    """The systems of the option: names, or folders and files, which are loaded now."""
+    if not given:
+        return None
+    found: list[System | str] = []
+    for one in given:
+        name = one.replace("-", "_")
+        if name in MODELS or name in LEXICAL or not Path(one).exists():
+            found.append(name)
+        else:
+            scorer = load_scorer(one, list, tokenizer=tokenizer_of(None))
+            found.append(System(one.rstrip("/"), "", scorer=scorer))
+    return found
+
+
+def _with_arguments(systems: list[System | str] | None, settings: list[str]) -> list[System | str]:
+    """The systems with the arguments of --set; one that no system takes is refused."""
+    found = [one if isinstance(one, System) else System(one, one) for one in systems or (*BASELINES, *MODELS)]
+    for setting in settings:
+        model, dot, rest = setting.partition("=")[0].rpartition(".")
+        plain = setting[len(model) + 1 :] if dot else setting
+        takers = [
+            one
+            for one in found
+            if one.model in MODELS and (one.model == model if dot else rest in model_arguments(one.model))
+        ]
+        if not takers:
+            named = f"{model} is not compared" if dot else "no model that is compared takes it"
+            raise MatchloomError(f"--set {setting!r}: {named}; 'matchloom models MODEL' lists arguments")
+        for n, one in enumerate(found):
+            if one in takers:
+                found[n] = one._replace(arguments={**one.arguments, **parse_arguments(one.model, [plain])})
+    return list(found)
 
 
 def _tell(row: Row, done: list[Row]) -> None:

@@ -150,8 +150,9 @@ def command(
 def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
     """Say what was written, a line a file."""
     for path, pairs in parts.items():
-        right = sum(pair.label is not None and pair.label > 0 for pair in pairs)
-        say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {right:,} right")
+        right = sum(pair.label is None or pair.label > 0 for pair in pairs)
+        told = f"{right:,} right" if any(pair.label is not None for pair in pairs) else "without labels"
+        say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {told}")
 
 
 def _files(data: Path, *patterns: str) -> list[Path]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from matchloom import evaluate
 from matchloom.cli.options import (
     CollectionOption,
+    ColumnsOption,
     MeasuresOption,
     PairsArgument,
     ScorerArgument,
@@ -24,16 +26,29 @@ from matchloom.cli.scorers import load_scorer
 from matchloom.data.against_all import against_all
 from matchloom.data.formats import write_qrels, write_run
 from matchloom.data.ids import both_sides
-from matchloom.evaluation import Difference, Report, compare_runs
+from matchloom.evaluation import (
+    Difference,
+    LabelledReport,
+    Report,
+    compare_runs,
+    evaluate_pairs,
+    paired_randomisation,
+)
 from matchloom.files import atomic_write, write_lines
 from matchloom.fitting import Fitted, is_fitted
-from matchloom.types import MatchloomError, Pair
+from matchloom.fitting.kinds import PAIRS, kind_of
+from matchloom.types import MatchloomError, Pair, Scorer
+
+AnyReport = Report | LabelledReport
+
+
+_MEASURES = "AP RR P@1 nDCG@10"
 
 
 def command(
     scorer: ScorerArgument,
     pairs: PairsArgument,
-    measures: MeasuresOption = "AP RR P@1 nDCG@10",
+    measures: MeasuresOption = _MEASURES,
     subset: Annotated[
         str,
         typer.Option(
@@ -65,6 +80,11 @@ def command(
     json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write everything as JSON; - for the screen.", show_default=False)
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="lists or pairs, where it should not be told from the file.", show_default=False),
+    ] = None,
+    columns: ColumnsOption = None,
     seed: SeedOption = 0,
 ) -> None:
     """Measure a scorer on labelled pairs.
@@ -76,6 +96,10 @@ def command(
     below the table. Pairs that are all right are ranked against all their texts, or a fitted folder's answers, or
     those of --against-all: the figure that a user meets. --against adds a paired randomisation test over the questions.
 
+    Independent labelled pairs, such as paraphrases, are no lists: of these all are measured together, by average
+    precision, AUC and, where SCORER has a threshold (fitted to such pairs, or trained with cross_entropy), accuracy
+    and F1 at it.
+
     \b
     Examples:
       matchloom evaluate runs/faq data/test.tsv
@@ -83,12 +107,34 @@ def command(
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
     """
     cut = tokenizer_of(tokenizer)
-    found = _judged(read_all(pairs), scorer, against_all_of, seed)
-    texts = texts_of(found) if collection is None else read_texts(collection)  # the same for scorer and baselines
+    read = read_all(pairs, columns=columns)
+    independent = _is_independent(read, kind) and against_all_of is None
+    found = read if independent else _judged(read, scorer, against_all_of, columns, seed)
+    # The same for scorer and baselines.
+    texts = texts_of(found) if collection is None else read_texts(collection, columns)
     word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
 
+    def load(name: str) -> Scorer:
+        return load_scorer(name, lambda: texts, tokenizer=cut, vectors=word_vectors, seed=seed)
+
+    if independent:
+        files = {"--run": run, "--qrels": qrels, "--per-query": per_query}
+        files["--measures"] = None if measures == _MEASURES else Path(measures)
+        _evaluate_pairs(
+            load,
+            found,
+            (scorer, against),
+            files,
+            json,
+            baselines=not no_baselines,
+            tokenizer=None if tokenizer is None else cut,
+            collection=texts,
+            seed=seed,
+        )
+        return
+
     def measure(name: str, baselines: bool) -> Report:
-        chosen = load_scorer(name, lambda: texts, tokenizer=cut, vectors=word_vectors, seed=seed)
+        chosen = load(name)
         made = evaluate(
             chosen,
             found,
@@ -112,22 +158,70 @@ def command(
         write_qrels(qrels, report.subset.pairs)
     if per_query is not None:
         _write_per_query(per_query, report)
+    _print((scorer, report), None if other is None else (against or "", other), compared or {}, json)
+
+
+def _is_independent(pairs: list[Pair], kind: str | None) -> bool:
+    """Whether the pairs are no lists; a few questions may repeat by chance, in a file of lists nearly all do."""
+    if kind not in (None, "lists", "pairs"):
+        raise MatchloomError(f"--kind {kind!r} is unknown; choose lists or pairs")
+    labels = {pair.label is not None and pair.label > 0 for pair in pairs}
+    if kind is not None or len(labels) < 2 or any(pair.label is None for pair in pairs):
+        return kind == "pairs"
+    found = kind_of(pairs)
+    return found.name == PAIRS and found.pairs < 2 * found.queries
+
+
+def _evaluate_pairs(
+    load: Callable[[str], Scorer],
+    pairs: list[Pair],
+    names: tuple[str, str | None],
+    files: dict[str, Path | None],
+    json: str | None,
+    **options: Any,
+) -> None:
+    wrong = [name for name, given in files.items() if given is not None]
+    if wrong:
+        raise MatchloomError(
+            f"{wrong[0]} is for candidate lists, and these are independent labelled pairs, which have AP, AUC, "
+            "accuracy and F1; leave it out, or say --kind lists"
+        )
+    seed = options["seed"]
+    report = evaluate_pairs(load(names[0]), pairs, progress=True, **options)
+    other, compared = None, {}
+    if names[1] is not None:
+        other = evaluate_pairs(load(names[1]), pairs, progress=True, **{**options, "baselines": False})
+        for name in report.each.keys() & other.each.keys():
+            p = paired_randomisation(report.each[name], other.each[name], seed=seed)
+            compared[name] = Difference(report.values[name] - other.values[name], p)
+    ordered = {name: compared[name] for name in report.values if name in compared}
+    _print((names[0], report), None if other is None else (names[1] or "", other), ordered, json)
+
+
+def _print(
+    first: tuple[str, AnyReport],
+    second: tuple[str, AnyReport] | None,
+    compared: dict[str, Difference],
+    json: str | None,
+) -> None:
+    """The report and what it is compared with, as JSON into a file or onto the screen, or as tables."""
+    report = first[1]
     if json is not None:
         content = report.to_dict()
-        if other is not None and compared is not None:
+        if second is not None:
             tests = {name: result._asdict() for name, result in compared.items()}
-            content["against"] = {"scorer": against, "values": other.to_dict()["values"], "tests": tests}
+            content["against"] = {"scorer": second[0], "values": second[1].to_dict()["values"], "tests": tests}
         if json == "-":
             print_json(content)
             return
         with atomic_write(json) as file:
             file.write(dumps(content, ensure_ascii=False, allow_nan=False) + "\n")
     console().print(report)
-    if other is not None and compared is not None:
-        _show_comparison((scorer, report), (against or "", other), compared)
+    if second is not None:
+        _show_comparison(first, second, compared)
 
 
-def _judged(pairs: list[Pair], scorer: str, collection: Path | None, seed: int) -> list[Pair]:
+def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: str | None, seed: int) -> list[Pair]:
     """The candidate lists to rank: the file's own, or every question against all texts of a collection."""
     wrong = any(pair.label is not None and pair.label <= 0 for pair in pairs)
     if collection is None and wrong:
@@ -137,7 +231,7 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, seed: int) 
         return pairs
     texts: list[Pair | str] = []
     if collection is not None:
-        texts += read_texts(collection)
+        texts += read_texts(collection, columns)
     elif is_fitted(Path(scorer)):
         answers = Fitted.load(scorer).answers
         texts += (
@@ -152,7 +246,9 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, seed: int) 
     return made
 
 
-def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], compared: dict[str, Difference]) -> None:
+def _show_comparison(
+    first: tuple[str, AnyReport], second: tuple[str, AnyReport], compared: dict[str, Difference]
+) -> None:
     (name, report), (other_name, other) = first, second  # as the user called them: two matchers may share a model
     shown = table("measure", name, other_name, "difference", "p", right=(name, other_name, "difference", "p"))
     for measure, result in compared.items():
@@ -161,7 +257,8 @@ def _show_comparison(first: tuple[str, Report], second: tuple[str, Report], comp
     printer = console()
     printer.print()
     printer.print(shown)
-    printer.print(f"p: the chance of such a difference if both were equally good, over {report.subset.kept} questions")
+    over = f"{report.subset.kept} questions" if isinstance(report, Report) else f"{report.pairs:,} pairs"
+    printer.print(f"p: the chance of such a difference if both were equally good, over {over}")
 
 
 def _write_per_query(path: Path, report: Report) -> None:

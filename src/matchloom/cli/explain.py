@@ -9,6 +9,7 @@ import typer
 
 from matchloom.cli.options import (
     CollectionOption,
+    ColumnsOption,
     ScorerArgument,
     ScorerTokenizerOption,
     VectorsOption,
@@ -41,6 +42,7 @@ def command(
     tokenizer: ScorerTokenizerOption = None,
     vectors: VectorsOption = None,
     collection: CollectionOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Show why a text got its score.
 
@@ -56,7 +58,7 @@ def command(
     cut = tokenizer_of(tokenizer)
     chosen = load_scorer(
         scorer,
-        lambda: [text] if collection is None else read_texts(collection),
+        lambda: [text] if collection is None else read_texts(collection, columns),
         tokenizer=cut,
         vectors=vectors_for(vectors, (query, text), cut),
     )

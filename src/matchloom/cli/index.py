@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from matchloom import QuestionIndex, read_pairs
+from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, print_json, table
-from matchloom.cli.reading import tokenizer_of
+from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.files import read_lines
 from matchloom.types import MatchloomError
 
@@ -43,7 +44,7 @@ def command(
     delete: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ID", help="Remove this pair, or those listed in this file; may be repeated.", show_default=False
+            metavar="ID", help="Remove this answer, or those listed in this file; may be repeated.", show_default=False
         ),
     ] = None,
     reencode: Annotated[
@@ -56,12 +57,15 @@ def command(
     json: Annotated[
         bool, typer.Option("--json", help="Print what was done and the status of the archive as JSON.")
     ] = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Build or update an archive of answered questions.
 
-    The first PAIRS create the archive, later ones are added; a pair whose id already exists replaces the old one.
-    An id is query_id and text_id joined by /, or whichever of them the file has; without either, a digest of both
-    texts. So several answers to one question need a text_id each. Pairs with label 0 are left out: their answers
+    The first PAIRS create the archive, later ones are added. An answer may have many questions, a line for each, with
+    the same text; a search shows it once. An id is query_id and text_id joined by /, or whichever of them the file has;
+    without either, a digest of the answer. A pair whose query_id (or, without one, whose question and text_id) is there
+    already replaces the old one, so several answers to one query_id need a text_id each. --delete takes an id that a
+    search shows, or a text_id, and removes all questions of that answer. Pairs with label 0 are left out: their answers
     are wrong. Others may search while pairs are added, and what was added stays even if the process is killed.
 
     Deleted and replaced pairs are no longer found, but their texts stay in the archive's files until these are
@@ -79,6 +83,8 @@ def command(
       matchloom index faq.archive --reencode runs/faq-2
     """
     done: dict[str, Any] = {}
+    ids: list[str] = []
+    unknown: list[str] = []
     if reencode is not None and matcher is not None:
         raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher")
     made = pairs is not None and not (archive / "archive.json").exists()
@@ -96,13 +102,12 @@ def command(
         index.reencode(reencode, progress=True)
         done["reencoded"] = len(index)
     if delete:
-        ids = [one for given in delete for one in _ids(given)]
+        ids = list(dict.fromkeys(one for given in delete for one in _ids(given)))
+        unknown = index.unknown(ids)
         done["deleted"] = index.delete(ids)
-        if done["deleted"] < len(set(ids)):
-            note(f"{len(set(ids)) - done['deleted']:,} of {len(set(ids)):,} ids to delete are not in the archive.")
     if pairs is not None:
         try:
-            added = index.add(read_pairs(pairs, fill_ids=False), progress=True)
+            added = index.add(read_pairs(pairs, columns=parse_columns(columns), fill_ids=False), progress=True)
             if made and not added.new:
                 raise MatchloomError(f"{pairs} has no pair with a right answer, so there is nothing to archive")
         except MatchloomError:
@@ -117,6 +122,11 @@ def command(
     if compact:
         index.compact(progress=True)
     _show(index, done, json)
+    if unknown:  # said last, with all else done: a list may be deleted a second time
+        raise MatchloomError(
+            f"{len(unknown):,} of {len(ids):,} ids to delete are not in the archive, such as {unknown[0]!r}; "
+            "'matchloom search' shows ids"
+        )
 
 
 def _ids(given: str) -> list[str]:
@@ -144,6 +154,7 @@ def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
         by += where + (f", vectors of {vectors}" if vectors else ", no sentence vectors")
     for key, value in (
         ("pairs", f"{status['pairs']:,}"),
+        ("answers", f"{status['answers']:,}"),
         ("searched by", by),
         ("not indexed yet", f"{status['pairs'] - status['words_indexed']:,}, which are searched one by one"),
         ("alpha", f"{status['alpha']:.2f}"),

@@ -9,6 +9,7 @@ import typer
 
 from matchloom import Matcher, mine_negatives
 from matchloom.cli.options import (
+    ColumnsOption,
     PairsArgument,
     SeedOption,
     TokenizerOption,
@@ -37,6 +38,7 @@ def command(
     ] = None,
     seed: SeedOption = 0,
     tokenizer: TokenizerOption = "english",
+    columns: ColumnsOption = None,
 ) -> None:
     """Add wrong texts to right pairs.
 
@@ -54,13 +56,13 @@ def command(
     """
     cut = tokenizer_of(tokenizer)
     chosen: str | Scorer = source if source in ("bm25", "random") else Matcher.load(source)
-    found = read_all(pairs)
+    found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.label is None or pair.label > 0]
     if not positives:
         raise MatchloomError(f"{pairs} has no pair with a label above 0 (or without one) to find negatives for")
     if len(positives) < len(found):
         note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and are left out.")
-    texts = None if pool is None else read_texts(pool)
+    texts = None if pool is None else read_texts(pool, columns)
     mined = mine_negatives(
         positives, count=count, source=chosen, top=top, seed=seed, tokenizer=cut, pool=texts, progress=True
     )

@@ -21,7 +21,7 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="query=NAME,text=NAME",
-        help="The names your file has for query, text, label, query_id, text_id, group; label= leaves that out.",
+        help="The names your files have for query, text, label, query_id, text_id, group; label= leaves that out.",
         show_default=False,
     ),
 ]

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from matchloom import Matcher, Pair
 from matchloom import explain as explain_one
 from matchloom.cli.options import (
     CollectionOption,
+    ColumnsOption,
     ScorerArgument,
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
 )
 from matchloom.cli.printing import console, print_json, table
-from matchloom.cli.reading import read_texts, tokenizer_of
+from matchloom.cli.reading import read_named_texts, read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
 from matchloom.explanation import Explanation, cells
 from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
-from matchloom.types import MatchloomError, Ranked, Scorer
+from matchloom.types import Calibrates, MatchloomError, Ranked, Scorer
 
 _REASONS = 3  # pairs of words shown beside a text
 
@@ -53,12 +55,14 @@ def command(
     vectors: VectorsOption = None,
     collection: CollectionOption = None,
     seed: SeedOption = 0,
+    columns: ColumnsOption = None,
 ) -> None:
     """Rank the texts of a file for a query.
 
     The best comes first; equal scores are ordered by their text. With - as QUERY, queries are read from standard
     input, one per line, and the candidates are encoded only once. CANDIDATES is a plain text file with one
-    candidate per line, or a pairs file (.tsv, .csv, .jsonl, .parquet), whose distinct texts are ranked.
+    candidate per line, or a pairs file (.tsv, .csv, .jsonl, .parquet), whose distinct texts are ranked. Where SCORER
+    knows how likely a match is (fitted to labelled pairs, or trained with cross_entropy), that is shown too.
 
     \b
     Examples:
@@ -66,10 +70,11 @@ def command(
       matchloom rank bm25 - data/test.tsv --json < questions.txt > rankings.jsonl
     """
     cut = tokenizer_of(tokenizer)
-    texts = read_texts(candidates)
+    named = read_named_texts(candidates, columns)
+    texts = list(named)
     chosen = load_scorer(
         scorer,
-        lambda: texts if collection is None else read_texts(collection),
+        lambda: texts if collection is None else read_texts(collection, columns),
         tokenizer=cut,
         vectors=None if vectors is None else read_vectors(vectors, progress=True),
         seed=seed,
@@ -78,10 +83,11 @@ def command(
     for asked in lines_of_input() if query == "-" else [query]:
         found = ranked(asked, top)
         reasons = [explain_one(chosen, asked, one.text) for one in found] if explain else None
+        likely = _probabilities(chosen, found)
         if json:
-            print_json(_plain(chosen.name, asked, found, reasons))
+            print_json(_plain(chosen.name, asked, found, named, likely, reasons))
         else:
-            _show(asked, found, reasons, len(texts), titled=query == "-")
+            _show(asked, found, likely, reasons, len(texts), titled=query == "-")
 
 
 def lines_of_input() -> Iterator[str]:
@@ -111,21 +117,47 @@ def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranke
     return rank
 
 
-def _plain(name: str, query: str, found: Sequence[Ranked], reasons: list[Explanation] | None) -> dict[str, Any]:
+def _probabilities(scorer: Scorer, found: Sequence[Ranked]) -> list[float] | None:
+    """How likely each text matches, where the scorer knows."""
+    scores = np.array([one.score for one in found], np.float32)
+    likely = scorer.probabilities(scores) if isinstance(scorer, Calibrates) else None
+    return None if likely is None else likely.tolist()
+
+
+def _plain(
+    name: str,
+    query: str,
+    found: Sequence[Ranked],
+    text_ids: Mapping[str, str],
+    likely: list[float] | None,
+    reasons: list[Explanation] | None,
+) -> dict[str, Any]:
     ranking: list[dict[str, Any]] = [
-        {"rank": rank, "score": one.score, "index": one.index, "text": one.text}
+        {"rank": rank, "score": one.score, "index": one.index, "text_id": text_ids[one.text] or None, "text": one.text}
         for rank, one in enumerate(found, start=1)
     ]
+    for row, probability in zip(ranking, likely or [], strict=False):
+        row["probability"] = probability
     for row, explanation in zip(ranking, reasons or [], strict=False):
         row["explanation"] = explanation.to_dict()
     return {"scorer": name, "query": query, "ranking": ranking}
 
 
-def _show(query: str, found: Sequence[Ranked], reasons: list[Explanation] | None, count: int, *, titled: bool) -> None:
+def _show(
+    query: str,
+    found: Sequence[Ranked],
+    likely: list[float] | None,
+    reasons: list[Explanation] | None,
+    count: int,
+    *,
+    titled: bool,
+) -> None:
     printer = console()
-    shown = table("", "score", "text", *(["why"] if reasons is not None else []), right=("", "score"))
+    numbers = ("", "score", *(["probability"] if likely is not None else []))
+    shown = table(*numbers, "text", *(["why"] if reasons is not None else []), right=numbers)
     for n, one in enumerate(found):
-        row = [str(n + 1), f"{one.score:.4f}", printable(" ".join(one.text.split()))]
+        row = [str(n + 1), f"{one.score:.4f}", *([] if likely is None else [f"{likely[n]:.2f}"])]
+        row.append(printable(" ".join(one.text.split())))
         if reasons is not None:
             row.append(printable(in_words(reasons[n])))
         shown.add_row(*row)

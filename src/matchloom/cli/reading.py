@@ -15,11 +15,17 @@ from matchloom.types import MatchloomError, Pair
 
 
 def read_all(
-    path: Path, *, require_label: bool = False, columns: str | None = None, graded: bool = False
+    path: Path,
+    *,
+    require_label: bool = False,
+    columns: str | None = None,
+    graded: bool = False,
+    fill_ids: bool = True,
+    labels: bool = True,
 ) -> list[Pair]:
-    """All pairs of a file; `columns` is what the option --columns says."""
-    named = parse_columns(columns)
-    pairs = read_pairs(path, columns=named, require_label=require_label, graded=graded)
+    """All pairs of a file; `columns` is what the option --columns says. Without `labels` nobody looks at them."""
+    named = parse_columns(columns) if labels else without_labels(columns)
+    pairs = read_pairs(path, columns=named, require_label=require_label, graded=graded, fill_ids=fill_ids)
     return list(track(pairs, f"Reading {path.name}"))
 
 
@@ -36,17 +42,31 @@ def parse_columns(given: str | None) -> dict[str, str] | None:
     return columns
 
 
-def read_texts(path: Path) -> list[str]:
-    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines.
+def without_labels(columns: str | None) -> dict[str, str]:
+    """The same where labels do not matter: a file may have any, also some that are none, such as -1 for "hidden"."""
+    return {**(parse_columns(columns) or {}), "label": ""}
 
-    A .txt file has lines here, whatever is in them.
+
+def read_texts(path: Path, columns: str | None = None) -> list[str]:
+    """The different texts of a file, in their order: of a pairs file its column text, of any other file its lines."""
+    return list(read_named_texts(path, columns))
+
+
+def read_named_texts(path: Path, columns: str | None = None) -> dict[str, str]:
+    """The different texts of a file and the text_id of each, where the file has one, in their order.
+
+    A .txt file has lines here, whatever is in them, unless its columns were named.
     """
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending in FORMATS and ending != ".txt":
-        found: Iterable[str] = (pair.text for pair in read_pairs(path, graded=True))
+    if ending in FORMATS and (ending != ".txt" or columns is not None):
+        pairs = read_pairs(path, columns=without_labels(columns), fill_ids=False)
+        found: Iterable[tuple[str, str]] = ((pair.text, pair.text_id) for pair in pairs)
     else:
-        found = (line.strip() for _, line in read_lines(path))
-    texts = list(dict.fromkeys(text for text in track(found, f"Reading {path.name}") if text.strip()))
+        found = ((line.strip(), "") for _, line in read_lines(path))
+    texts: dict[str, str] = {}
+    for text, name in track(found, f"Reading {path.name}"):
+        if text.strip():
+            texts[text] = texts.get(text) or name
     if not texts:
         raise MatchloomError(f"{path} holds no texts; expected one on each line, or a pairs file")
     return texts

@@ -8,26 +8,28 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from matchloom import read_pairs
 from matchloom.cli.options import (
     CollectionOption,
+    ColumnsOption,
     PairsArgument,
     ScorerArgument,
     ScorerTokenizerOption,
     SeedOption,
     VectorsOption,
 )
-from matchloom.cli.reading import read_texts, texts_of, tokenizer_of, vectors_for
+from matchloom.cli.reading import read_texts, texts_of, tokenizer_of, vectors_for, without_labels
 from matchloom.cli.scorers import load_scorer
-from matchloom.data.formats.pairs import COLUMNS
+from matchloom.data.formats import FORMATS
+from matchloom.data.formats.columns import Columns
+from matchloom.data.formats.pairs import read_own_columns
+from matchloom.data.formats.scored import ScoredRow, scored_lines, write_scored
 from matchloom.data.ids import both_sides
-from matchloom.files import write_lines
 from matchloom.progress import track
 from matchloom.screen import printable_table
-from matchloom.types import MatchloomError, Pair, Scorer
+from matchloom.types import Calibrates, MatchloomError, Scorer
 
 _CHUNK = 8192  # pairs in memory at a time
 
@@ -38,63 +40,72 @@ def command(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A .tsv or .jsonl file. Default: TSV to standard output.", show_default=False
+            metavar="FILE",
+            help="A .tsv, .csv, .jsonl, .json or .parquet file. Default: TSV to standard output.",
+            show_default=False,
         ),
     ] = None,
     tokenizer: ScorerTokenizerOption = None,
     vectors: VectorsOption = None,
     collection: CollectionOption = None,
     seed: SeedOption = 0,
+    columns: ColumnsOption = None,
 ) -> None:
     """Score the pairs of a file.
 
-    They are written with one more column, score: the higher, the better the text matches the query. Pairs are read,
-    scored and written as a stream, so the file may be larger than memory. Labels are not needed. A lexical scorer
-    first counts words in the texts of PAIRS, unless --collection is given.
+    The file is written again with all of its columns and one more, score: the higher, the better the text matches the
+    query. Where SCORER knows how likely a match is (fitted to labelled pairs, or trained with cross_entropy), there is
+    a column probability too. Pairs are read, scored and written as a stream, so the file may be larger than memory.
+    Labels are not needed, nor looked at. A lexical scorer first counts words in the texts of PAIRS, unless --collection
+    is given.
 
     \b
     Examples:
       matchloom score runs/faq new.tsv --out new.scored.tsv
-      matchloom score bm25 new.jsonl | sort -t "$(printf '\\t')" -k 7 -gr | head
+      matchloom score bm25 new.csv --columns query=title,text=reply --out new.scored.parquet
     """
-    ending = Path(out.name.lower().removesuffix(".gz")).suffix if out is not None else ".tsv"
-    if ending not in (".tsv", ".jsonl"):
-        raise MatchloomError(f"{out}: scores are written as .tsv or .jsonl (or with .gz); choose one of them")
+    kind = _format(out)
     cut = tokenizer_of(tokenizer)
+    named = without_labels(columns)
     chosen = load_scorer(
         scorer,
-        lambda: texts_of(read_pairs(pairs)) if collection is None else read_texts(collection),
+        lambda: texts_of(read_pairs(pairs, columns=named)) if collection is None else read_texts(collection, columns),
         tokenizer=cut,
-        vectors=vectors_for(vectors, both_sides(read_pairs(pairs)) if vectors else (), cut),
+        vectors=vectors_for(vectors, both_sides(read_pairs(pairs, columns=named)) if vectors else (), cut),
         seed=seed,
     )
-    lines = _tsv(chosen, pairs) if ending == ".tsv" else _jsonl(chosen, pairs)
+    calibrated = chosen if isinstance(chosen, Calibrates) and chosen.threshold is not None else None
+    added = ["score", *(["probability"] if calibrated is not None else [])]
+    rows = _scored(chosen, calibrated, pairs, named)
     if out is not None:
-        write_lines(out, lines)
-    elif sys.stdout.isatty():
+        write_scored(out, kind, rows, added, chosen.name)
+        return
+    lines = scored_lines(kind, rows, added, chosen.name)
+    if sys.stdout.isatty():
         for line in lines:
             print(printable_table(line.decode()), end="")
     else:
         sys.stdout.buffer.writelines(lines)  # the bytes of a file, whatever the locale's encoding
 
 
-def _scored(scorer: Scorer, path: Path) -> Iterator[tuple[Pair, str]]:
-    """Each pair with its score, as the shortest digits that make the same float32 again."""
-    pairs = track(read_pairs(path), "Scoring")
-    while chunk := list(islice(pairs, _CHUNK)):
-        for pair, score in zip(chunk, scorer.score(chunk), strict=True):
-            yield pair, str(score)
+def _format(out: Path | None) -> str:
+    if out is None:
+        return "tsv"
+    name = out.name.lower()
+    kind = FORMATS.get(Path(name.removesuffix(".gz")).suffix)
+    if kind is None or (kind == "parquet" and name.endswith(".gz")):
+        raise MatchloomError(
+            f"{out}: scores are written as .tsv, .csv, .jsonl or .json (each also with .gz) or .parquet; choose one"
+        )
+    return kind
 
 
-def _tsv(scorer: Scorer, path: Path) -> Iterator[bytes]:
-    yield ("\t".join([*COLUMNS, "score"]) + "\n").encode()
-    spaces = str.maketrans("\t\n\r", "   ")  # TSV has no way to quote
-    for pair, score in _scored(scorer, path):
-        label = "" if pair.label is None else str(pair.label).removesuffix(".0")
-        cells = (pair.query_id, pair.text_id, pair.group, pair.query, pair.text, label, score)
-        yield ("\t".join(cell.translate(spaces) for cell in cells) + "\n").encode()
-
-
-def _jsonl(scorer: Scorer, path: Path) -> Iterator[bytes]:
-    for pair, score in _scored(scorer, path):
-        yield msgspec.json.encode({**{name: getattr(pair, name) for name in COLUMNS}, "score": float(score)}) + b"\n"
+def _scored(scorer: Scorer, calibrated: Calibrates | None, path: Path, columns: Columns) -> Iterator[ScoredRow]:
+    """Each row with its score, as the shortest digits that make the same float32 again, and its probability."""
+    rows = track(read_own_columns(path, columns=columns), "Scoring")
+    while chunk := list(islice(rows, _CHUNK)):
+        scores = scorer.score([pair for pair, _ in chunk])
+        likely = None if calibrated is None else calibrated.probabilities(scores)
+        numbers = [scores] if likely is None else [scores, likely]
+        for (_, own), *values in zip(chunk, *numbers, strict=True):
+            yield ScoredRow(own, [str(value) for value in values])

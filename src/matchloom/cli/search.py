@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,6 +85,7 @@ def command(
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     wanted = explain or html is not None
     reasons = []
+    status = cache(index.status)  # looked up once, if at all
     for asked in lines_of_input() if question == "-" else [question]:
         found = index.search(asked, top=top, candidates=candidates, alpha=alpha, rerank=scorer, explain=wanted)
         reasons += [one.explanation for one in found if one.explanation is not None]
@@ -91,6 +93,8 @@ def command(
             print_json({"question": asked, "answers": [_plain(one) for one in found]})
         else:
             _show(asked, found, explain, titled=question == "-")
+            if 0 < len(found) < top:
+                _tell_fewer(status(), len(found), top)
     if html is not None:
         with atomic_write(html) as file:
             file.write(render_html(reasons))
@@ -173,6 +177,17 @@ def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) 
         printer.print(shown)
     if titled:
         printer.print()
+
+
+def _tell_fewer(status: dict[str, Any], found: int, top: int) -> None:
+    """Why there are fewer answers than were asked for."""
+    if status["answers"] <= found:
+        why = "the archive has no more"
+    elif status["vector_size"] is None:
+        why = f"none of the other {status['answers'] - found:,} shares a word with the question"
+    else:
+        why = "no more were found"
+    console().print(f"{found} of {top} answers: {why}", style="dim")
 
 
 def _line(text: str) -> str:

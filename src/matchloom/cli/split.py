@@ -9,6 +9,7 @@ import typer
 
 from matchloom.cli.corpus import print_parts
 from matchloom.cli.options import (
+    ColumnsOption,
     PairsArgument,
     SeedOption,
 )
@@ -27,12 +28,13 @@ def command(
     ],
     parts: Annotated[str, typer.Option(metavar="8,1,1", help="Proportions of train, dev and test.")] = "8,1,1",
     seed: SeedOption = 0,
+    columns: ColumnsOption = None,
 ) -> None:
     """Split a pairs file into train, dev and test.
 
     No group (or question, if there are no groups) is in two of them. Which group goes where depends on the seed and
     the names, not on the order of the lines. Two proportions give train and test. The files have the format of
-    PAIRS.
+    PAIRS, and its columns the usual names. Labels may be grades, such as .8.
 
     \b
     Examples:
@@ -40,7 +42,7 @@ def command(
       matchloom split faq.jsonl --out data --parts 9,1 --seed 7
     """
     shares = _shares(parts)
-    found = read_all(pairs)
+    found = read_all(pairs, columns=columns, graded=True)  # grades are not looked at
     split = split_by_group(found, parts=shares, seed=seed)
     make_folder(out)
     ending = "".join(pairs.suffixes[-2:]) if pairs.suffix == ".gz" else pairs.suffix

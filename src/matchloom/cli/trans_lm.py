@@ -10,6 +10,7 @@ import typer
 from matchloom.cli.options import (
     TRANS_LM,
     CollectionOption,
+    ColumnsOption,
     PairsArgument,
     TokenizerOption,
 )
@@ -30,6 +31,7 @@ def command(
     ] = 0.2,
     beta: Annotated[float, typer.Option(help="How much translations count, compared with the words themselves.")] = 0.8,
     iterations: Annotated[int, typer.Option(min=1, help="Passes of IBM Model 1 over the pairs.")] = 5,
+    columns: ColumnsOption = None,
 ) -> None:
     """Learn which words of a text answer which words of a query.
 
@@ -48,8 +50,8 @@ def command(
             f"--out {out}: the name must end with {TRANS_LM}, by which other commands recognise the file"
         )
     cut = tokenizer_of(tokenizer, max_words)
-    found = read_all(pairs)
-    texts = texts_of(found) if collection is None else read_texts(collection)
+    found = read_all(pairs, columns=columns)
+    texts = texts_of(found) if collection is None else read_texts(collection, columns)
     scorer = TransLM.fit(
         texts, found, tokenizer=cut, smoothing=smoothing, beta=beta, iterations=iterations, progress=True
     )

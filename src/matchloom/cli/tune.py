@@ -7,16 +7,18 @@ from typing import Annotated
 
 import typer
 
-from matchloom import QuestionIndex, read_pairs
+from matchloom import QuestionIndex
 from matchloom.cli.options import (
     ArchiveArgument,
     CandidatesOption,
+    ColumnsOption,
     MovedOption,
     RerankOption,
     SeedOption,
     VectorsOption,
 )
 from matchloom.cli.printing import console, note, print_json, table
+from matchloom.cli.reading import read_all
 from matchloom.cli.search import reranker
 from matchloom.plots import check_plot
 from matchloom.retrieval import draw_curve
@@ -39,13 +41,15 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
     vectors: VectorsOption = None,
     seed: SeedOption = 0,
+    columns: ColumnsOption = None,
 ) -> None:
     """Choose alpha, the weight of similar questions.
 
-    In PAIRS, query is a new question, text_id the id of an archived pair (or text an archived question), and label
-    says whether that pair answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean average
-    precision (MAP), and the best is saved in the archive for later searches. If every question has both labels,
-    only the judged pairs are ranked; otherwise all candidates are, and those without a judgement count as wrong.
+    In PAIRS, query is a new question, text_id the id of an archived pair or answer (or text an archived question or
+    answer), and label says whether that answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean
+    average precision (MAP), and the best is saved in the archive for later searches. If every question has both
+    labels, only the judged answers are ranked; otherwise all candidates are, and those without a judgement count as
+    wrong.
     With --rerank the best alpha is only printed: give it to 'matchloom search' with --alpha.
 
     \b
@@ -57,7 +61,7 @@ def command(
         check_plot(plot)
     index = QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
-    judged = read_pairs(pairs, require_label=True, fill_ids=False)
+    judged = read_all(pairs, require_label=True, columns=columns, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)
     if plot is not None:
         draw_curve(tuned, plot)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.options import (
+    ColumnsOption,
     SeedOption,
     TokenizerOption,
 )
@@ -40,6 +41,7 @@ def command(
     min_count: Annotated[int, typer.Option(min=1, help="Words seen less often get no vector.")] = 1,
     tokenizer: TokenizerOption = "english",
     seed: SeedOption = 0,
+    columns: ColumnsOption = None,
 ) -> None:
     """Train word vectors on your own texts.
 
@@ -56,7 +58,7 @@ def command(
     if (out is None) == (check is None):
         raise MatchloomError("give either --out FILE to train vectors or --check VECTORS to check some")
     cut = tokenizer_of(tokenizer)
-    texts = both_sides(pair for path in pairs for pair in read_all(path))
+    texts = both_sides(pair for path in pairs for pair in read_all(path, columns=columns, labels=False))
     words = [cut(text) for text in texts]
     counts = Counter(word for text in words for word in text)
     if check is not None:

@@ -1,6 +1,7 @@
 """Measures, what they are worth, and audits of other people's."""
 
 from matchloom.evaluation.doctor import Finding, audit
+from matchloom.evaluation.labelled import LabelledReport, evaluate_pairs
 from matchloom.evaluation.measures import DEFAULT_MEASURES, Measured, measure
 from matchloom.evaluation.report import Report, evaluate
 from matchloom.evaluation.significance import Difference, compare_runs, paired_randomisation
@@ -12,12 +13,14 @@ __all__ = [
     "SUBSETS",
     "Difference",
     "Finding",
+    "LabelledReport",
     "Measured",
     "Report",
     "TieBounds",
     "audit",
     "compare_runs",
     "evaluate",
+    "evaluate_pairs",
     "measure",
     "paired_randomisation",
     "tie_bounds",

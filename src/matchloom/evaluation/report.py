@@ -14,6 +14,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
+from matchloom.evaluation.named import scorer_of
 from matchloom.evaluation.shown import Row, Shown
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.evaluation.subset import Subset, select_questions
@@ -27,8 +28,8 @@ from matchloom.types import Pair, Scorer
 class Report:
     """The figures of one scorer. `values` are the aggregates, `low` and `high` their bounds over orders of ties.
 
-    It shows itself: `rich.print(report)` in a terminal, as the last line of a notebook's cell; `to_dict()` is for
-    programs.
+    It shows itself: `rich.print(report)` in a terminal, as the last line of a notebook's cell, `to_html()` as a page;
+    `to_dict()` is for programs.
     """
 
     name: str
@@ -71,6 +72,10 @@ class Report:
 
     def _repr_html_(self) -> str:
         return self._shown().for_notebook()
+
+    def to_html(self) -> str:
+        """One page that needs no other file and no network."""
+        return self._shown().for_page(f"{self.name} on candidate lists")
 
     def _shown(self) -> Shown:
         own = [Row(self.name, self.values, own=True)]
@@ -117,7 +122,7 @@ class Report:
 
 
 def evaluate(
-    scorer: Scorer | ArrayLike,
+    scorer: Scorer | str | ArrayLike,
     pairs: PairsLike,
     *,
     measures: Iterable[str] = DEFAULT_MEASURES,
@@ -136,7 +141,7 @@ def evaluate(
     that order gives away.
 
     Args:
-        scorer: A matcher, any other scorer, or a score for each pair.
+        scorer: A matcher, any other scorer, the name of a lexical one such as "bm25", or a score for each pair.
         pairs: Labelled pairs; those with one `query_id` are one list.
         measures: ir-measures names.
         subset: Which questions count: "both" for those with both labels, "positive" for those with a positive, or
@@ -144,13 +149,17 @@ def evaluate(
         baselines: Measure simple scorers and blind probes on the same lists.
         vectors: Word vectors for the baseline soft coverage, which is left out without.
         tokenizer: How the baselines find words; like the scorer, or English, by default.
-        collection: Texts in which the baselines count words; those of the pairs by default.
+        collection: Texts in which baselines and named scorers count words; those of the pairs by default.
         seed: Of the random baseline, the probes and the tests.
         progress: Whether to show bars.
     """
     rows = list(with_ids(as_pairs(pairs)))
     chosen = select_questions(rows, subset)
-    lists = CandidateLists.of(chosen.pairs, measures)
+    lists = CandidateLists.of(chosen.pairs, [measures] if isinstance(measures, str) else measures)
+    known = None if collection is None else list(collection)
+    words = tokenizer or getattr(scorer, "tokenizer", None) or Tokenizer("english")
+    texts = sorted({pair.text for pair in chosen.pairs}) if known is None else known
+    scorer = scorer_of(scorer, texts, tokenizer=words, vectors=vectors, seed=seed)
     if isinstance(scorer, Scorer):
         name = scorer.name
         scores = as_float32(scorer.score(chosen.pairs, progress=progress), len(chosen.pairs))
@@ -158,16 +167,17 @@ def evaluate(
         name = "given scores"
         scores = as_float32(scorer, len(rows))[chosen.rows]
     measured, bounds = lists.measure(scores), bounds_of(lists, scores)
-    warnings = _tie_warnings(measured, bounds, constant=len(scores) > 1 and bool(np.ptp(scores) == 0))
+    warnings = _independent_warnings(chosen, len(rows))
+    warnings += _tie_warnings(measured, bounds, constant=len(scores) > 1 and bool(np.ptp(scores) == 0))
     beside = None
     if baselines:
         beside = surroundings(
             chosen.pairs,
             lists,
-            tokenizer=tokenizer or getattr(scorer, "tokenizer", None) or Tokenizer("english"),
+            tokenizer=words,
             scorer=scorer if isinstance(scorer, Scorer) else None,
             vectors=vectors,
-            collection=collection,
+            collection=known,
             seed=seed,
             progress=progress,
         )
@@ -185,6 +195,16 @@ def evaluate(
         warnings,
         seed,
     )
+
+
+def _independent_warnings(chosen: Subset, pairs: int) -> list[str]:
+    """Where hardly a question has several texts, the file is no file of lists."""
+    if chosen.protocol != "both" or pairs >= 2 * chosen.questions or chosen.kept * 10 >= chosen.questions * 3:
+        return []
+    return [
+        f"{chosen.kept:,} of {chosen.questions:,} questions have right and wrong texts: these look like independent "
+        "labelled pairs, which matchloom.evaluation.evaluate_pairs (evaluate --kind pairs) measures all"
+    ]
 
 
 def _tie_warnings(measured: Measured, bounds: TieBounds, *, constant: bool) -> list[str]:

@@ -57,6 +57,14 @@ class Shown(NamedTuple):
             f"<p>{escape(self.subset)}</p>{lines}</div>"
         )
 
+    def for_page(self, title: str) -> str:
+        """A page that needs no other file."""
+        style = "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em}td,th{padding:.2em .8em .2em 0}"
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+            f"<style>{style}</style></head><body><h1>{escape(title)}</h1>{self.for_notebook()}</body></html>"
+        )
+
     @property
     def _measures(self) -> list[str]:
         return list(self.sections[0][0].values)
@@ -73,4 +81,4 @@ def _html_row(row: Row) -> str:
 
 
 def _figure(value: float) -> str:
-    return f"{value:.4f}"
+    return "" if value != value else f"{value:.4f}"  # what is undefined is left open

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchloom.explanation.source import Source, source_of
+from matchloom.given import one_text, shown
 from matchloom.types import Explains, MatchloomError, Trace
 
 if TYPE_CHECKING:
@@ -143,6 +144,9 @@ def explain(scorer: object, query: str, text: str) -> Explanation:
         query: One text.
         text: The other.
     """
+    if isinstance(scorer, str):
+        raise MatchloomError(f"scorer is {shown(scorer)}; expected a scorer, such as a Matcher or BM25.fit(texts)")
+    query, text = one_text("query", query), one_text("text", text)
     name = str(getattr(scorer, "name", type(scorer).__name__))
     if not isinstance(scorer, Explains):
         raise MatchloomError(

@@ -54,7 +54,11 @@ class Calibrated:
 
     def probability(self, pairs: Sequence[Pair]) -> Scores:
         """How likely it is that each pair matches."""
-        return np.asarray(expit(self.slope * self.score(pairs).astype(np.float64) + self.offset), np.float32)
+        return self.probabilities(self.score(pairs))
+
+    def probabilities(self, scores: Scores) -> Scores:
+        """How likely it is that pairs with these scores match."""
+        return np.asarray(expit(self.slope * scores.astype(np.float64) + self.offset), np.float32)
 
     def matches(self, pairs: Sequence[Pair]) -> NDArray[np.bool_]:
         """Whether each pair is said to match."""

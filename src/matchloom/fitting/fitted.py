@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-from matchloom.data.formats import read_pairs, write_pairs
+from matchloom.data.formats import PairsLike, read_pairs, scorable, write_pairs
 from matchloom.files import atomic_write
 from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
+from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
 from matchloom.progress import track
@@ -19,7 +20,7 @@ from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores, Trace
+from matchloom.types import Calibrates, Explains, MatchloomError, Pair, Scorer, Scores, Trace
 
 FORMAT = 1
 ABOUT, SYSTEM, PAGE = "fit.json", "system", "report.html"
@@ -48,6 +49,9 @@ class Fitted:
     def __post_init__(self) -> None:
         self.name = self.scorer.name
 
+    def __repr__(self) -> str:
+        return f"Fitted({self.name}, fitted to {self.kind})"
+
     @property
     def tokenizer(self) -> Tokenizer:
         """How the chosen system cuts texts into words."""
@@ -59,24 +63,58 @@ class Fitted:
         """The collection that questions are ranked against, where there is one."""
         return self.scorer.answers if isinstance(self.scorer, AnswerRanker | RankingBaseline) else None
 
-    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The score of each pair; higher matches better.
+    @overload
+    def score(self, pairs: str, text: str) -> float: ...
+
+    @overload
+    def score(self, pairs: PairsLike, *, progress: bool = False) -> Scores: ...
+
+    def score(self, pairs: PairsLike, text: str | None = None, *, progress: bool = False) -> Scores | float:
+        """The score of each pair, or of one query and text; higher matches better.
 
         Args:
-            pairs: Any pairs; labels are not looked at.
+            pairs: Pairs, tuples, dicts or a data frame, whose labels are not looked at; or one query.
+            text: The text to that one query.
             progress: Whether to show a bar.
         """
-        return self.scorer.score(pairs, progress=progress)
+        if text is not None:
+            return float(self.score([Pair(one_text("query", pairs), one_text("text", text))])[0])
+        return self.scorer.score(scorable(pairs), progress=progress)
 
-    def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]:
+    @property
+    def threshold(self) -> float | None:
+        """The score from which on a pair is said to match, where the chosen system has one."""
+        return self.scorer.threshold if isinstance(self.scorer, Calibrates) else None
+
+    def probabilities(self, scores: Scores) -> Scores | None:
+        """How likely pairs with these scores match, where the chosen system knows.
+
+        Args:
+            scores: What `score` gave.
+        """
+        return self.scorer.probabilities(scores) if isinstance(self.scorer, Calibrates) else None
+
+    @overload
+    def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def rank(self, question: Iterable[str], *, top: int | None = 10) -> list[list[RankedAnswer]]: ...
+
+    def rank(
+        self, question: str | Iterable[str], *, top: int | None = 10
+    ) -> list[RankedAnswer] | list[list[RankedAnswer]]:
         """The best answers of the collection, each once; none where nothing of the question is known.
 
         Only for files of questions with answers.
 
         Args:
-            question: The question.
+            question: The question; many of them, in a list, give a ranking each.
             top: At most this many; None for all.
         """
+        if top is not None:
+            at_least_one("top", top)
+        if not isinstance(question, str) and isinstance(question, Iterable) and not isinstance(question, bytes):
+            return [self.rank(one, top=top) for one in many_texts("question", question)]
         if not isinstance(question, str) or not question.strip():
             raise MatchloomError(f"the question is {question!r}; expected a text")
         found = self._answers().rank(question, None if top is None else max(2, top))
@@ -84,16 +122,17 @@ class Fitted:
         return [] if len(found) > 1 and len({one.score for one in found}) == 1 else found[:top]
 
     def search(
-        self, questions: Sequence[str], *, top: int | None = 10, progress: bool = False
+        self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False
     ) -> list[list[RankedAnswer]]:
-        """`rank` for many questions.
+        """`rank` for many questions, with a bar.
 
         Args:
             questions: The questions.
             top: At most this many for each; None for all.
             progress: Whether to show a bar.
         """
-        return [self.rank(question, top=top) for question in track(questions, self.name, show=progress)]
+        asked = many_texts("questions", questions)
+        return [self.rank(question, top=top) for question in track(asked, self.name, show=progress)]
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score.
@@ -137,7 +176,7 @@ class Fitted:
         Args:
             folder: What `fit` wrote.
         """
-        folder = Path(folder)
+        folder = one_path("folder", folder)
         try:
             about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
             version, kind, system = int(about["format"]), str(about["kind"]), str(about["system"])

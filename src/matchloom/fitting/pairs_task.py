@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from matchloom.data.grouping import split_by_group
 from matchloom.data.ids import both_sides, digest, with_ids
+from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.joined import group_texts
@@ -103,18 +102,8 @@ class PairsTask:
         for AUC the part of the other label that it stands on the right side of.
         """
         right = np.array([_is_right(pair) for pair in pairs], dtype=bool)
-        if right.all() or not right.any():
-            raise MatchloomError("the pairs to measure on all have one label; both are needed")
-        scores = np.asarray(scorer.score(pairs), np.float64)
-        values = {"AP": float(average_precision_score(right, scores)), "AUC": float(roc_auc_score(right, scores))}
-        each = {"AP": _precisions(scores, right), "AUC": _placements(scores, right)}
-        threshold = getattr(scorer, "threshold", None)
-        if threshold is not None:
-            said = scores >= threshold
-            each["accuracy"] = (said == right).astype(np.float64)
-            each["F1"] = 2.0 * (said & right) * len(right) / (said.sum() + right.sum())
-            values |= {name: float(each[name].mean()) for name in ("accuracy", "F1")}
-        return Outcome(values, each)
+        found = measure_labelled(scorer.score(pairs), right, getattr(scorer, "threshold", None))
+        return Outcome(found.values, found.each)
 
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
         """The pairs that it is surest of and right, and surest of and wrong, with their probability of a match."""
@@ -174,23 +163,3 @@ def one_list(pairs: Sequence[Pair]) -> list[Pair]:
 
 def _is_right(pair: Pair) -> bool:
     return (pair.label or 0) > 0
-
-
-def _precisions(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The precision at each positive pair's score, 0 for negatives, such that their mean is the average precision."""
-    values, places = np.unique(-scores, return_inverse=True)
-    true, said = np.bincount(places, right, len(values)).cumsum(), np.bincount(places).cumsum()
-    found: NDArray[np.float64] = np.where(right, (true / said)[places], 0.0) * len(right) / right.sum()
-    return found
-
-
-def _placements(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The part of the other label that each pair stands on the right side of, ties half, such that the mean is AUC."""
-    found = np.zeros(len(scores))
-    for side in (True, False):
-        others = np.sort(scores[right != side])
-        own = scores[right == side]
-        below = (np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")) / 2
-        part = below / len(others)
-        found[right == side] = (part if side else 1 - part) * len(scores) / (2 * len(own))
-    return found

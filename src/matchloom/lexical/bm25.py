@@ -11,11 +11,13 @@ the collection too; to search a whole collection, bm25s itself is faster.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import overload
 
 import numpy as np
 
+from matchloom.given import one_text, plain_pairs, shown
 from matchloom.lexical.collection import ENGLISH, Collection, Words, is_stop_word
 from matchloom.lexical.exact_match import exact_match_trace
 from matchloom.progress import track
@@ -74,17 +76,32 @@ class BM25:
             k1: How soon more occurrences of a word add nothing.
             b: How much longer texts are held back, from 0 to 1.
         """
-        terms = (_terms(tokenizer(text), stem, stop_words) for text in texts)
+        terms = (_terms(tokenizer(text), stem, stop_words) for text in _texts(texts))
         collection = Collection.count([term for term in row if term is not None] for row in terms)
         return cls(collection, tokenizer=tokenizer, stem=stem, stop_words=stop_words, k1=k1, b=b)
 
-    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """One score for each pair; it depends on that pair and the collection only.
+    def __repr__(self) -> str:
+        return f"BM25({self.collection!r}, stem={self.stem}, stop_words={self.stop_words}, k1={self.k1}, b={self.b})"
+
+    @overload
+    def score(self, pairs: str, text: str) -> float: ...
+
+    @overload
+    def score(self, pairs: Iterable[Pair | tuple[str, str]], *, progress: bool = False) -> Scores: ...
+
+    def score(
+        self, pairs: str | Iterable[Pair | tuple[str, str]], text: str | None = None, *, progress: bool = False
+    ) -> Scores | float:
+        """One score for each pair, or that of one query and text; it depends on that pair and the collection only.
 
         Args:
-            pairs: Any pairs; labels are not looked at.
+            pairs: Any pairs, whose labels are not looked at; or one query.
+            text: The text to that one query.
             progress: Whether to show a bar.
         """
+        if text is not None:
+            return float(self.score([Pair(one_text("query", pairs), one_text("text", text))])[0])
+        pairs = plain_pairs(pairs)
 
         # Candidate lists repeat texts and queries; the bound keeps memory flat on endless ones.
         @lru_cache(maxsize=1 << 16)
@@ -134,6 +151,13 @@ def _terms(words: list[str], stem: bool, stop_words: bool) -> list[str | None]:
     if not (stem or stop_words):
         return list(words)
     return [None if stop_words and is_stop_word(word) else stem_of(word) if stem else word for word in words]
+
+
+def _texts(given: Iterable[str]) -> Iterable[str]:
+    """The texts one by one, each told if it is none; a single text is refused, which would be many letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise MatchloomError(f"texts is {shown(given)}; expected a list of texts")
+    return (one_text(f"texts, item {number}", text) for number, text in enumerate(given, start=1))
 
 
 def _counts(terms: Iterable[str | None]) -> Counter[str]:

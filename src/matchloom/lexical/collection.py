@@ -43,6 +43,9 @@ class Collection:
     mean_length: float
     frequencies: Mapping[str, int]
 
+    def __repr__(self) -> str:
+        return f"Collection({self.texts:,} texts, {len(self.frequencies):,} words)"
+
     @classmethod
     def count(cls, texts: Iterable[Sequence[str]]) -> Collection:
         """Count tokenised texts, one at a time."""

@@ -26,6 +26,9 @@ class Overlap:
         self.collection = collection
         self.tokenizer = tokenizer
 
+    def __repr__(self) -> str:
+        return f"Overlap({self.collection!r})"
+
     @classmethod
     def fit(cls, texts: Iterable[str], *, tokenizer: Words = ENGLISH) -> Overlap:
         """Take document frequencies from these texts."""

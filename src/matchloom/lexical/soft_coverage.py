@@ -47,6 +47,9 @@ class SoftCoverage:
         self.tokenizer = tokenizer
         self.stop_words = stop_words
 
+    def __repr__(self) -> str:
+        return f"SoftCoverage({self.collection!r})"
+
     @classmethod
     def fit(
         cls, texts: Iterable[str], vectors: Vectors, *, tokenizer: Words = ENGLISH, stop_words: bool = True

@@ -67,6 +67,9 @@ class TransLM:
         self._keys = translations.w.astype(np.int64) * len(self.words) + translations.t
         self._total = max(1, int(counts.sum()))
 
+    def __repr__(self) -> str:
+        return f"TransLM({len(self.words):,} words, {len(self.translations.w):,} translations)"
+
     @classmethod
     def fit(
         cls,

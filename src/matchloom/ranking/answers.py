@@ -75,6 +75,9 @@ class Answers:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return f"Answers({len(self):,} answers, {sum(map(len, self.questions)):,} questions)"
+
     @cached_property
     def order(self) -> Ids:
         """The answers by id: in this order everything is computed, whatever the order of lines was."""

@@ -39,6 +39,9 @@ class AnswerRanker:
     collection: AskedCollection = field(repr=False)
     name: str = "answer_ranker"
 
+    def __repr__(self) -> str:
+        return f"AnswerRanker({self.answers!r})"
+
     @classmethod
     def fit(
         cls, pairs: Iterable[Pair], *, tokenizer: Tokenizer | None = None, seed: int = 0, progress: bool = False

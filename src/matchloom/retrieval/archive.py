@@ -17,9 +17,10 @@ from matchloom.retrieval import encoder
 from matchloom.retrieval.lance import connect
 from matchloom.retrieval.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing
 from matchloom.retrieval.newest import Newest
+from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.seals import Sealing, sealing
 from matchloom.retrieval.snapshot import Snapshot
-from matchloom.retrieval.store import TEXTS, Store
+from matchloom.retrieval.store import SAME, TEXTS, Store
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
@@ -108,6 +109,7 @@ class Archive:
         manifest, store = self.current()
         return {
             "pairs": len(store),
+            "answers": store.answers(),
             **store.status(),
             "matcher": manifest.matcher_name,
             "matcher_folder": manifest.matcher_folder,
@@ -143,26 +145,44 @@ class Archive:
         replace(self._manifest, **changes).write(self.folder)
         self._refresh()
 
-    def upsert(self, ids: list[str], questions: list[str], answers: list[str]) -> int:
-        """Add pairs in one commit; how many took the place of one with the same id."""
+    def upsert(self, pairs: Sequence[PairRow]) -> int:
+        """Add pairs in one commit; how many took the place of one with the same key."""
         done: list[str] = []
         with self.changing(done) as store:
             manifest, replaced = self._manifest, 0
-            if ids:
-                rows = encoder.rows(manifest, self.matcher_of(manifest), ids, questions, answers)
-                replaced = store.upsert(rows)
-                done += [f"{len(ids) - replaced:,} added", *([f"{replaced:,} replaced"] if replaced else [])]
-            self.keep(written=manifest.written + len(ids))
+            if pairs:
+                replaced = store.upsert(encoder.rows(manifest, self.matcher_of(manifest), pairs))
+                done += [f"{len(pairs) - replaced:,} added", *([f"{replaced:,} replaced"] if replaced else [])]
+            self.keep(written=manifest.written + len(pairs))
         return replaced
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove the pairs of these ids; how many there were."""
+        """Remove the pairs of these ids or text_ids; how many there were. One that means several answers is refused."""
         done: list[str] = []
         with self.changing(done) as store:
+            self._refuse_vague(store, ids)
             count = store.delete(ids)
             done.append(f"{count:,} deleted")
             self.keep(written=self._manifest.written + count)
         return count
+
+    def unknown(self, ids: Sequence[str]) -> list[str]:
+        """Those of the ids that no pair has, neither as its id nor as its text_id."""
+        store = self.current()[1]
+        known = store.find("id", ids).keys() | store.find("text_id", ids).keys()
+        return [one for one in dict.fromkeys(ids) if one not in known]
+
+    def _refuse_vague(self, store: Store, ids: Sequence[str]) -> None:
+        """A text_id that is no pair's own id may be a number within a list, and mean another answer in each."""
+        own = store.find("id", ids)
+        for name, rows in store.find("text_id", [one for one in ids if one not in own]).items():
+            found = store.take(rows, ["id", SAME]).to_pylist()
+            answers = len({row[SAME] for row in found})
+            if answers > 1:
+                raise MatchloomError(
+                    f"text_id {name!r} belongs to {answers} different answers; delete them by their own ids, such as "
+                    f"{min(row['id'] for row in found)!r}"
+                )
 
     def maintain(self) -> None:
         """Bring the indices up to date, if enough is new."""
@@ -179,7 +199,7 @@ class Archive:
             manifest = encoder.manifest_of(old.next_table, loaded, matcher, old.tokenizer)
 
             def encoded(batch: pa.RecordBatch) -> pa.Table:
-                return encoder.rows(manifest, loaded, *(batch.column(name).to_pylist() for name in TEXTS))
+                return encoder.rows(manifest, loaded, [PairRow(**row) for row in batch.to_pylist()])
 
             self._copy(old, manifest, TEXTS, encoded, progress)
             self._loaded = None if loaded is None or manifest.matcher is None else (manifest.matcher, loaded)

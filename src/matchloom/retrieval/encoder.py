@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from matchloom.matcher import Matcher
 from matchloom.retrieval.manifest import ArchiveManifest
-from matchloom.retrieval.store import Vectors, rows_of, unit
+from matchloom.retrieval.rows import PairRow
+from matchloom.retrieval.store import SAME, TEXTS, Vectors, rows_of, unit
 from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import MatchloomError
 
@@ -73,13 +75,13 @@ def _is_folder(where: str) -> bool:
         return False
 
 
-def rows(
-    manifest: ArchiveManifest, matcher: Matcher | None, ids: list[str], questions: list[str], answers: list[str]
-) -> pa.Table:
+def rows(manifest: ArchiveManifest, matcher: Matcher | None, pairs: Sequence[PairRow]) -> pa.Table:
     """Pairs as the table holds them: texts, the stems of their words, and vectors where there are any."""
     cut = manifest.tokenizer
+    columns = {name: [getattr(pair, name) for pair in pairs] for name in (*TEXTS, SAME)}
+    questions, answers = columns["question"], columns["answer"]
     words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
-    columns = {"id": ids, "question": questions, "answer": answers, "words": words}
+    columns["words"] = words
     vectors: tuple[Vectors, Vectors] | None = None
     if manifest.vector_size is not None:
         assert matcher is not None  # whatever has vectors has what made them

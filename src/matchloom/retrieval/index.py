@@ -9,19 +9,21 @@ import logging
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
-from matchloom.data.ids import digest
+from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.given import one_path
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval.archive import BATCH, Archive
 from matchloom.retrieval.checkup import CheckUp, check_archive
 from matchloom.retrieval.repair import Repaired, repair_archive
+from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.searcher import SAMPLE, Answer, Searcher
 from matchloom.retrieval.snapshot import Snapshot
 from matchloom.retrieval.tuning import Tuned, tune_alpha
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
-from matchloom.types import MatchloomError, Pair, Scorer
+from matchloom.types import MatchloomError, Scorer
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ class Added(NamedTuple):
     """What became of pairs that were added."""
 
     new: int
-    replaced: int  # took the place of a pair with the same id
+    replaced: int  # took the place of a pair with the same id and question
     wrong: int  # have label 0, and were left out
 
 
@@ -38,10 +40,11 @@ class QuestionIndex:
     """An archive of questions with their answers, in a folder that one may write and many may read at a time.
 
     >>> index = QuestionIndex.create("faq.archive")  # with a matcher's folder: its sentence vectors too
-    >>> index.add([Pair("How do I get my money back?", "Write to us within a month.", query_id="q1")])
-    Added(new=1, replaced=0, wrong=0)
-    >>> [answer.id for answer in index.search("money back", top=3)]
-    ['q1']
+    >>> back = {"answer": "Write to us within a month.", "answer_id": "refunds"}
+    >>> index.add([{"question": "How do I get my money back?", **back}, {"question": "Are there refunds?", **back}])
+    Added(new=2, replaced=0, wrong=0)
+    >>> [(answer.id, answer.question) for answer in index.search("money back", top=3)]
+    [('refunds', 'How do I get my money back?')]
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -60,7 +63,7 @@ class QuestionIndex:
             matcher: What encodes the archive, or its folder.
             tokenizer: How the full-text index and BM25 find words; a matcher brings its own.
         """
-        folder = Path(folder)
+        folder = one_path("folder", folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
             raise MatchloomError(f"tokenizer is {tokenizer!r}; expected Tokenizer({tokenizer!r})")
         return cls(Archive.create(folder, matcher, tokenizer or Tokenizer()))
@@ -75,7 +78,7 @@ class QuestionIndex:
             folder: The archive's.
             matcher: The archive's matcher, or its folder, where it was moved.
         """
-        return cls(Archive.open(Path(folder), matcher))
+        return cls(Archive.open(one_path("folder", folder), matcher))
 
     @staticmethod
     def check(
@@ -110,6 +113,10 @@ class QuestionIndex:
     def __len__(self) -> int:
         return len(self._archive.current()[1])
 
+    def __repr__(self) -> str:
+        by = self._archive.manifest.matcher_name or "BM25"
+        return f"QuestionIndex({str(self.folder)!r}, {len(self):,} pairs, searched by {by})"
+
     @property
     def folder(self) -> Path:
         """Where it is."""
@@ -132,27 +139,28 @@ class QuestionIndex:
 
     # ---- writing
 
-    def add(self, pairs: Iterable[Pair], *, progress: bool = False) -> Added:
+    def add(self, pairs: PairsLike, *, progress: bool = False) -> Added:
         """Add pairs (query is the question, text the answer) as a stream; those with label 0 are left out.
 
-        A pair's id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest
-        of both texts. A pair whose id is there already takes its place. Each batch of 10,000 is on the disk, whole,
-        before the next is read: what a killed process had reported is there.
+        An answer may have many questions: a pair for each, with the same text (and text_id, if it has one). A pair's
+        id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest of the
+        answer. A pair whose `query_id` and id are there already takes its place; without a `query_id`, one whose
+        text_id (or answer) and question are. Each batch of 10,000 is on the disk, whole, before the next is read: what
+        a killed process had reported is there.
 
         Args:
-            pairs: Questions with their answers.
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
             progress: Whether to show a bar.
         """
         new = replaced = wrong = 0
-        pairs = iter(pairs)
+        pairs = as_pairs(pairs)
         with bar() as shown:
             task = shown.add_task("Indexing", total=None, note="", visible=progress)
             try:
                 while batch := list(islice(pairs, BATCH)):
                     right = [pair for pair in batch if pair.label is None or pair.label > 0]
-                    rows = {pair_id(pair): pair for pair in right}  # of two with one id, the last
-                    questions, answers = [pair.query for pair in rows.values()], [pair.text for pair in rows.values()]
-                    there = self._archive.upsert(list(rows), questions, answers)
+                    rows = {row.key: row for row in map(PairRow.of, right)}  # of two with one key, the last
+                    there = self._archive.upsert(list(rows.values()))
                     new += len(rows) - there
                     replaced += len(right) - len(rows) + there
                     wrong += len(batch) - len(right)
@@ -167,18 +175,22 @@ class QuestionIndex:
     def delete(self, ids: Iterable[str]) -> int:
         """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`.
 
+        An id of several pairs, or a text_id, removes all questions of that answer.
+
         Args:
-            ids: As `search` gives them; unknown ones are left alone.
+            ids: As `search` gives them, or text_ids; unknown ones are left alone (see `unknown`).
         """
-        if isinstance(ids, str):
-            raise MatchloomError(f"ids is the text {ids!r}; expected a list of ids, such as [{ids!r}]")
-        ids = list(ids)
-        for one in ids:
-            if not isinstance(one, str) or replace_surrogates(one) != one:
-                raise MatchloomError(f"the id {one!r} is no text; expected ids as `search` gives them")
-        count = self._archive.delete(ids)
+        count = self._archive.delete(_checked_ids(ids))
         self._archive.maintain()
         return count
+
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """Those of the ids that are not in the archive.
+
+        Args:
+            ids: As for `delete`.
+        """
+        return self._archive.unknown(_checked_ids(ids))
 
     def reencode(self, matcher: Matcher | Path | str, *, progress: bool = False) -> None:
         """Encode every pair again, with a matcher that was trained anew or another one.
@@ -202,7 +214,7 @@ class QuestionIndex:
         self._archive.compact(progress)
 
     def tune(
-        self, pairs: Iterable[Pair], *, rerank: Scorer | None = None, candidates: int = 100, progress: bool = False
+        self, pairs: PairsLike, *, rerank: Scorer | None = None, candidates: int = 100, progress: bool = False
     ) -> Tuned:
         """Find the alpha, on a grid of 0.05, with the highest mean average precision, and keep it.
 
@@ -210,8 +222,8 @@ class QuestionIndex:
         not judged counts as wrong. With `rerank` the result is returned but not kept: it holds for that scorer only.
 
         Args:
-            pairs: Judged pairs: query is a new question, `text_id` the id of an archived pair (or text its question),
-                label 1 where that answers it.
+            pairs: Judged pairs: query is a new question, `text_id` the id of an archived pair or answer (or text an
+                archived question or answer), label 1 where that answers it.
             rerank: A scorer in place of the archive's own match.
             candidates: How many pairs are looked at for each question.
             progress: Whether to show a bar.
@@ -220,7 +232,7 @@ class QuestionIndex:
             with self._archive.writing():  # where nothing can be kept, nothing need be measured
                 pass
         snapshot = self.snapshot()
-        tuned = tune_alpha(self._searcher, snapshot, list(pairs), rerank, candidates, progress)
+        tuned = tune_alpha(self._searcher, snapshot, list(as_pairs(pairs)), rerank, candidates, progress)
         if rerank is None:
             with self._archive.writing():
                 if self._archive.manifest.matcher != snapshot.manifest.matcher:
@@ -230,7 +242,8 @@ class QuestionIndex:
 
     # ---- reading
 
-    def search(
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is many letters too
         self,
         question: str,
         *,
@@ -239,28 +252,59 @@ class QuestionIndex:
         alpha: float | None = None,
         rerank: Scorer | None = None,
         explain: bool = False,
-    ) -> list[Answer]:
-        """The archived pairs that answer a question best, by falling score; equal scores are ordered by id.
+    ) -> list[Answer]: ...
+
+    @overload
+    def search(
+        self,
+        question: Iterable[str],
+        *,
+        top: int = 10,
+        candidates: int = 100,
+        alpha: float | None = None,
+        rerank: Scorer | None = None,
+        explain: bool = False,
+    ) -> list[list[Answer]]: ...
+
+    def search(
+        self,
+        question: str | Iterable[str],
+        *,
+        top: int = 10,
+        candidates: int = 100,
+        alpha: float | None = None,
+        rerank: Scorer | None = None,
+        explain: bool = False,
+    ) -> list[Answer] | list[list[Answer]]:
+        """The archived answers that fit a question best, by falling score; equal scores are ordered by id.
+
+        Each comes once, with that of its questions which scored highest. There are fewer than `top` where the archive
+        has fewer, or where no other shares a word with the question and there are no vectors to find more.
 
         `rerank` takes the place of the archive's own s(t, a); a higher `candidates` looks at more pairs.
         `explain` adds why each answer got its score: what the archived question's words added, and what the answer's.
 
         Args:
-            question: The new question.
+            question: The new question; many of them, in a list, give a list of answers each.
             top: At most this many answers.
             candidates: How many pairs get a full score, found by words and by vectors.
             alpha: The weight of the questions' similarity; the archive's own by default.
             rerank: A scorer in place of the archive's own match s(t, a).
             explain: Add to each answer why it matched.
         """
+        if not isinstance(question, str) and isinstance(question, Iterable) and not isinstance(question, bytes):
+            options: Any = {"top": top, "candidates": candidates, "alpha": alpha, "rerank": rerank, "explain": explain}
+            return [self.search(_one(one), **options) for one in question]
         _check_search(question, top, candidates, alpha, rerank)
         while True:
             snapshot = self.snapshot()
             weight = snapshot.manifest.alpha if alpha is None else alpha
             try:
-                return self._searcher.search(
+                found = self._searcher.search(
                     snapshot, question, top=top, candidates=candidates, alpha=weight, rerank=rerank, explain=explain
                 )
+                if found or self._archive.in_use(snapshot.manifest):
+                    return found  # nothing is also what a table has whose files just went
             except MatchloomError:
                 if self._archive.in_use(snapshot.manifest):
                     raise  # else the table was replaced in between
@@ -285,9 +329,20 @@ class QuestionIndex:
         return self._archive.status()
 
 
-def pair_id(pair: Pair) -> str:
-    """The id under which a pair is archived."""
-    return "/".join(part for part in (pair.query_id, pair.text_id) if part) or digest(pair.query, pair.text)
+def _checked_ids(ids: Iterable[str]) -> list[str]:
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise MatchloomError(f"ids is {ids!r}; expected a list of ids, such as [{str(ids)!r}]")
+    ids = list(ids)
+    for one in ids:
+        if not isinstance(one, str) or replace_surrogates(one) != one:
+            raise MatchloomError(f"the id {one!r} is no text; expected ids as `search` gives them")
+    return ids
+
+
+def _one(question: object) -> str:
+    if not isinstance(question, str):
+        raise MatchloomError(f"the question is {question!r}; expected a text")
+    return question
 
 
 def _check_search(question: str, top: int, candidates: int, alpha: float | None, rerank: Scorer | None) -> None:

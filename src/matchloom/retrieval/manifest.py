@@ -25,7 +25,7 @@ from matchloom.types import MatchloomError
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 3  # 1 held words where 2 holds stems; 2 held question vectors of any length
+FORMAT = 4  # 1 held words where 2 holds stems; 2 held question vectors of any length; 3 one question an answer
 ALPHA = 0.7  # the paper's
 _FILE = "archive.json"
 _PATIENCE = 2.0  # seconds for which a writer waits without a word

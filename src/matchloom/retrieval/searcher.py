@@ -13,6 +13,9 @@ candidate_direction.py); they are taken in turns, best first, up to `candidates`
     there is none                   BM25 share of t with q          BM25 share of t with a
     `rerank` is given               as above                        by that scorer, at every search
 
+An answer may have many questions, a row each. It is found once, with the question that scores highest: as the match of
+all its rows is the same, that is the most similar one.
+
 v_t and v_q have a length of one: CNTN's do anyway, and those of other models must not bring long questions up. Both
 are mixed as they are, without a scale between them: alpha is what makes up for it, and `tune` finds it. A BM25 share is
 BM25 of stems over what the question scores with itself (see normalized_bm25.py).
@@ -20,18 +23,20 @@ BM25 of stems over what the question scores with itself (see normalized_bm25.py)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from matchloom.explanation import Explanation, mixed_explanation, term_of
 from matchloom.retrieval.candidate_direction import CandidateDirection
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
 from matchloom.retrieval.similarity import SentenceSimilarity
 from matchloom.retrieval.snapshot import Gathered, Snapshot
-from matchloom.retrieval.store import TEXTS, VECTORS, RowIds, Vectors, unit, vectors_of
+from matchloom.retrieval.store import SAME, TEXTS, VECTORS, RowIds, Vectors, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
@@ -39,7 +44,8 @@ SAMPLE = 20_000  # pairs in which words are counted
 
 
 class Answer(NamedTuple):
-    """An archived pair that was found: its score, and the two parts that it is mixed from."""
+    """An archived answer that was found, with the best of its questions: its score, and the two parts that it is
+    mixed from."""
 
     id: str
     question: str
@@ -51,10 +57,11 @@ class Answer(NamedTuple):
 
 
 class MixtureScores(NamedTuple):
-    """Similarity and match of some rows, not mixed yet, and what made either and may say why."""
+    """Similarity and match of some rows, not mixed yet, whose answer each has, and what made either and may say why."""
 
     similarity: Scores
     match: Scores
+    answers: list[str]  # equal where the answer is the same
     of_question: NormalizedBM25 | SentenceSimilarity
     of_answer: Scorer
 
@@ -80,21 +87,27 @@ class Searcher:
     ) -> list[Answer]:
         """The best of the candidates; see `QuestionIndex.search`."""
         vector = snapshot.vector(question)
-        rows = self.candidates(snapshot, question, vector, candidates, alpha)
-        if not rows:
-            return []
-        found = self.mixture(snapshot, question, vector, rows, rerank)
+        while True:
+            rows = self.candidates(snapshot, question, vector, candidates, alpha)
+            if not rows:
+                return []
+            found = self.mixture(snapshot, question, vector, rows, rerank)
+            if len({*found.answers}) >= top or len(rows) < candidates:
+                break
+            candidates *= 4  # questions of few answers have taken all places
         scores = alpha * found.similarity + (1 - alpha) * found.match
         if not np.isfinite(scores).all():
             raise MatchloomError(f"{found.of_answer.name} gave a score that is no number; rerank by another scorer")
-        last = np.partition(scores, -min(top, len(rows)))[-min(top, len(rows))]
-        first = np.flatnonzero(scores >= last)  # only what is shown is read and sorted
+        answer_of, best = best_of_answers(scores, found.answers)
+        last = np.partition(best, -min(top, len(best)))[-min(top, len(best))]
+        # Only what is shown is read and sorted.
+        first = np.flatnonzero((scores >= last) & (scores == best[answer_of]))
         shown = snapshot.store.take([rows[n] for n in first], TEXTS).to_pylist()
-        answers = []
-        for n, row in zip(first.tolist(), shown, strict=True):
+        once: dict[int, Answer] = {}
+        for n, row in sorted(zip(first.tolist(), shown, strict=True), key=lambda item: str(item[1]["key"])):
             parts = (float(scores[n]), float(found.similarity[n]), float(found.match[n]))
-            answers.append(Answer(row["id"], row["question"], row["answer"], *parts))
-        answers = sorted(answers, key=lambda answer: (-answer.score, answer.id))[:top]
+            once.setdefault(int(answer_of[n]), Answer(row["id"], row["question"], row["answer"], *parts))
+        answers = sorted(once.values(), key=lambda answer: (-answer.score, answer.id))[:top]
         if explain:
             words = snapshot.manifest.tokenizer
             answers = [one._replace(explanation=_explanation(found, question, one, alpha, words)) for one in answers]
@@ -116,14 +129,15 @@ class Searcher:
         if snapshot.matcher is None or vector is None:
             of_question, of_answer = self._counts(snapshot)
             scorer = rerank or snapshot.matcher or of_answer
-            taken = snapshot.store.take(rows, ["question", "answer"])
+            taken = snapshot.store.take(rows, ["question", "answer", SAME])
             similarity = of_question.score([Pair(question, other) for other in taken["question"].to_pylist()])
-            return MixtureScores(similarity, _scores(scorer, question, taken), of_question, scorer)
-        taken = snapshot.store.take(rows, [VECTORS] if rerank is None else [VECTORS, "answer"])
+            return MixtureScores(similarity, _scores(scorer, question, taken), _same(taken), of_question, scorer)
+        taken = snapshot.store.take(rows, [VECTORS, SAME] if rerank is None else [VECTORS, SAME, "answer"])
         v_q, v_a = vectors_of(taken)
         match = snapshot.matcher.match_vectors(vector, v_a) if rerank is None else _scores(rerank, question, taken)
         similarity = v_q @ unit(vector)
-        return MixtureScores(similarity, match, SentenceSimilarity(snapshot.matcher), rerank or snapshot.matcher)
+        by_vectors = SentenceSimilarity(snapshot.matcher)
+        return MixtureScores(similarity, match, _same(taken), by_vectors, rerank or snapshot.matcher)
 
     def _counts(self, snapshot: Snapshot) -> tuple[NormalizedBM25, NormalizedBM25]:
         """BM25 over the archive's questions and over its answers."""
@@ -152,6 +166,23 @@ def _explanation(found: MixtureScores, question: str, one: Answer, alpha: float,
     ]
     name = f"{alpha:.4g} * {found.of_question.name} + {1 - alpha:.4g} * {found.of_answer.name}"
     return mixed_explanation(name, terms, one.score)
+
+
+def best_of_answers(scores: Scores, answers: Sequence[str]) -> tuple[NDArray[np.int64], Scores]:
+    """Which of the different answers each row has, in the order of their names, and the best score of each answer.
+
+    >>> [side.tolist() for side in best_of_answers(np.float32([3, 1, 4, 1]), ["a", "b", "a", "b"])]
+    [[0, 1, 0, 1], [4.0, 1.0]]
+    """
+    names, answer_of = np.unique(np.array(answers, dtype=str), return_inverse=True)
+    best = np.full(len(names), -np.inf, scores.dtype)
+    np.maximum.at(best, answer_of, scores)
+    return answer_of, best
+
+
+def _same(taken: pa.Table) -> list[str]:
+    same: list[str] = taken[SAME].to_pylist()
+    return same
 
 
 def _scores(scorer: Scorer, question: str, taken: pa.Table) -> Scores:

@@ -27,13 +27,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from matchloom.retrieval.lance import doctor, run, told_in_one_line
+from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.seals import check_newest
 from matchloom.types import MatchloomError
 
 Vectors = NDArray[np.float32]
 RowIds = list[int]
 
-TEXTS = ("id", "question", "answer")
+TEXTS = PairRow._fields
+SAME = "same"  # what rows with the same answer share
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
@@ -54,7 +56,7 @@ class Store:
     @classmethod
     def create(cls, database: Any, folder: Path, name: str, size: int | None) -> Store:
         """An empty table, with two vectors of this size to a pair where there are any."""
-        fields = [pa.field(column, pa.string()) for column in (*TEXTS, "words")]
+        fields = [pa.field(column, pa.string()) for column in (*TEXTS, SAME, "words")]
         if size is not None:
             fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
         with told_in_one_line(folder):
@@ -140,6 +142,10 @@ class Store:
             found.validate(full=True)
             return found
 
+    def answers(self) -> int:
+        """How many different answers there are."""
+        return len({one for batch in self.batches(100_000, [SAME]) for one in batch.column(SAME).to_pylist()})
+
     @property
     def columns(self) -> list[str]:
         """The names of its columns."""
@@ -161,22 +167,23 @@ class Store:
     # ---- writing (the caller holds the lock)
 
     def upsert(self, rows: pa.Table) -> int:
-        """Add rows; one whose id is there already takes its place. One commit. How many took a place."""
+        """Add rows; one whose key is there already takes its place. One commit. How many took a place."""
         with told_in_one_line(self.folder):
-            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge = self._table.merge_insert("key").when_matched_update_all().when_not_matched_insert_all()
             return int(run(merge.execute(rows)).num_updated_rows)
 
     def append(self, rows: pa.Table) -> None:
-        """Add rows whose ids are known to be new. One commit."""
+        """Add rows whose keys are known to be new. One commit."""
         with told_in_one_line(self.folder):
             run(self._table.add(rows))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove the rows of these ids; how many there were."""
+        """Remove the rows of these ids or text_ids; how many there were."""
         before = len(self)
         with told_in_one_line(self.folder):
             for start in range(0, len(ids), 1000):
-                run(self._table.delete(f"id IN ({_quoted(ids[start : start + 1000])})"))
+                some = _quoted(ids[start : start + 1000])
+                run(self._table.delete(f"id IN ({some}) OR text_id IN ({some})"))
         return before - len(self)
 
     def maintain(self, trained_on: int) -> int:

@@ -33,6 +33,9 @@ class WordVectors:
     words: list[str]
     matrix: NDArray[np.float32]  # (words, dimensions)
 
+    def __repr__(self) -> str:
+        return f"WordVectors({len(self.words):,} words, {self.dimensions} dimensions)"
+
     @property
     def dimensions(self) -> int:
         """How long a vector is."""

@@ -33,6 +33,9 @@ class Vocab:
             raise MatchloomError("a vocabulary lists the same word twice")
         object.__setattr__(self, "_index", index)
 
+    def __repr__(self) -> str:
+        return f"Vocab({len(self.words):,} words of {self.documents:,} texts)"
+
     @classmethod
     def build(cls, texts: Iterable[Sequence[str]], min_count: int = 1) -> Vocab:
         """Count the words of tokenised texts; words seen less than `min_count` times stay unknown."""

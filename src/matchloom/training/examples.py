@@ -88,7 +88,9 @@ def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
     if not usable:
         right = sum(1 for good, _ in lists.values() if good)
         wrong = sum(1 for _, bad in lists.values() if bad)
-        remedy = "leave the negatives out, and others are drawn while training" if right else "label right texts 1"
+        remedy = "label right texts 1"
+        if right:
+            remedy = "train independent pairs with the loss cross_entropy, or give those of one list one query_id"
         raise MatchloomError(
             f"no query of the {len(lists)} has both a positive and a negative text ({right} have positives, {wrong} "
             f"have negatives); {remedy}"

@@ -1,7 +1,7 @@
 """Files of pairs (TSV, CSV, JSONL, JSON, Parquet) and TREC's runs and judgements, in and out."""
 
 from matchloom.data.formats.pairs import FORMATS, read_pairs, write_pairs
-from matchloom.data.formats.sources import PairsLike, as_pairs
+from matchloom.data.formats.sources import PairsLike, as_pairs, scorable
 from matchloom.data.formats.trec import Judgement, RunLine, read_qrels, read_run, write_qrels, write_run
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "read_pairs",
     "read_qrels",
     "read_run",
+    "scorable",
     "write_pairs",
     "write_qrels",
     "write_run",

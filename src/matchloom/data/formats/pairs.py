@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from matchloom.data.formats.columns import COLUMNS, Columns, check_given
-from matchloom.data.formats.rows import READERS, Row
+from matchloom.data.formats.rows import READERS, OwnColumns, Row
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import write_rows
 from matchloom.data.ids import with_ids
+from matchloom.given import one_path
 from matchloom.types import MatchloomError, Pair
 
-__all__ = ["COLUMNS", "FORMATS", "read_pairs", "write_pairs"]
+__all__ = ["COLUMNS", "FORMATS", "read_own_columns", "read_pairs", "write_pairs"]
 
 FORMATS = {
     ".tsv": "tsv",
@@ -61,11 +63,33 @@ def read_pairs(
         graded: Take any number from 0 as a label, such as .8.
         fill_ids: Make ids that are missing from content, so that equal queries are one list.
     """
-    path = Path(path)
+    path = one_path("path", path)
     check_given(columns)
     rows = READERS[_format(path, format)](path, columns)
-    pairs = _checked(path, rows, require_label, graded)
+    pairs = (pair for pair, _ in _checked(path, rows, require_label, graded))
     return with_ids(pairs) if fill_ids else pairs
+
+
+def read_own_columns(path: Path | str, *, columns: Columns | None = None) -> Iterator[tuple[Pair, OwnColumns]]:
+    """Yield the pairs of a file, and beside each all that its row holds, as the user has it; ids as `read_pairs`.
+
+    Args:
+        path: The file.
+        columns: As for `read_pairs`.
+    """
+    path = Path(path)
+    check_given(columns)
+    kind = _format(path, None)
+    rows = READERS[kind](path, columns, **({"whole": True} if kind == "parquet" else {}))
+    waiting: deque[OwnColumns] = deque()
+
+    def pairs() -> Iterator[Pair]:
+        for pair, own in _checked(path, rows, False, False):
+            waiting.append(own)
+            yield pair
+
+    for pair in with_ids(pairs()):
+        yield pair, waiting.popleft()
 
 
 def write_pairs(path: Path | str, pairs: Iterable[Pair], *, format: str | None = None) -> None:  # noqa: A002
@@ -91,10 +115,10 @@ def _format(path: Path, given: str | None) -> str:
     return given
 
 
-def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool) -> Iterator[Pair]:
+def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool) -> Iterator[tuple[Pair, OwnColumns]]:
     seen: set[tuple[str, str]] = set()
     empty = True
-    for place, row in rows:
+    for place, row, own in rows:
         empty = False
         where = f"{path}, {place}"
         pair = pair_of(where, row, graded=graded)
@@ -111,6 +135,6 @@ def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool)
                     "ids must differ, or leave the column out: --columns text_id="
                 )
             seen.add(ids)
-        yield pair
+        yield pair, own
     if empty:
         raise MatchloomError(f"{path} holds no pairs; expected rows with the columns query and text")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow
@@ -20,8 +20,21 @@ from matchloom.data.formats.values import number_of, short
 from matchloom.files import max_line, open_bytes, read_lines
 from matchloom.types import MatchloomError
 
-# A row as a file holds it: where it stands ("line 3") and its values by our names.
-Row = tuple[str, dict[str, Any]]
+
+class OwnColumns(NamedTuple):
+    """A row as its file has it: the user's names and values, in their order, those that we do not know included."""
+
+    names: Sequence[str] = ()
+    values: Collection[Any] = ()
+
+
+class Row(NamedTuple):
+    """A row of a file: where it stands ("line 3"), its values by our names, and all of it by the user's."""
+
+    place: str
+    values: dict[str, Any]
+    own: OwnColumns = OwnColumns()
+
 
 _log = logging.getLogger("matchloom")
 _SEPARATORS = (",", ";", "|", "\t")
@@ -36,6 +49,7 @@ class _Table:
         self._given = given
         self._columns: dict[str, int] = {}
         self._expected = 0
+        self._names: Sequence[str] = ()
         self._told_by = "header"
 
     def row(self, place: str, cells: list[str], remedy: str) -> Row | None:
@@ -47,17 +61,19 @@ class _Table:
                 f"{self._path}, {place}: found {len(cells)} fields, expected {self._expected} as in the "
                 f"{self._told_by}; {remedy}"
             )
-        return place, {name: cells[i] for name, i in self._columns.items()}
+        return Row(place, {name: cells[i] for name, i in self._columns.items()}, OwnColumns(self._names, cells))
 
     def _first(self, cells: list[str]) -> bool:
         """Learn the columns; whether these cells are a header. If they are data, the log has what was assumed."""
         self._expected = len(cells)
         data = len(cells) == 2 or (len(cells) == 3 and not math.isnan(number_of(cells[2]) or 0.0))
-        if self._given or not data or known_names(cells):
+        named = any((self._given or {}).values())  # who names columns has a header
+        if named or not data or known_names(cells):
             self._columns = find_columns(str(self._path), cells, self._given)
+            self._names = cells
             return True
-        names = ("query", "text", "label")[: len(cells)]
-        self._columns = {name: i for i, name in enumerate(names)}
+        self._names = names = ("query", "text", "label")[: len(cells)]
+        self._columns = {name: i for i, name in enumerate(names) if name not in (self._given or {})}
         self._told_by = "first line"
         _log.warning(
             "%s: the first line names no column that is known; it is taken as a pair, the columns as %s",
@@ -169,15 +185,18 @@ class NamedRows:
             if len(self._known) > 1000:  # every row has its own keys: do not remember them all
                 self._known.clear()
             self._known[keys] = find_columns(f"{self._source}, {place}", keys, self._given, header=False)
-        return place, {name: row[keys[i]] for name, i in self._known[keys].items()}
+        values = {name: row[keys[i]] for name, i in self._known[keys].items()}
+        return Row(place, values, OwnColumns(keys, row.values()))
 
 
-def _parquet_rows(path: Path, given: Columns | None) -> Iterator[Row]:
+def _parquet_rows(path: Path, given: Columns | None, *, whole: bool = False) -> Iterator[Row]:
+    """The rows of a Parquet file. Columns that we do not know are read, as the user's own, only if `whole`."""
     with open_bytes(path) as stream:
         try:
             file = pyarrow.parquet.ParquetFile(stream)
             names = file.schema_arrow.names
-            wanted = sorted(find_columns(str(path), names, given, header=False).values())
+            known = find_columns(str(path), names, given, header=False).values()
+            wanted = list(range(len(names))) if whole else sorted(known)
             batches = file.iter_batches(batch_size=_BATCH, columns=[names[i] for i in wanted])
             yield from table_rows(str(path), [names[i] for i in wanted], batches, given)
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
@@ -194,13 +213,14 @@ def table_rows(source: str, names: Sequence[str], batches: Iterable[Any], given:
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
             some = batch.slice(start, _BATCH)
-            found = {name: some.column(i).to_pylist() for name, i in columns.items()}
-            for values in zip(*found.values(), strict=True):
+            found = [some.column(i).to_pylist() for i in range(len(names))]
+            for values in zip(*found, strict=True):
                 number += 1
-                yield f"row {number}", dict(zip(found, values, strict=True))
+                row = {name: values[i] for name, i in columns.items()}
+                yield Row(f"row {number}", row, OwnColumns(names, values))
 
 
-READERS: dict[str, Callable[[Path, Columns | None], Iterator[Row]]] = {
+READERS: dict[str, Callable[..., Iterator[Row]]] = {
     "tsv": _tsv_rows,
     "csv": _csv_rows,
     "jsonl": _jsonl_rows,

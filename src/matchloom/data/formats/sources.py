@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow
 
-from matchloom.data.formats.columns import Columns, check_given
+from matchloom.data.formats.columns import Columns, check_given, find_columns
 from matchloom.data.formats.pairs import read_pairs
 from matchloom.data.formats.rows import NamedRows, table_rows
-from matchloom.data.formats.values import pair_of, short
+from matchloom.data.formats.values import label_of, pair_of, short
 from matchloom.types import MatchloomError, Pair
 
 _EXPECTED = "a Pair, (query, text), (query, text, label) or a dict with the columns query and text"
@@ -34,7 +34,8 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     """Yield the pairs of a source: a file's path, a data frame, or pairs, tuples and dicts in any mixture.
 
     Names of columns, `columns` and `graded` are those of read_pairs. Ids stay empty where there are none: see with_ids.
-    A Pair is passed on as it is. What is none of these is told by its number, what it is and what was expected.
+    A Pair is passed on as it is, if its label is one. What is none of these is told by its number, what it is and what
+    was expected.
 
     >>> next(as_pairs([("how do I knit?", "with two needles", True)]))[:3]
     ('how do I knit?', 'with two needles', 1.0)
@@ -53,6 +54,17 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     return _of_items(source, columns, graded)
 
 
+def scorable(pairs: PairsLike) -> Sequence[Pair]:
+    """Pairs of any source, for who does not look at labels; those that are Pairs in a list already stay as they are."""
+    if isinstance(pairs, list | tuple) and all(
+        isinstance(one, Pair) and isinstance(one.query, str) and isinstance(one.text, str) for one in pairs
+    ):
+        return pairs
+    if isinstance(pairs, str):
+        raise MatchloomError(f"pairs is the text {short(pairs)}; expected score(query, text), or a list of pairs")
+    return list(as_pairs(pairs, graded=True))
+
+
 def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> Iterator[Pair]:
     named = NamedRows("pairs", columns)
     for number, item in enumerate(items, start=1):
@@ -60,6 +72,8 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
         if isinstance(item, Pair):
             if not isinstance(item.query, str) or not isinstance(item.text, str):
                 raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text")
+            if item.label not in (None, 0, 1):
+                label_of(f"pairs, {place}", item.label, graded=graded)
             yield item
             continue
         if hasattr(item, "_asdict"):  # a row of DataFrame.itertuples, or any named tuple
@@ -67,7 +81,7 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
         if isinstance(item, Mapping):
             if not all(isinstance(key, str) for key in item):
                 raise MatchloomError(f"pairs, {place}: the keys are {short(list(item))}; expected names of columns")
-            row = named.row(place, item)[1]
+            row = named.row(place, item).values
         elif isinstance(item, tuple | list) and len(item) in (2, 3):
             row = dict(zip(("query", "text", "label"), item, strict=False))
         else:
@@ -78,7 +92,10 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
 def _of_table(table: DataFrame, columns: Columns | None, graded: bool) -> Iterator[Pair]:
     try:
         reader = pyarrow.RecordBatchReader.from_stream(table)
-        for place, row in table_rows("table", reader.schema.names, reader, columns):
+        known = sorted(find_columns("table", reader.schema.names, columns, header=False).values())
+        names = [reader.schema.names[i] for i in known]
+        batches = (batch.select(known) for batch in reader)  # of what is not needed nothing is made
+        for place, row, _ in table_rows("table", names, batches, columns):
             yield pair_of(f"table, {place}", row, graded=graded)
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
