@@ -139,3 +139,17 @@ def test_help_offers_run_files_where_they_can_serve(name: str, runs: bool, run: 
     said = " ".join(run(name, "--help").out.split())
     assert "trans-lm" in said
     assert ("TREC run file" in said) == runs
+
+
+@pytest.mark.parametrize(
+    "refusal", [PermissionError(13, "Permission denied", "m/vocab.txt"), OSError(28, "No space left")]
+)
+def test_what_the_system_refuses_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, refusal: OSError) -> None:
+    def refuse() -> None:
+        raise refusal
+
+    monkeypatch.setattr(matchloom.cli.models, "note", lambda _: refuse())
+    result = run("models")
+    assert result.code == 2
+    where = f"{refusal.filename}: " if refusal.filename else ""
+    assert result.err.startswith(f"matchloom: error: {where}{refusal.strerror}; check permissions")

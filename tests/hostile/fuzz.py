@@ -79,9 +79,10 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
     folder = Path(tempfile.mkdtemp(prefix="matchloom-fuzz-"))
     folder.chmod(0o755)
     failures = []
-    number, start = given.first, time.monotonic()
+    number = given.first
     try:
         kind = make(folder)
+        start = time.monotonic()
         while given.tries is None or number < given.first + given.tries:
             if given.tries is None and time.monotonic() - start > seconds:
                 break
@@ -93,7 +94,7 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
             except BaseException:  # a panic of Rust's is one
                 failures.append(number)
                 if len(failures) <= 3:
-                    print(f"{name}, try {number} failed:\n{traceback.format_exc()[-3000:]}", flush=True)
+                    print(f"{name}, try {number} failed:\n{traceback.format_exc()[-2000:]}", flush=True)
             number += 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
