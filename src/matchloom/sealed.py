@@ -87,8 +87,9 @@ def read_sealed(
             found, digest = settings["format"], settings.pop("digest")
             _check_version(path, found, version, remedy)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
-    except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}") from None
+    except (OSError, RuntimeError) as error:  # torch's own readers say the latter where too many files are open
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise MatchloomError(f"{path} cannot be read: {reason}; {remedy}") from None
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, MatchloomError):
             raise
