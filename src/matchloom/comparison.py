@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
-from matchloom.files import read_lines
+from matchloom.files import is_there, read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, Argument, model_training
@@ -190,7 +190,7 @@ def check_systems(
         if system.model not in MODELS and system.model not in LEXICAL:
             raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
         own = None if folder is None else Path(folder) / system.name
-        if own is not None and (own / "matcher.json").exists() and not resume:
+        if own is not None and is_there(own / "matcher.json") and not resume:
             raise MatchloomError(f"{own} already holds a matcher; resume its run, or choose another folder")
         found.setdefault(system.name, system)
     if not found:

@@ -23,6 +23,7 @@ from matchloom.models.base import PairModel
 from matchloom.models.in_double import DoubleTwin, rounded
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
+from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
@@ -333,8 +334,10 @@ class Matcher:
             folder: A saved matcher.
         """
         about, vocab, weights = read_matcher(Path(folder))
-        encoder = build_encoder(about["encoder"], vocab)
-        model = build_model(about["model"], about["arguments"], encoder, seed=0)
+        with as_saved(folder, "copy or train the matcher again"):
+            encoder = build_encoder(about["encoder"], vocab)
+            model = build_model(about["model"], about["arguments"], encoder, seed=0)
+            reader = encoder.reader(Tokenizer.from_dict(about["tokenizer"]), vocab)
         try:
             model.load_state_dict(weights)
         except RuntimeError:
@@ -342,7 +345,6 @@ class Matcher:
                 f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again"
             ) from None
         model.eval()
-        reader = encoder.reader(Tokenizer(**about["tokenizer"]), vocab)
         return cls(about["model"], about["arguments"], model, reader, about["training"])
 
 

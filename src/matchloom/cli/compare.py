@@ -91,7 +91,7 @@ def command(
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
-        training, development = set_aside(training, seed)
+        training, development = set_aside(training, seed, pairs)
     start = None
     if any(name in MODELS or name == "soft_coverage" for name in names):
         words = (cut(text) for text in both_sides(training))

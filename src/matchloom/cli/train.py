@@ -27,6 +27,7 @@ from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.data.grouping import split_by_group
 from matchloom.encoders import WordEmbedding
 from matchloom.evaluation import measure as figure
+from matchloom.files import is_there
 from matchloom.models import build_model, model_training
 from matchloom.text.vectors import read_vectors
 from matchloom.training.run import CHECKPOINT, LOG
@@ -137,7 +138,7 @@ def command(
     if resume and overwrite:
         raise MatchloomError("--resume continues a run and --overwrite discards it; give one of them")
     for folder in folders.values():
-        if (folder / "matcher.json").exists() and not resume and not overwrite:
+        if is_there(folder / "matcher.json") and not resume and not overwrite:
             raise MatchloomError(
                 f"{folder} already holds a matcher; add --resume to continue, --overwrite, or choose another --out"
             )
@@ -145,7 +146,7 @@ def command(
     if dev is not None:
         development = read_all(dev, require_label=True)
     else:
-        training, development = set_aside(training, seed)
+        training, development = set_aside(training, seed, pairs)
     figure(development, [0.0] * len(development), [config.measure])  # refuse it now, not after the first epoch
     best: dict[int, dict[str, Any]] = {}
     start = vectors if vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
@@ -167,7 +168,7 @@ def command(
                 dimensions=dimensions,
                 min_count=min_count,
                 folder=folder,
-                resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
+                resume=resume and (seeds == 1 or is_there(folder / CHECKPOINT)),
                 device=device,
                 on_epoch=lambda entry: print(_line(entry, config), flush=True),
                 progress=True,
@@ -219,9 +220,9 @@ def _line(entry: dict[str, Any], config: TrainConfig) -> str:
     )
 
 
-def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
+def set_aside(pairs: list[Pair], seed: int, source: Path) -> tuple[list[Pair], list[Pair]]:
     """Training and development pairs, where there is no file of the second."""
-    training, development = split_by_group(pairs, parts=(9, 1), seed=seed)
+    training, development = split_by_group(pairs, parts=(9, 1), seed=seed, source=source)
     kept, aside = (len({pair.query_id for pair in part}) for part in (training, development))
     note(
         f"No --dev: {aside} of {kept + aside} questions (a tenth of the groups, by seed {seed}) are held out to "
