@@ -14,6 +14,7 @@ import regex
 
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
+from matchloom.files import is_there
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
@@ -67,7 +68,7 @@ def fit(
     """
     start, say = time.perf_counter(), on_note or (lambda line: None)
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / ABOUT).exists() and not overwrite:
+    if folder is not None and is_there(folder / ABOUT) and not overwrite:
         raise MatchloomError(f"{folder} holds a fitted system already; add overwrite (--overwrite), or choose another")
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")

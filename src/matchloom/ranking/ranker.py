@@ -20,6 +20,7 @@ from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_
 from matchloom.ranking.ranker_files import SavedRanker, read_ranker, write_ranker
 from matchloom.ranking.reading import Read
 from matchloom.ranking.tracing import trace_of
+from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
@@ -155,15 +156,16 @@ class AnswerRanker:
     def load(cls, folder: Path | str) -> AnswerRanker:
         """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
         about, answers, translations = read_ranker(Path(folder))
-        tokenizer = Tokenizer(**about["tokenizer"])
-        collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
-        if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
-            raise MatchloomError(
-                f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
-            )
-        mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
-        left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
-        return cls(answers, mixture, left_out, collection)
+        with as_saved(folder, "copy or fit the ranker again"):
+            tokenizer = Tokenizer.from_dict(about["tokenizer"])
+            collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
+            if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
+                raise MatchloomError(
+                    f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
+                )
+            mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
+            left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
+            return cls(answers, mixture, left_out, collection)
 
 
 def _mended(pair: Pair) -> Pair:

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import safetensors
 import safetensors.numpy
 
-from matchloom.files import atomic_write
+from matchloom.files import atomic_write, check_file
+from matchloom.folders import make_folder, sweep_leftovers
 from matchloom.lexical.ibm_model1 import Translations
 from matchloom.ranking.answers import Answers
+from matchloom.sealed import WRONG, as_saved
 from matchloom.types import MatchloomError
 
 FORMAT = 1
@@ -34,10 +36,8 @@ class SavedRanker(NamedTuple):
 
 def write_ranker(folder: Path, saved: SavedRanker) -> None:
     """Write all files or none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MatchloomError(f"{folder} cannot be made a ranker's folder: {error.strerror}") from None
+    make_folder(folder)
+    sweep_leftovers(folder)
     contents = {ANSWERS: "".join(_lines(saved.answers)).encode(errors="replace")}
     if saved.translations is not None:
         contents[TRANSLATIONS] = safetensors.numpy.save(saved.translations._asdict())
@@ -57,12 +57,15 @@ def write_ranker(folder: Path, saved: SavedRanker) -> None:
 
 def read_ranker(folder: Path) -> SavedRanker:
     """Read the files. A folder that is missing, cut off, altered or newer is refused in one line."""
-    if not (folder / SETTINGS).is_file():
-        raise MatchloomError(f"{folder} has no {SETTINGS}, so it is no answer ranker; fit or copy it again")
+    check_file(folder / SETTINGS, f"{folder} has no {SETTINGS}, so it is no answer ranker; fit or copy it again")
     try:
         about = json.loads((folder / SETTINGS).read_bytes())
         version, seal, seals = int(about["format"]), about.pop("seal"), dict(about["seals"])
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except OSError as error:
+        raise MatchloomError(
+            f"{folder / SETTINGS} cannot be read: {error.strerror or error}; check its permissions"
+        ) from None
+    except WRONG:
         raise MatchloomError(f"{folder / SETTINGS} is damaged or cut off; fit or copy the ranker again") from None
     if version != FORMAT:
         remedy = "upgrade matchloom" if version > FORMAT else "fit the ranker again"
@@ -77,12 +80,13 @@ def read_ranker(folder: Path) -> SavedRanker:
             raise MatchloomError(f"{folder / name} cannot be read ({error.strerror}); copy the ranker again") from None
         if _sha(contents[name]) != expected:
             raise MatchloomError(f"{folder / name} was altered since the ranker was saved; copy or fit it again")
-    rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
-    keys = ("id", "text", "questions", "other_ids", "other_texts")
-    answers = Answers(*([row.get(key, []) for row in rows] for key in keys))
-    translations = None
-    if TRANSLATIONS in contents:
-        translations = Translations(**safetensors.numpy.load(contents[TRANSLATIONS]))
+    with as_saved(folder, "copy or fit the ranker again"):
+        rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
+        keys = ("id", "text", "questions", "other_ids", "other_texts")
+        answers = Answers(*([row.get(key, []) for row in rows] for key in keys))
+        translations = None
+        if TRANSLATIONS in contents:
+            translations = Translations(**safetensors.numpy.load(contents[TRANSLATIONS]))
     return SavedRanker(about, answers, translations)
 
 
