@@ -24,8 +24,11 @@ from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
 from matchloom.ranking.bm25 import Statistics
 from matchloom.ranking.collection import known_questions
 from matchloom.ranking.columns import Columns
+from matchloom.ranking.svm import LinearWeights, learn_weights
+from matchloom.ranking.tfidf import WordsAndLetters
+from matchloom.ranking.tracing import Cells, shared_cells, trace_of_cells
 from matchloom.text.tokenize import Tokenizer, stem
-from matchloom.types import Pair, Scores, Trace
+from matchloom.types import Component, Pair, Scores, Trace
 
 
 class RankingBaseline(ABC):
@@ -48,8 +51,12 @@ class RankingBaseline(ABC):
         ranked = []
         for n in best_first(scores, top).tolist():
             name, text, index = self.answers.ids[n], self.answers.texts[n], int(self._listed.order[n])
-            ranked.append(RankedAnswer(name, text, float(scores[n]), None, None, index))
+            ranked.append(RankedAnswer(name, text, float(scores[n]), None, self.nearest(question, n), index))
         return ranked
+
+    def nearest(self, question: str, answer: int) -> str | None:
+        """The known question that stands for this answer, by its place among `answers`; None where none does."""
+        return None
 
     def search(
         self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
@@ -102,8 +109,8 @@ class NearestQuestion(RankingBaseline):
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(answers, tokenizer)
-        questions, member = known_questions(self.answers)
-        self._index = _Index(questions, self.tokenizer)
+        self._questions, member = known_questions(self.answers)
+        self._index = _Index(self._questions, self.tokenizer)
         self._rows, self._columns = member.nonzero()
 
     def scores(self, question: str) -> Floats:
@@ -111,6 +118,33 @@ class NearestQuestion(RankingBaseline):
         scores = np.zeros(len(self.answers))
         np.maximum.at(scores, self._columns, self._index.scores(question)[self._rows])
         return scores
+
+    def nearest(self, question: str, answer: int) -> str | None:
+        """The known question that gave the answer its score."""
+        row = self._row(question, answer)
+        return None if row is None else self._questions[row]
+
+    def _row(self, question: str, answer: int) -> int | None:
+        rows = self._rows[self._columns == answer]
+        found = self._index.scores(question)[rows]
+        return int(rows[found.argmax()]) if len(rows) and found.max() > 0 else None
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """The stems that the question shares with the known one that stands for the text, which comes first."""
+        answer = self.answers.find(text)
+        row = None if answer is None else self._row(query, answer)
+        matched = [] if row is None else self.tokenizer(self._questions[row])
+        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
+        cells: Cells = {}
+        if row is not None:
+            stems = [stem(word) for word in words]
+            for one, value in self._index.parts(query, row).items():
+                here = [i for i, other in enumerate(stems) if other == one]
+                there = [j for j, other in enumerate(matched) if stem(other) == one]
+                cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
+        score = float(self.score([Pair(query, text)])[0])
+        rest = Component("a text outside the collection", score, score if answer is None else 0.0)
+        return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
 
 
 class TransLMRanker(RankingBaseline):
@@ -146,28 +180,49 @@ class LinearClassifier(RankingBaseline):
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(answers, tokenizer)
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.svm import LinearSVC
-
         examples = [*self.answers.texts]
         classes = list(range(len(self.answers)))
         for n, own in enumerate(self.answers.questions):
             examples += own
             classes += [n] * len(own)
-        self._vectorizers = [
-            TfidfVectorizer(analyzer=self.tokenizer, sublinear_tf=True),
-            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True),
-        ]
-        vectors = sp.hstack([one.fit_transform(examples) for one in self._vectorizers], format="csr")
-        self._svm = LinearSVC(random_state=0).fit(vectors, classes) if len(self.answers) > 1 else None
+        self._seen = WordsAndLetters(examples, self.tokenizer)
+        self._vectors = self._seen.vectors(examples)
+        self._examples, self._classes = examples, np.array(classes)
+        size = (self._seen.size, len(self.answers))
+        self._weights = (
+            learn_weights(self._vectors, self._classes)
+            if min(size) > 0 and len(self.answers) > 1
+            else LinearWeights(np.zeros(size, dtype=np.float32), np.zeros(len(self.answers), dtype=np.float32))
+        )
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        if self._svm is None:
-            return np.zeros(1)
-        vector = sp.hstack([one.transform([question]) for one in self._vectorizers], format="csr")
-        found = np.asarray(self._svm.decision_function(vector), dtype=np.float64).ravel()
-        return np.array([-found[0], found[0]]) if len(found) == 1 else found
+        return self._weights.scores(*self._seen.read(question))
+
+    def nearest(self, question: str, answer: int) -> str | None:
+        """The known question of the answer that is most like the one asked; it helped to learn, and is shown for it."""
+        own = np.flatnonzero(self._classes == answer)[1:]  # the first is the text
+        likeness = self._vectors[own] @ self._seen.vectors([question]).toarray().ravel()
+        return self._examples[own[likeness.argmax()]] if len(own) and likeness.max() > 0 else None
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """What each word and run of letters of the question adds: its weight for this answer times its value.
+
+        Those that the nearest known question or the text have are signals between words; all others, which the machine
+        knows from elsewhere, are one component, and what the answer has before anything is asked another.
+        """
+        answer = self.answers.find(text)
+        score = float(self.score([Pair(query, text)])[0])
+        matched = self.tokenizer((None if answer is None else self.nearest(query, answer)) or "")
+        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
+        if answer is None:
+            rest = [Component("a text outside the collection", score, score)]
+            return words, told, trace_of_cells(score, {}, rest, (len(words), len(told)), self.name)
+        features, values = self._seen.read(query)
+        *added, bias = self._weights.parts(features, values, answer).tolist()
+        cells, elsewhere = shared_cells(features, np.array(added), self._seen.places(words), self._seen.places(told))
+        rest = [Component("words elsewhere", elsewhere, elsewhere), Component("to begin with", bias, bias)]
+        return words, told, trace_of_cells(score, cells, rest, (len(words), len(told)), self.name)
 
 
 BASELINES: dict[str, type[RankingBaseline]] = {
@@ -199,6 +254,12 @@ class _Index:
         """One score for each text."""
         terms = sorted({self._stems[word] for word in self._terms(question) if word in self._stems})
         return self._weights.dot(np.array(terms, dtype=np.int64), np.ones(len(terms)))
+
+    def parts(self, question: str, text: int) -> dict[str, float]:
+        """What each stem of the question adds to the score of one text."""
+        found = {word: self._stems[word] for word in sorted(set(self._terms(question))) if word in self._stems}
+        added = self._weights.row(text, np.array(list(found.values()), dtype=np.int64))
+        return {word: value for word, value in zip(found, added.tolist(), strict=True) if value}
 
     def _terms(self, text: str) -> Iterable[str]:
         return (stem(word) for word in self._tokenizer(text) if not is_stop_word(word))

@@ -1,7 +1,7 @@
 """From a question to ranked answers, learnt from the user's own file alone. No network, no seeds, seconds.
 
-Several pieces of evidence look at each answer (`ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a file each)
-and a mixture weighs them as known questions ask for when they are left out.
+Several pieces of evidence look at each answer (`svm`, `ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a
+file each) and a mixture weighs them as known questions ask for when they are left out.
 """
 
 from __future__ import annotations
@@ -146,14 +146,18 @@ class AnswerRanker:
         }
         table = self.collection.translation
         translations = None if table is None else table.translations
-        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations))
+        machine = self.collection.svm
+        weights = None if machine is None else machine.weights
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights))
 
     @classmethod
     def load(cls, folder: Path | str) -> AnswerRanker:
         """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
-        about, answers, translations = read_ranker(Path(folder))
+        about, answers, translations, weights = read_ranker(Path(folder))
         tokenizer = Tokenizer(**about["tokenizer"])
-        collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
+        collection = AskedCollection(
+            answers.sorted(), tokenizer, translations=translations, weights=weights, learning=False
+        )
         if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
             raise MatchloomError(
                 f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"

@@ -28,12 +28,16 @@ _LETTERS = (2, 3, 4, 5)
 
 
 class Read(NamedTuple):
-    """One text: its different stems with their counts, and its vector; both ordered by number."""
+    """One text: its different stems with their counts, and its vector; both ordered by number.
+
+    `text` is the text itself, for evidence that reads it in a way of its own; known texts of a collection have none.
+    """
 
     terms: Ids
     counts: Floats
     features: Ids
     values: Floats
+    text: str = ""
 
 
 class ReadTexts(NamedTuple):
@@ -106,7 +110,7 @@ class Reading:
 
     def read(self, question: str) -> Read:
         """A question; what the collection does not hold is left out."""
-        return self._read(self._count([self.tokenizer(question)])).row(0)
+        return self._read(self._count([self.tokenizer(question)])).row(0)._replace(text=question)
 
     def read_text(self, text: str) -> Read:
         """A text that may answer one."""
