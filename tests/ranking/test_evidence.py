@@ -102,7 +102,13 @@ def test_letters_of_a_classifier_belong_to_words() -> None:
     assert {" clo", "sing", "ng "} <= spelt
     chinese = WordsAndLetters(["人寿保险"], Tokenizer("chinese")).places(["人寿", "保险"])
     assert (0, 1) in {place for own in chinese.values() for place in own}
-    assert WordsAndLetters(["", " "], Tokenizer()).vectors(["a"]).shape == (1, 0)
+    row = seen.vectors(["Closing closing an issue"])
+    features, values = seen.read("Closing closing an issue")
+    np.testing.assert_allclose(row.toarray()[0, features], values)
+    assert len(features) == row.nnz
+    empty = WordsAndLetters(["", " "], Tokenizer())
+    assert empty.vectors(["a"]).shape == (1, 0)
+    assert len(empty.read("a")[0]) == len(seen.read("?")[0]) == 0
 
 
 def test_both_forms_of_the_ridge_are_one() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,15 +49,35 @@ class RankingBaseline(ABC):
     def rank(self, question: str, top: int | None = 10) -> list[RankedAnswer]:
         """The best answers, the best first; equal scores are ordered by id."""
         scores = self.scores(question)
+        best = best_first(scores, top).tolist()
         ranked = []
-        for n in best_first(scores, top).tolist():
+        for n, nearest in zip(best, self.nearest(question, best), strict=True):
             name, text, index = self.answers.ids[n], self.answers.texts[n], int(self._listed.order[n])
-            ranked.append(RankedAnswer(name, text, float(scores[n]), None, self.nearest(question, n), index))
+            ranked.append(RankedAnswer(name, text, float(scores[n]), None, nearest, index))
         return ranked
 
-    def nearest(self, question: str, answer: int) -> str | None:
-        """The known question that stands for this answer, by its place among `answers`; None where none does."""
-        return None
+    def nearest(self, question: str, answers: Sequence[int]) -> list[str | None]:
+        """Of each of these answers, by their places, the known question that stands for it; None where none does."""
+        likeness = self.likeness(question)
+        found: list[str | None] = []
+        for answer in answers:
+            rows = self._rows_of.indices[self._rows_of.indptr[answer] : self._rows_of.indptr[answer + 1]]
+            best = max(rows.tolist(), key=lambda row: likeness[row], default=None) if len(likeness) else None
+            found.append(None if best is None or likeness[best] <= 0 else self.questions[best])
+        return found
+
+    def likeness(self, question: str) -> Floats:
+        """How like the question each known one is; none where known questions are not looked at."""
+        return np.empty(0)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """The different questions of all answers."""
+        return known_questions(self.answers)[0]
+
+    @cached_property
+    def _rows_of(self) -> sp.csc_array:
+        return known_questions(self.answers)[1].tocsc()
 
     def search(
         self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
@@ -109,36 +130,29 @@ class NearestQuestion(RankingBaseline):
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(answers, tokenizer)
-        self._questions, member = known_questions(self.answers)
-        self._index = _Index(self._questions, self.tokenizer)
-        self._rows, self._columns = member.nonzero()
+        self._index = _Index(self.questions, self.tokenizer)
+        self._rows, self._columns = known_questions(self.answers)[1].nonzero()
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
         scores = np.zeros(len(self.answers))
-        np.maximum.at(scores, self._columns, self._index.scores(question)[self._rows])
+        np.maximum.at(scores, self._columns, self.likeness(question)[self._rows])
         return scores
 
-    def nearest(self, question: str, answer: int) -> str | None:
-        """The known question that gave the answer its score."""
-        row = self._row(question, answer)
-        return None if row is None else self._questions[row]
-
-    def _row(self, question: str, answer: int) -> int | None:
-        rows = self._rows[self._columns == answer]
-        found = self._index.scores(question)[rows]
-        return int(rows[found.argmax()]) if len(rows) and found.max() > 0 else None
+    def likeness(self, question: str) -> Floats:
+        """BM25 of each known question."""
+        return self._index.scores(question)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The stems that the question shares with the known one that stands for the text, which comes first."""
         answer = self.answers.find(text)
-        row = None if answer is None else self._row(query, answer)
-        matched = [] if row is None else self.tokenizer(self._questions[row])
+        nearest = None if answer is None else self.nearest(query, [answer])[0]
+        matched = self.tokenizer(nearest or "")
         words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
         cells: Cells = {}
-        if row is not None:
+        if nearest is not None:
             stems = [stem(word) for word in words]
-            for one, value in self._index.parts(query, row).items():
+            for one, value in self._index.parts(query, self.questions.index(nearest)).items():
                 here = [i for i, other in enumerate(stems) if other == one]
                 there = [j for j, other in enumerate(matched) if stem(other) == one]
                 cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
@@ -186,11 +200,10 @@ class LinearClassifier(RankingBaseline):
             examples += own
             classes += [n] * len(own)
         self._seen = WordsAndLetters(examples, self.tokenizer)
-        self._vectors = self._seen.vectors(examples)
-        self._examples, self._classes = examples, np.array(classes)
+        self._asked = Columns(self._seen.vectors(self.questions))
         size = (self._seen.size, len(self.answers))
         self._weights = (
-            learn_weights(self._vectors, self._classes)
+            learn_weights(self._seen.vectors(examples), np.array(classes))
             if min(size) > 0 and len(self.answers) > 1
             else LinearWeights(np.zeros(size, dtype=np.float32), np.zeros(len(self.answers), dtype=np.float32))
         )
@@ -199,11 +212,9 @@ class LinearClassifier(RankingBaseline):
         """The score of each answer, by id."""
         return self._weights.scores(*self._seen.read(question))
 
-    def nearest(self, question: str, answer: int) -> str | None:
-        """The known question of the answer that is most like the one asked; it helped to learn, and is shown for it."""
-        own = np.flatnonzero(self._classes == answer)[1:]  # the first is the text
-        likeness = self._vectors[own] @ self._seen.vectors([question]).toarray().ravel()
-        return self._examples[own[likeness.argmax()]] if len(own) and likeness.max() > 0 else None
+    def likeness(self, question: str) -> Floats:
+        """The cosine of each known question, over words and letters: it helped to learn, and is shown for it."""
+        return self._asked.dot(*self._seen.read(question))
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """What each word and run of letters of the question adds: its weight for this answer times its value.
@@ -213,7 +224,7 @@ class LinearClassifier(RankingBaseline):
         """
         answer = self.answers.find(text)
         score = float(self.score([Pair(query, text)])[0])
-        matched = self.tokenizer((None if answer is None else self.nearest(query, answer)) or "")
+        matched = self.tokenizer((None if answer is None else self.nearest(query, [answer])[0]) or "")
         words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
         if answer is None:
             rest = [Component("a text outside the collection", score, score)]

@@ -10,6 +10,7 @@ differently are worth more in a mixture than one view twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -34,6 +35,7 @@ class WordsAndLetters:
             TfidfVectorizer(analyzer="char_wb", ngram_range=_LETTERS, sublinear_tf=True),
         )
         self._vectorizers = [vectorizer for vectorizer in made if _fitted(vectorizer, texts)]
+        self._analysers = [vectorizer.build_analyzer() for vectorizer in self._vectorizers]
         self._words, self._letters = (getattr(vectorizer, "vocabulary_", {}) for vectorizer in made)
         self.size = len(self._words) + len(self._letters)
 
@@ -44,10 +46,17 @@ class WordsAndLetters:
         return sp.csr_array(sp.hstack([one.transform(texts) for one in self._vectorizers], format="csr"))
 
     def read(self, text: str) -> tuple[Ids, Floats]:
-        """The features of one text and their values."""
-        row = self.vectors([text])
-        row.sort_indices()
-        return row.indices.astype(np.int64), row.data.astype(np.float64)
+        """The features of one text and their values: a row of `vectors`, many times as fast."""
+        features, values, start = [], [], 0
+        for vectorizer, analyse in zip(self._vectorizers, self._analysers, strict=True):
+            known = vectorizer.vocabulary_
+            counts = sorted(Counter(known[part] for part in analyse(text) if part in known).items())
+            own = np.array([one for one, _ in counts], dtype=np.int64)
+            weights = (1 + np.log(np.array([n for _, n in counts], dtype=np.float64))) * vectorizer.idf_[own]
+            features.append(start + own)
+            values.append(weights / np.sqrt((weights**2).sum() or 1.0))
+            start += len(known)
+        return np.concatenate([np.empty(0, dtype=np.int64), *features]), np.concatenate([np.empty(0), *values])
 
     def places(self, words: Sequence[str]) -> dict[int, list[tuple[int, ...]]]:
         """Where each feature stands: for each occurrence the positions of its words.
