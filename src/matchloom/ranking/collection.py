@@ -35,7 +35,7 @@ _NUMBERS = 40_000_000  # of evidence in memory when weights are learnt
 _LEARNT = 600  # questions that weights are learnt from, above
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
-CLASSIFIED = 250_000  # examples times answers up to which six support vector machines take some seconds
+CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
 _REPEATED = 2  # questions an answer from which they are worth it
 
 
