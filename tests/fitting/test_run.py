@@ -135,6 +135,14 @@ def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path, capsys: pytes
     assert told.count("\n") == 1
 
 
+def test_ids_of_candidates_do_not_join_answers() -> None:
+    pairs = [pair._replace(text_id=str(n % 3)) for n, pair in enumerate(faq(30))]
+    report = fit(pairs)
+    assert report.answers is not None
+    assert len(report.answers) == 5
+    assert "text_id does not name an answer" in report.report.notes[0]
+
+
 def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
     fitted = fit(faq(30), out=tmp_path / "small")
     assert "Only 6 test questions" in " ".join(fitted.report.verdict)

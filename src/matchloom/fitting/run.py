@@ -23,6 +23,7 @@ from matchloom.fitting.pairs_task import PairsTask
 from matchloom.fitting.report import FitReport, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.verdict import verdict
+from matchloom.ranking.answers import Answers
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -147,6 +148,10 @@ class _Run:
 
     def go(self, data: Data, pairs: list[Pair]) -> Fitted:
         """Choose on development, measure on test, make the chosen one from everything."""
+        noted = Answers.of(pairs).note if self.kind.name == ANSWERS else ""
+        if noted:
+            self.say(noted)
+            self.notes.append(noted)
         candidates = self.task.candidates(data.train, self.tokenizer, self.seed)
         rounds = self.rounds(data)
         guess = sum(one.seconds for one in candidates) * (len(rounds) + 2)
