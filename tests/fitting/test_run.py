@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -170,6 +171,15 @@ def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
     for empty in ("", "  "):
         with pytest.raises(MatchloomError, match=r"the question is .*; expected a text"):
             fitted.rank(empty)
+
+
+def test_a_question_of_stray_letters_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", str(folder), "xqpa zw"]) == 0
+    assert "Little of this question is known here" in capsys.readouterr().out
+    assert main(["search", str(folder), "I forgot my password", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["known"] == 1
+    assert 0.5 < shown["answers"][0]["probability"] < 1
 
 
 def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

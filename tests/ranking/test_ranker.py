@@ -65,6 +65,18 @@ def test_a_ranking_has_each_answer_once_with_its_nearest_question(english: Answe
     assert english.answers.ids[spare.index] == spare.id
 
 
+def test_probabilities_add_up_to_what_is_known_of_a_question(repeated: AnswerRanker) -> None:
+    assert repeated.certainty.temperature != 1  # learnt
+    for question in ("claim my thing3", "xqz thing", "zx"):
+        ranked = repeated.rank(question, top=None)
+        assert sum(answer.probability or 0 for answer in ranked) == pytest.approx(repeated.known(question))
+    assert repeated.known("claim of my thing3") == 1
+    assert repeated.rank("claim of my thing3")[0].probability > 0.5  # type: ignore[operator]
+    for stray in ("zx", "qwrtz pfk", "ing", "?!"):
+        assert repeated.known(stray) < 0.5
+        assert repeated.rank(stray)[0].probability < 0.5  # type: ignore[operator]
+
+
 def test_equal_scores_are_ordered_by_id(english: AnswerRanker) -> None:
     ranked = english.rank("", top=None)
     assert [answer.id for answer in ranked] == sorted(english.answers.ids)

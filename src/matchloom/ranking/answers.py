@@ -25,7 +25,7 @@ class RankedAnswer(NamedTuple):
     """One answer of a ranking; `index` is where it stands in `Answers`.
 
     `question` is the known question of this answer that is nearest to the one asked (None where it has none), and
-    `probability` what the softmax over the answers gives it (None for scorers without one).
+    `probability` how likely the answer is right (None for scorers that cannot tell); see `matchloom.ranking.certainty`.
     """
 
     id: str

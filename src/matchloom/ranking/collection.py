@@ -143,14 +143,27 @@ class AskedCollection:
             np.zeros((len(rows), width), dtype=bool),
             self.counted[rows],
             float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
+            np.zeros(len(rows)),
         )
+        asked = self.known.questions.vectors
+        times = np.bincount(asked.indices, minlength=asked.shape[1])
+        times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
+        centroid = self.names.index("centroid")
         for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
             weighed = self._weighed([piece.left_out(row) for piece in self.evidence])
             size = len(weighed.candidates)
             cases.evidence[n, :size] = (weighed.raw[weighed.candidates] - weighed.mean) / weighed.spread
             cases.there[n, :size] = True
             cases.right[n, :size] = np.isin(weighed.candidates, self.known.answers_of(row))
+            features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
+            best = float(weighed.raw[:, centroid].max())
+            cases.strength[n] = best * self.reading.left_coverage(features, times)
         return cases
+
+    def strength(self, question: str, weighed: Weighed) -> float:
+        """How much is known of a question, see `matchloom.ranking.certainty`."""
+        best = float(weighed.raw[:, self.names.index("centroid")].max())
+        return best * self.reading.coverage(question)
 
     def nearest(self, read: Read, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers the known question that is nearest to the one asked; equal ones by their text."""

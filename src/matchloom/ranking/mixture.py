@@ -51,6 +51,7 @@ class Cases(NamedTuple):
     right: NDArray[np.bool_]  # (N, C)
     counted: Floats  # (N,)
     share: float = 1.0  # of all questions that count, where only some are here
+    strength: Floats = np.empty(0)  # (N,) how much is known of each question, see `matchloom.ranking.certainty`
 
 
 class LeftOut(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 
 from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
+from matchloom.ranking.certainty import Certainty, learn_certainty
 from matchloom.ranking.collection import AskedCollection, Weighed
 from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
 from matchloom.ranking.ranker_files import SavedRanker, read_ranker, write_ranker
@@ -37,6 +38,7 @@ class AnswerRanker:
     mixture: Mixture
     left_out: LeftOut | None
     collection: AskedCollection = field(repr=False)
+    certainty: Certainty = field(default_factory=Certainty)
     name: str = "answer_ranker"
 
     @classmethod
@@ -51,7 +53,8 @@ class AnswerRanker:
         collection = AskedCollection(answers.sorted(), tokenizer or Tokenizer(), progress=progress)
         cases = collection.cases(progress=progress)
         mixture = learn_mixture(collection.names, cases)
-        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection)
+        certainty = learn_certainty(cases, mixture.weights)
+        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -74,8 +77,7 @@ class AnswerRanker:
         weighed = self.collection.weigh(read)
         rows = weighed.candidates
         scores = self.mixture.score(weighed.raw[rows], weighed.mean, weighed.spread)
-        likely = np.exp(scores - scores.max())
-        likely /= likely.sum()
+        likely = self.certainty.probabilities(scores, self.collection.strength(question, weighed))
         best = best_first(scores, top)
         ranked = []
         for n, nearest in zip(best.tolist(), self.collection.nearest(read, rows[best].tolist()), strict=True):
@@ -83,6 +85,14 @@ class AnswerRanker:
             name, text = self.answers.ids[index], self.answers.texts[index]
             ranked.append(RankedAnswer(name, text, float(scores[n]), float(likely[n]), nearest, index))
         return ranked
+
+    def known(self, question: str) -> float:
+        """How likely it is that any answer is right, as far as the question's words tell: 1 for ordinary questions.
+
+        The probabilities of all answers add up to it.
+        """
+        weighed = self.collection.weigh(self.collection.reading.read(question))
+        return self.certainty.known(self.collection.strength(question, weighed))
 
     def search(
         self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
@@ -141,6 +151,7 @@ class AnswerRanker:
             "evidence": list(self.mixture.names),
             "weights": self.mixture.weights.tolist(),
             "why": self.mixture.why,
+            "certainty": self.certainty._asdict(),
             "left_out": None if self.left_out is None else self.left_out._asdict(),
             "words": self.collection.words_digest,
         }
@@ -164,7 +175,8 @@ class AnswerRanker:
             )
         mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
         left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
-        return cls(answers, mixture, left_out, collection)
+        certainty = Certainty(**about.get("certainty", {}))
+        return cls(answers, mixture, left_out, collection, certainty)
 
 
 def _mended(pair: Pair) -> Pair:

@@ -82,8 +82,10 @@ def read_ranker(folder: Path) -> SavedRanker:
         if _sha(contents[name]) != expected:
             raise MatchloomError(f"{folder / name} was altered since the ranker was saved; copy or fit it again")
     rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
-    keys = ("id", "text", "questions", "other_ids", "other_texts")
-    answers = Answers(*([row.get(key, []) for row in rows] for key in keys))
+    names, texts, questions, other_ids, other_texts = (
+        [row.get(key, []) for row in rows] for key in ("id", "text", "questions", "other_ids", "other_texts")
+    )
+    answers = Answers(names, texts, questions, other_ids, other_texts)
     tables = {name: safetensors.numpy.load(content) for name, content in contents.items() if name != ANSWERS}
     translations = Translations(**tables[TRANSLATIONS]) if TRANSLATIONS in tables else None
     weights = LinearWeights(**tables[WEIGHTS]) if WEIGHTS in tables else None
