@@ -8,7 +8,7 @@ from matchloom.ranking.mixture import Cases
 
 
 def cases(right_first: float, count: int = 200) -> Cases:
-    """Questions with three answers whose scores are 2, 1 and 0; the first is right so often, else the others in turn."""
+    """Questions with three answers, scored 2, 1 and 0; the first is right so often, else the others in turn."""
     evidence = np.tile(np.array([2.0, 1.0, 0.0])[None, :, None], (count, 1, 1))
     right = np.zeros((count, 3), dtype=bool)
     first = np.arange(count) < right_first * count
