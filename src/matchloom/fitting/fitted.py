@@ -125,6 +125,16 @@ class Fitted:
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
         return [] if len(found) > 1 and len({one.score for one in found}) == 1 else found[:top]
 
+    def known(self, question: str) -> float | None:
+        """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.
+
+        The probabilities of all answers add up to it; what is missing to 1 belongs to none of them.
+
+        Args:
+            question: The question.
+        """
+        return self.scorer.known(question) if isinstance(self.scorer, AnswerRanker) else None
+
     def search(
         self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False
     ) -> list[list[RankedAnswer]]:

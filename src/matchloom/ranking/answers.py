@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from matchloom.data.ids import digest, fold
@@ -16,13 +17,15 @@ from matchloom.types import MatchloomError, Pair
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
+_CONFLICTS, _COMPARED = 3, 20
+_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}\p{N}]+")
 
 
 class RankedAnswer(NamedTuple):
     """One answer of a ranking; `index` is where it stands in `Answers`.
 
     `question` is the known question of this answer that is nearest to the one asked (None where it has none), and
-    `probability` what the softmax over the answers gives it (None for scorers without one).
+    `probability` how likely the answer is right (None for scorers that cannot tell); see `matchloom.ranking.certainty`.
     """
 
     id: str
@@ -38,7 +41,7 @@ class Answers:
     """Answers in the order in which they first appeared, with ids, texts and known questions.
 
     `other_ids` and `other_texts` are what else an answer is known by, where pairs gave one answer several ids or wrote
-    one id's text in several ways.
+    one id's text in several ways. `note` says what a user should know of how pairs were joined.
     """
 
     ids: Sequence[str]
@@ -46,6 +49,7 @@ class Answers:
     questions: Sequence[Sequence[str]]
     other_ids: Sequence[Sequence[str]] = field(default=())
     other_texts: Sequence[Sequence[str]] = field(default=())
+    note: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> Answers:
@@ -54,10 +58,22 @@ class Answers:
         Pairs that share a text_id or a text (but for case and spaces) are of one answer. A pair with an empty query
         is an answer that nobody asked for yet. What represents an answer depends on its pairs and not on their order:
         its least id, the text that most of its pairs have, each question once.
+
+        Where text_ids do not name answers (numbers of candidates that start anew for each question, or documents that
+        texts are parts of), one id would join what has nothing in common: then texts alone tell answers apart, and
+        `note` says so. `local_ids` says how that is found out.
         """
         right = [pair for pair in pairs if pair.label is None or pair.label > 0]
         if not right:
             raise MatchloomError("answers are taken from pairs with label 1 or none, and there are none")
+        conflicts = local_ids(right)
+        note = ""
+        if conflicts:
+            right = [pair._replace(text_id="") for pair in right]
+            note = (
+                f"text_id does not name an answer here: under {len(conflicts):,} of them (such as {conflicts[0]!r}) "
+                "stand clearly different texts. Answers are told apart by their texts."
+            )
         groups = _joined(right)
         spelt = _spellings(pair.query for pair in right)
         ids, texts, questions, other_ids, other_texts = [], [], [], [], []
@@ -70,7 +86,7 @@ class Answers:
             questions.append(sorted({spelt[fold(pair.query)] for pair in members} - {""}))
             other_ids.append(named[1:])
             other_texts.append(written[1:])
-        return cls(ids, texts, questions, other_ids, other_texts)
+        return cls(ids, texts, questions, other_ids, other_texts, note)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -90,7 +106,7 @@ class Answers:
         questions, other_ids, other_texts = (
             [side[n] for n in order] if side else [] for side in (self.questions, self.other_ids, self.other_texts)
         )
-        return Answers(names, texts, questions, other_ids, other_texts)
+        return Answers(names, texts, questions, other_ids, other_texts, self.note)
 
     @cached_property
     def _by_id(self) -> dict[str, int]:
@@ -109,6 +125,33 @@ class Answers:
         """
         found = self._by_text.get(fold(text))
         return self._by_id.get(text_id) if found is None and text_id else found
+
+
+def local_ids(pairs: Iterable[Pair]) -> list[str]:
+    """The text_ids that speak against all of them as names of answers; none where they can be trusted.
+
+    An id with several texts is one answer, written in several ways, as long as the texts share words. A text that
+    shares less than a quarter of the words with its id's most frequent one is a conflict. An answer may have been
+    written anew altogether; but where most ids with several texts have conflicts, and there are three or more, ids name
+    something else.
+    """
+    texts: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        if pair.text_id:
+            texts.setdefault(pair.text_id, Counter())[fold(pair.text)] += 1
+    several = {name: own for name, own in texts.items() if len(own) > 1}
+    conflicts: dict[str, int] = {}
+    for name, own in several.items():
+        first, *others = sorted(own, key=lambda text: (-own[text], text))[:_COMPARED]
+        words = _words(first)
+        apart = sum(4 * len(words & other) < len(words | other) for other in map(_words, others))
+        if apart:
+            conflicts[name] = apart
+    return sorted(conflicts) if 2 * len(conflicts) > len(several) and sum(conflicts.values()) >= _CONFLICTS else []
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
 
 
 def _joined(pairs: Sequence[Pair]) -> list[list[Pair]]:
