@@ -14,6 +14,7 @@ import regex
 
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
+from matchloom.files import is_there
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of

@@ -9,16 +9,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from matchloom.data.ids import digest, fold
+from matchloom.data.same_answers import local_ids, same_answers
 from matchloom.types import MatchloomError, Pair
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_CONFLICTS, _COMPARED = 3, 20
-_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}\p{N}]+")
 
 
 class RankedAnswer(NamedTuple):
@@ -74,10 +72,12 @@ class Answers:
                 f"text_id does not name an answer here: under {len(conflicts):,} of them (such as {conflicts[0]!r}) "
                 "stand clearly different texts. Answers are told apart by their texts."
             )
-        groups = _joined(right)
+        groups: dict[int, list[Pair]] = {}
+        for pair, answer in zip(right, same_answers(right), strict=True):
+            groups.setdefault(answer, []).append(pair)
         spelt = _spellings(pair.query for pair in right)
         ids, texts, questions, other_ids, other_texts = [], [], [], [], []
-        for members in groups:
+        for members in groups.values():
             named = sorted({pair.text_id for pair in members if pair.text_id})
             counts = Counter(pair.text for pair in members)
             written = sorted(counts, key=lambda text: (-counts[text], text))
@@ -125,54 +125,6 @@ class Answers:
         """
         found = self._by_text.get(fold(text))
         return self._by_id.get(text_id) if found is None and text_id else found
-
-
-def local_ids(pairs: Iterable[Pair]) -> list[str]:
-    """The text_ids that speak against all of them as names of answers; none where they can be trusted.
-
-    An id with several texts is one answer, written in several ways, as long as the texts share words. A text that
-    shares less than a quarter of the words with its id's most frequent one is a conflict. An answer may have been
-    written anew altogether; but where most ids with several texts have conflicts, and there are three or more, ids name
-    something else.
-    """
-    texts: dict[str, Counter[str]] = {}
-    for pair in pairs:
-        if pair.text_id:
-            texts.setdefault(pair.text_id, Counter())[fold(pair.text)] += 1
-    several = {name: own for name, own in texts.items() if len(own) > 1}
-    conflicts: dict[str, int] = {}
-    for name, own in several.items():
-        first, *others = sorted(own, key=lambda text: (-own[text], text))[:_COMPARED]
-        words = _words(first)
-        apart = sum(4 * len(words & other) < len(words | other) for other in map(_words, others))
-        if apart:
-            conflicts[name] = apart
-    return sorted(conflicts) if 2 * len(conflicts) > len(several) and sum(conflicts.values()) >= _CONFLICTS else []
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text))
-
-
-def _joined(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Pairs grouped into answers, in order of first appearance."""
-    above = list(range(len(pairs)))
-
-    def top(n: int) -> int:
-        while above[n] != n:
-            above[n] = above[above[n]]
-            n = above[n]
-        return n
-
-    first: dict[tuple[str, str], int] = {}
-    for n, pair in enumerate(pairs):
-        for key in (("text", fold(pair.text)), ("id", pair.text_id)):
-            if key != ("id", ""):
-                above[top(n)] = top(first.setdefault(key, n))
-    groups: dict[int, list[Pair]] = {}
-    for n, pair in enumerate(pairs):
-        groups.setdefault(top(n), []).append(pair)
-    return list(groups.values())
 
 
 def _spellings(queries: Iterable[str]) -> dict[str, str]:
