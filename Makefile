@@ -19,11 +19,13 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/pytest --numprocesses 2
 
-# Every property test with fresh examples, ten times as many. What it finds comes again with its seed.
+# Hostile tries of every kind (damaged files and folders, odd texts, kills, limits, sanitizers), then property tests with
+# fresh examples, for so many minutes. What fails is printed with what repeats it.
 SEED := $(or $(SEED),$(shell date +%s))
+MINUTES ?= 10
 fuzz: $(READY)
-	@echo 'seed $(SEED); to draw the same examples again: make fuzz SEED=$(SEED)'
-	$(BIN)/pytest --numprocesses 2 -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $(SEED)
+	@echo 'to draw the same again: make fuzz SEED=$(SEED) MINUTES=$(MINUTES)'
+	$(BIN)/python -m tests.hostile.fuzz --seed $(SEED) --minutes $(MINUTES)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

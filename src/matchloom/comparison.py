@@ -15,7 +15,7 @@ from rich.table import Table
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import with_ids
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
-from matchloom.files import read_lines
+from matchloom.files import is_there, read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, Argument
@@ -207,7 +207,7 @@ def check_systems(
         if system.scorer is None and system.model not in MODELS and system.model not in LEXICAL:
             raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
         own = None if folder is None else Path(folder) / system.name
-        if own is not None and (own / "matcher.json").exists() and not resume:
+        if own is not None and is_there(own / "matcher.json") and not resume:
             raise MatchloomError(f"{own} already holds a matcher; resume its run, or choose another folder")
         found.setdefault(system.name, system)
     if not found:

@@ -6,10 +6,11 @@ import gzip
 import io
 import os
 import re
+import stat
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TextIO, overload
 
@@ -90,6 +91,28 @@ def refuse_utf16(path: Path | str, start: bytes) -> None:
         raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW")
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; what may not be looked at is refused, not told as missing."""
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        raise MatchloomError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def check_file(path: Path, missing: str) -> None:
+    """Refuse what is not there, with the message `missing`, and tell apart what is there and cannot be looked at."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise MatchloomError(missing) from None
+    except (OSError, ValueError) as error:
+        raise MatchloomError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}; check its permissions"
+        ) from None
+    if not stat.S_ISREG(mode):
+        raise MatchloomError(f"{path} is no file; {missing}")
+
+
 @overload
 def atomic_write(path: Path | str, mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
 @overload
@@ -111,11 +134,15 @@ def atomic_write(path: Path | str, mode: Literal["w", "wb"] = "w") -> AbstractCo
 def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
     encoding = {"w": "utf-8", "wb": None}[mode]
     newline = {"w": "\n", "wb": None}[mode]
-    special = path.exists() and not path.is_file()  # /dev/null, a pipe: nothing to replace
-    target = path if special else path.resolve()  # a link keeps pointing where it did
+    try:
+        special = path.exists() and not path.is_file()  # /dev/null, a pipe: nothing to replace
+        target = path if special else path.resolve()  # a link keeps pointing where it did
+        there = target.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # of a link to itself, or a name with a NUL
+        raise MatchloomError(f"{path} was not written: {getattr(error, 'strerror', None) or error}") from None
     name = f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp"  # as TEMPORARY has it
     temporary = target if special else target.with_name(name)
-    if not target.parent.is_dir():
+    if not there:
         raise MatchloomError(f"{path} was not written: the folder {target.parent} does not exist; create it first")
     try:
         with temporary.open(mode, encoding=encoding, newline=newline) as stream:
@@ -136,7 +163,8 @@ def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
         ) from None
     finally:
         if not special:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what went wrong before is what counts
+                temporary.unlink(missing_ok=True)
 
 
 def write_lines(path: Path | str, lines: Iterable[bytes]) -> None:

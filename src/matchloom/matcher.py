@@ -26,6 +26,7 @@ from matchloom.models.base import PairModel
 from matchloom.models.in_double import DoubleTwin, rounded
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import track
+from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
@@ -400,8 +401,10 @@ class Matcher:
             device: Where its weights go, such as "cuda".
         """
         about, vocab, weights = read_matcher(one_path("folder", folder))
-        encoder = build_encoder(about["encoder"], vocab)
-        model = build_model(about["model"], about["arguments"], encoder, seed=0)
+        with as_saved(folder, "copy or train the matcher again"):
+            encoder = build_encoder(about["encoder"], vocab)
+            model = build_model(about["model"], about["arguments"], encoder, seed=0)
+            reader = encoder.reader(Tokenizer.from_dict(about["tokenizer"]), vocab)
         try:
             model.load_state_dict(weights)
         except RuntimeError:
@@ -413,7 +416,6 @@ class Matcher:
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise MatchloomError(f"device is {device!r}, which cannot be used: {reason[:100]}") from None
-        reader = encoder.reader(Tokenizer(**about["tokenizer"]), vocab)
         return cls(about["model"], about["arguments"], model, reader, about["training"])
 
 

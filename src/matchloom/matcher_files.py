@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import torch
 from torch import Tensor
 
+from matchloom.files import check_file
 from matchloom.folders import make_folder
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 
 FORMAT = 2  # 1 knew word vectors only and named no encoder
+_LARGEST = 10_000_000  # bytes of settings, which have a few thousand
 SETTINGS, VOCAB, WEIGHTS = "matcher.json", "vocab.txt", "weights.safetensors"
+
+
+class _Settings(msgspec.Struct):
+    """What `matcher.json` has to hold; what is inside, its own part checks."""
+
+    model: str
+    arguments: dict[str, bool | int | float | str]
+    encoder: dict[str, int | float | str | bool]
+    tokenizer: dict[str, Any]
+    training: dict[str, Any]
 
 
 class Saved(NamedTuple):
@@ -38,11 +52,18 @@ def write_matcher(folder: Path, saved: Saved) -> None:
 
 def read_matcher(folder: Path) -> Saved:
     """Read the files. A folder that is missing, cut off, altered or newer is refused in one line."""
-    if not folder.is_dir():
+    try:
+        there = stat.S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        there = False
+    except (OSError, ValueError) as error:
+        raise MatchloomError(
+            f"{folder} cannot be read: {getattr(error, 'strerror', None) or error}; check its name and permissions"
+        ) from None
+    if not there:
         raise MatchloomError(f"{folder} is not a folder; expected a matcher saved by 'matchloom train'")
     for name in (SETTINGS, VOCAB, WEIGHTS):
-        if not (folder / name).is_file():
-            raise MatchloomError(f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
+        check_file(folder / name, f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
     version = _version(folder / SETTINGS)
     if version != FORMAT:
         told = "upgrade matchloom" if version > FORMAT else "train the matcher again"
@@ -51,13 +72,22 @@ def read_matcher(folder: Path) -> Saved:
     sealed = read_sealed(
         folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=(SETTINGS, VOCAB), framework="pt", finite=True
     )
-    return Saved(json.loads(sealed.beside[SETTINGS]), Vocab.load(folder / VOCAB), sealed.tensors)
+    settings = json.loads(sealed.beside[SETTINGS])
+    try:
+        msgspec.convert(settings, _Settings)
+    except msgspec.ValidationError as error:
+        raise MatchloomError(f"{folder / SETTINGS}: {error}; {remedy}") from None
+    return Saved(settings, Vocab.load(folder / VOCAB), sealed.tensors)
 
 
 def _version(path: Path) -> int:
     """The format that the settings name, which tells an old or new matcher from a damaged one."""
     try:
-        return int(json.loads(path.read_bytes())["format"])
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ValueError
+        return int(json.loads(content)["format"])
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; check its permissions") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):

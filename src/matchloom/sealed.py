@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -26,6 +26,26 @@ from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+# What Python and torch raise when settings or tensors are of other kinds, sizes or depths than they should be.
+WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, RuntimeError)
+
+
+@contextmanager
+def as_saved(path: Path | str, remedy: str) -> Iterator[None]:
+    """Make something of what was read: what does not fit together is refused in one line, whoever sealed it."""
+    try:
+        yield
+    except MatchloomError as error:
+        if str(path) in str(error):
+            raise
+        raise MatchloomError(f"{path}: {error}") from None
+    except OSError as error:
+        raise MatchloomError(f"{error.filename or path} cannot be read: {error.strerror or error}; {remedy}") from None
+    except (safetensors.SafetensorError, MemoryError, *WRONG) as error:
+        told = " ".join(str(error).split())[:100]
+        raise MatchloomError(f"{path} holds what does not fit ({type(error).__name__}: {told}); {remedy}") from None
 
 
 class Sealed(NamedTuple):
@@ -82,14 +102,17 @@ def read_sealed(
     """
     path = Path(path)
     try:
+        with path.open("rb"):
+            pass  # what may not be read is no such file to safetensors
         with safetensors.safe_open(path, framework) as opened:
             settings: dict[str, Any] = json.loads((opened.metadata() or {})[kind])
             found, digest = settings["format"], settings.pop("digest")
             _check_version(path, found, version, remedy)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
-    except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}") from None
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, RuntimeError) as error:  # torch's own readers say the latter where too many files are open
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise MatchloomError(f"{path} cannot be read: {reason}; {remedy}") from None
+    except (safetensors.SafetensorError, *WRONG) as error:
         if isinstance(error, MatchloomError):
             raise
         raise MatchloomError(f"{path} is damaged, cut off or no {kind} file; {remedy}") from None
@@ -97,6 +120,8 @@ def read_sealed(
     if digest != _digest(settings, tensors):
         raise MatchloomError(f"{path} {altered}; {remedy}")
     seals = settings.pop("files", {})
+    if not isinstance(seals, dict):
+        raise MatchloomError(f"{path} is damaged, cut off or no {kind} file; {remedy}")
     contents = {name: _read(path.with_name(name), remedy) for name in beside}
     for name, content in contents.items():
         if seals.get(name) != hashlib.sha256(content).hexdigest():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import subprocess
@@ -139,3 +140,13 @@ def test_help_offers_run_files_where_they_can_serve(name: str, runs: bool, run: 
     said = " ".join(run(name, "--help").out.split())
     assert "trans-lm" in said
     assert ("TREC run file" in said) == runs
+
+
+@pytest.mark.parametrize("where", ["m/vocab.txt", None])
+def test_what_the_system_refuses_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, where: str | None) -> None:
+    def refuse(_: list[str]) -> None:
+        raise OSError(errno.ENOSPC, "No space left", *([where] if where else []))
+
+    monkeypatch.setattr("matchloom.cli._run", refuse)
+    told = f"{where}: No space left; check" if where else "No space left; check"
+    assert error_of(run("models")).startswith(told)

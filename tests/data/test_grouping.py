@@ -204,7 +204,10 @@ def test_pairs_without_ids_are_split_by_query() -> None:
 
 
 def test_splits_that_cannot_be() -> None:
-    with pytest.raises(MatchloomError, match=r"2 groups cannot be split \(8, 1, 1\) without an empty part"):
-        split_by_group([Pair("a", "b", None, "1"), Pair("a", "b", None, "2")])
+    two = [Pair("a", "b", None, "1"), Pair("a", "b", None, "2")]
+    with pytest.raises(MatchloomError, match=r"2 groups of pairs cannot be split \(8, 1, 1\) without an empty part"):
+        split_by_group(two)
+    with pytest.raises(MatchloomError, match=r"faq.tsv: 1 group of pairs cannot be split"):
+        split_by_group(two[:1], source="faq.tsv")
     with pytest.raises(MatchloomError, match=r"parts \(8, 0\) must all be above zero"):
         split_by_group(corpus(9), parts=(8, 0))

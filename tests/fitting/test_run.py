@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -135,6 +136,14 @@ def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path, capsys: pytes
     assert told.count("\n") == 1
 
 
+def test_ids_of_candidates_do_not_join_answers() -> None:
+    pairs = [pair._replace(text_id=str(n % 3)) for n, pair in enumerate(faq(30))]
+    report = fit(pairs)
+    assert report.answers is not None
+    assert len(report.answers) == 5
+    assert "text_id does not name an answer" in report.report.notes[0]
+
+
 def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
     fitted = fit(faq(30), out=tmp_path / "small")
     assert "Only 6 test questions" in " ".join(fitted.report.verdict)
@@ -162,6 +171,15 @@ def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
     for empty in ("", "  "):
         with pytest.raises(MatchloomError, match=r"the question is .*; expected a text"):
             fitted.rank(empty)
+
+
+def test_a_question_of_stray_letters_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", str(folder), "xqpa zw"]) == 0
+    assert "Little of this question is known here" in capsys.readouterr().out
+    assert main(["search", str(folder), "I forgot my password", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["known"] == 1
+    assert 0.5 < shown["answers"][0]["probability"] < 1
 
 
 def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,8 @@ def run(arguments: Sequence[object], *, limits: Limits | None = None, without_ri
             told = os.read(reading, 1 << 20).decode("utf-8", "replace")
         finally:
             os.close(reading)
-    assert child.exitcode != _FAILED, (arguments, told[-3000:])
+    if child.exitcode == _FAILED:
+        raise AssertionError(f"{' '.join(map(str, arguments))}\n{told[-1500:]}")
     check_said(child.exitcode, told, arguments)
     return child.exitcode, told
 

@@ -1,9 +1,11 @@
 """`make fuzz`: hostile tries of every kind for so many minutes, with the seed that repeats each.
 
-    python -m tests.hostile.fuzz --seed 7 --minutes 5                    every kind
-    python -m tests.hostile.fuzz --only archives --seed 7 --first 123 --tries 1    one try again
+    python -m tests.hostile.fuzz --seed 7 --minutes 5                            every kind
+    python -m tests.hostile.fuzz --seed 7 --only archives --first 123 --tries 1  one try again
 
-It prints how many tries of each kind there were and which failed, and ends with 1 if any did.
+It prints how many tries of each kind there were and which failed, and ends with 1 if any did. The last kind is the
+property tests: files of tests in an order drawn from the seed, with fresh examples, ten times as many, while there is
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import contextlib
 import logging
 import os
 import random
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +26,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.hostile.trying import Kind
+
+_PROPERTIES = 0.2  # of the time
+_TESTS = Path(__file__).parents[1]
 
 
 def rng_of(name: str, seed: int) -> random.Random:
@@ -65,12 +72,14 @@ def main() -> int:
         for name, kind in kinds().items()
         if not given.only or any(name.startswith(one) for one in given.only)
     }
-    whole = sum(share for _, share in wanted.values())
+    whole = sum(share for _, share in wanted.values()) / (1 if given.only else 1 - _PROPERTIES)
     logging.getLogger("matchloom").setLevel(logging.ERROR)
     print(f"seed {given.seed}; every try comes again with the same --seed, --only and --first", flush=True)
     failed = 0
     for name, (make, share) in wanted.items():
         failed += _try(name, make, given, 60 * given.minutes * share / whole)
+    if not given.only and given.tries is None:
+        failed += _properties(given.seed, 60 * given.minutes * _PROPERTIES)
     print(f"{failed} failures" if failed else "no failure", flush=True)
     return 1 if failed else 0
 
@@ -79,9 +88,10 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
     folder = Path(tempfile.mkdtemp(prefix="matchloom-fuzz-"))
     folder.chmod(0o755)
     failures = []
-    number, start = given.first, time.monotonic()
+    number = given.first
     try:
         kind = make(folder)
+        start = time.monotonic()
         while given.tries is None or number < given.first + given.tries:
             if given.tries is None and time.monotonic() - start > seconds:
                 break
@@ -93,13 +103,37 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
             except BaseException:  # a panic of Rust's is one
                 failures.append(number)
                 if len(failures) <= 3:
-                    print(f"{name}, try {number} failed:\n{traceback.format_exc()[-3000:]}", flush=True)
+                    print(f"{name}, try {number} failed:\n{traceback.format_exc()[-2000:]}", flush=True)
             number += 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     again = f"; failed: {', '.join(map(str, failures[:20]))}" if failures else ""
     took = time.monotonic() - start
     print(f"{name:18} {number - given.first:7,} tries {len(failures):5,} failures {took:6.0f} s{again}", flush=True)
+    return len(failures)
+
+
+def _properties(seed: int, seconds: float) -> int:
+    """Property tests, file by file, until the time is over; how many files failed."""
+    files = sorted(path for path in _TESTS.rglob("test_*.py") if "@given" in path.read_text(encoding="utf-8"))
+    random.Random(seed).shuffle(files)
+    end, tests, failures = time.monotonic() + seconds, 0, []
+    options = ["-m", "hypothesis", "--hypothesis-profile", "fuzz", f"--hypothesis-seed={seed}", "-n", "0"]
+    for path in files:
+        if time.monotonic() > end:
+            break
+        name = str(path.relative_to(_TESTS.parent))
+        command = [sys.executable, "-m", "pytest", *options, name]
+        try:
+            left = max(1.0, end - time.monotonic())
+            done = subprocess.run(command, cwd=_TESTS.parent, capture_output=True, text=True, timeout=left, check=False)
+        except subprocess.TimeoutExpired:
+            break
+        tests += sum(int(count) for count in re.findall(r"(\d+) (?:passed|failed)", done.stdout))
+        if done.returncode not in (0, 5):
+            failures.append(name)
+            print(done.stdout[-3000:], flush=True)
+    print(f"{'property tests':18} {tests:7,} tests {len(failures):5,} failures {seconds:6.0f} s at most", flush=True)
     return len(failures)
 
 

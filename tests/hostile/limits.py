@@ -91,10 +91,14 @@ class Permissions(_Denied):
         inside = [one for path in given for one in ([*files_under(path), path] if path.is_dir() else [path])]
         chosen = rng.choice([self.work, *inside, *(path.parent for path in inside)])
         before = chosen.stat().st_mode
-        chosen.chmod(before & ~rng.choice((0o444, 0o222, 0o111, 0o777)))
+        taken = rng.choice((0o444, 0o222, 0o111, 0o777))
+        chosen.chmod(before & ~taken)
         try:
             code, said = run(self.commands()[name], without_rights=True)
         finally:
             if chosen.exists():
                 chosen.chmod(before)
-        self.check(name, code, said)
+        try:
+            self.check(name, code, said)
+        except AssertionError as error:
+            raise AssertionError(f"without {taken:o} of {chosen}, ended with {code}: {said}") from error

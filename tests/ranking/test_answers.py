@@ -49,6 +49,26 @@ def test_order_of_first_appearance_and_nothing_else_follows_the_lines() -> None:
     assert list(first.texts) == [first.sorted().texts[list(first.order).index(n)] for n in range(len(first))]
 
 
+def test_ids_that_start_anew_for_each_question_are_no_answers() -> None:
+    topics = ["reset the password", "send an invoice", "deliver a parcel", "close this account", "运费是多少"]
+    local = [Pair(f"question {n}", text, text_id=str(n % 2)) for n, text in enumerate(topics)]
+    answers = Answers.of(local)
+    assert sorted(answers.texts) == sorted(topics)
+    assert "text_id does not name an answer here: under 2 of them (such as '0')" in answers.note
+    assert answers.find("elsewhere", "0") is None
+    assert Answers.of(local[::-1]).sorted() == answers.sorted()
+
+
+def test_an_answer_that_was_written_anew_keeps_its_id() -> None:
+    pairs = [Pair(f"q{n}", f"text number {n // 2} {'now' * (n % 2)}", text_id=str(n // 2)) for n in range(10)]
+    rewritten = Pair("q", "nothing of it was left", text_id="1")
+    answers = Answers.of([*pairs, rewritten, rewritten._replace(text="all new")])
+    assert (len(answers), answers.note) == (5, "")
+    assert answers.find("all new") == answers.find("text number 1")
+    one = [Pair("a", "a loom", text_id="x"), Pair("b", "the mill", text_id="x")]
+    assert len(Answers.of(one)) == 1  # too little to tell
+
+
 def test_no_right_pair_is_told() -> None:
     with pytest.raises(MatchloomError, match="label 1 or none, and there are none"):
         Answers.of([Pair("q", "t", 0.0)])

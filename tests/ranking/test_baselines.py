@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from matchloom.explanation import explain
 from matchloom.ranking.answers import Answers
 from matchloom.ranking.baselines import BASELINES
 from matchloom.types import Pair, Scorer
@@ -23,6 +24,25 @@ def test_every_baseline_ranks_and_scores_alike(name: str) -> None:
     assert scores[:-1].tolist() == pytest.approx([answer.score for answer in ranked])
     assert scores[-1] == scores.min()
     assert baseline.search([question], top=2) == [ranked[:2]]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("question", ["closing issues by a comit, commit", "ξψω"])
+def test_every_baseline_says_why(name: str, question: str) -> None:
+    baseline = BASELINES[name](Answers.of(pairs_of(ENGLISH)))
+    elsewhere = [] if name == "trans_lm" else ["a text from elsewhere that closes an issue"]  # it scores any text
+    for text in (*baseline.answers.texts, *elsewhere):
+        found = explain(baseline, question, text)
+        assert found.trace.score == pytest.approx(float(baseline.score([Pair(question, text)])[0]), abs=1e-5)
+        if name in ("nearest_question", "linear_classifier"):
+            assert abs(found.trace.residual) < 1e-4
+    shown = explain(baseline, "closing issues by a comit, commit", ENGLISH[5][1])
+    strongest = max(shown.trace.signals, key=lambda signal: signal.contribution)
+    assert shown.text[strongest.right] in {"closing", "close", "issue", "issues", "commit"}
+    if name in ("nearest_question", "linear_classifier"):
+        assert shown.text[:2] == ["closing", "issues"]  # the known question comes first
+        assert baseline.rank("closing issues by a comit, commit")[0].question == "closing issues by commit"
+        assert all(one.question is None for one in baseline.rank("ξψω"))
 
 
 def test_two_answers_are_two_classes() -> None:

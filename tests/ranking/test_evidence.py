@@ -13,8 +13,10 @@ from matchloom.ranking.bm25 import BM25Evidence
 from matchloom.ranking.centroid import Centroid
 from matchloom.ranking.collection import known_questions
 from matchloom.ranking.evidence import Evidence, Known
-from matchloom.ranking.reading import Reading, ReadTexts, letters_of
+from matchloom.ranking.reading import Read, Reading, ReadTexts, letters_of
 from matchloom.ranking.ridge import PrimalRidge, Ridge
+from matchloom.ranking.svm import SVMEvidence
+from matchloom.ranking.tfidf import WordsAndLetters
 from matchloom.ranking.translation import Translation, learn
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair
@@ -73,6 +75,40 @@ def test_translation_is_left_out_by_folds() -> None:
     for row in rows.tolist():
         refitted = Translation(known, learn(known, rows[row % 2 :: 2]))
         np.testing.assert_array_equal(piece.left_out(row), refitted.scores(known.questions.row(row)))
+
+
+@pytest.mark.parametrize("kind", ["english", "chinese"])
+def test_a_support_vector_machine_is_left_out_by_folds_and_adds_up(kind: str) -> None:
+    answers = Answers.of([*pairs_of(ENGLISH), *SHARED] if kind == "english" else pairs_of(CHINESE)).sorted()
+    questions, member = known_questions(answers)
+    seen = WordsAndLetters([*questions, *answers.texts], Tokenizer(kind))
+    piece = SVMEvidence(questions, answers.texts, member, seen)
+    again = SVMEvidence(questions, answers.texts, member, seen, weights=piece.weights, folds=False)
+    for row, question in enumerate(questions):
+        kept = [n for n in range(len(questions)) if n % 5 != row % 5]
+        other = SVMEvidence([questions[n] for n in kept], answers.texts, member[kept], seen, folds=False)
+        read = Read(*(np.empty(0) for _ in range(4)), text=question)  # type: ignore[arg-type]
+        np.testing.assert_allclose(piece.left_out(row), other.scores(read), atol=1e-6)
+        added = [piece.contributions(read, answer) for answer in range(len(answers))]
+        np.testing.assert_allclose([one.sum() for one in added], piece.scores(read), atol=1e-9)
+        assert len(piece.features(read)) == len(added[0]) == len(piece.outside(read, read))
+        np.testing.assert_array_equal(again.scores(read), piece.scores(read))
+
+
+def test_letters_of_a_classifier_belong_to_words() -> None:
+    seen = WordsAndLetters(["closing issues", "人寿保险"], Tokenizer())
+    places = seen.places(["closing", "issue"])
+    spelt = {gram for gram, own in seen._letters.items() if places.get(len(seen._words) + own) == [(0,)]}
+    assert {" clo", "sing", "ng "} <= spelt
+    chinese = WordsAndLetters(["人寿保险"], Tokenizer("chinese")).places(["人寿", "保险"])
+    assert (0, 1) in {place for own in chinese.values() for place in own}
+    row = seen.vectors(["Closing closing an issue"])
+    features, values = seen.read("Closing closing an issue")
+    np.testing.assert_allclose(row.toarray()[0, features], values)
+    assert len(features) == row.nnz
+    empty = WordsAndLetters(["", " "], Tokenizer())
+    assert empty.vectors(["a"]).shape == (1, 0)
+    assert len(empty.read("a")[0]) == len(seen.read("?")[0]) == 0
 
 
 def test_both_forms_of_the_ridge_are_one() -> None:

@@ -29,6 +29,12 @@ def large() -> AnswerRanker:
         return AnswerRanker.fit([*many(330), *(Pair("", f"spare text {n}") for n in range(20))])
 
 
+@pytest.fixture(scope="module")
+def repeated() -> AnswerRanker:
+    """A collection whose answers have questions enough for a support vector machine."""
+    return AnswerRanker.fit([*many(8, questions=4), *pairs_of(ENGLISH)])
+
+
 def test_it_scores_and_explains(english: AnswerRanker) -> None:
     assert isinstance(english, Scorer)
     assert isinstance(english, Explains)
@@ -59,6 +65,18 @@ def test_a_ranking_has_each_answer_once_with_its_nearest_question(english: Answe
     assert english.answers.ids[spare.index] == spare.id
 
 
+def test_probabilities_add_up_to_what_is_known_of_a_question(repeated: AnswerRanker) -> None:
+    assert repeated.certainty.temperature != 1  # learnt
+    for question in ("claim my thing3", "xqz thing", "zx"):
+        ranked = repeated.rank(question, top=None)
+        assert sum(answer.probability or 0 for answer in ranked) == pytest.approx(repeated.known(question))
+    assert repeated.known("claim of my thing3") == 1
+    assert repeated.rank("claim of my thing3")[0].probability > 0.5  # type: ignore[operator]
+    for stray in ("zx", "qwrtz pfk", "ing", "?!"):
+        assert repeated.known(stray) < 0.5
+        assert repeated.rank(stray)[0].probability < 0.5  # type: ignore[operator]
+
+
 def test_equal_scores_are_ordered_by_id(english: AnswerRanker) -> None:
     ranked = english.rank("", top=None)
     assert [answer.id for answer in ranked] == sorted(english.answers.ids)
@@ -70,9 +88,10 @@ def test_left_out_figures(english: AnswerRanker) -> None:
     assert 0 < english.left_out.precision_at_1 <= english.left_out.recall_at_3 <= 1
 
 
-@pytest.mark.parametrize("kind", ["english", "translation"])
+@pytest.mark.parametrize("kind", ["english", "translation", "repeated"])
 def test_the_order_of_lines_changes_no_bit(kind: str) -> None:
-    pairs = pairs_of(ENGLISH) if kind == "english" else [*many(310), Pair("", "spare text")]
+    made = {"english": pairs_of(ENGLISH), "repeated": many(6, questions=3)}
+    pairs = made.get(kind) or [*many(310), Pair("", "spare text")]
     questions = ["strikethrogh in githb", "price of thing3", "surrender"]
     first = AnswerRanker.fit(pairs)
     shuffled = list(pairs)
@@ -110,8 +129,10 @@ def test_a_text_outside_the_collection(english: AnswerRanker) -> None:
 
 
 @pytest.mark.parametrize("question", ["How do I strikethrogh a closed issue in text?", "zzz", ""])
-def test_traces_add_up_and_have_no_residual(english: AnswerRanker, large: AnswerRanker, question: str) -> None:
-    for ranker in (english, large):
+def test_traces_add_up_and_have_no_residual(
+    english: AnswerRanker, large: AnswerRanker, repeated: AnswerRanker, question: str
+) -> None:
+    for ranker in (english, large, repeated):
         for text in (*ranker.answers.texts[:8], "a text from elsewhere that closes issues"):
             trace = explain(ranker, question, text).trace
             assert trace.score == pytest.approx(float(ranker.score([Pair(question, text)])[0]), abs=1e-4)
@@ -151,7 +172,7 @@ def test_translations_find_what_shares_no_word(large: AnswerRanker) -> None:
     assert large.left_out is not None
 
 
-@pytest.mark.parametrize("name", ["english", "large"])
+@pytest.mark.parametrize("name", ["english", "large", "repeated"])
 def test_saved_and_loaded_is_the_same_to_the_bit(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     ranker: AnswerRanker = request.getfixturevalue(name)
     ranker.save(tmp_path / "ranker")
@@ -166,10 +187,12 @@ def test_saved_and_loaded_is_the_same_to_the_bit(name: str, request: pytest.Fixt
         assert loaded.scores(question).tolist() == ranker.scores(question).tolist()
 
 
-@pytest.mark.parametrize("file", ["ranker.json", "answers.jsonl", "translations.safetensors"])
+@pytest.mark.parametrize("file", ["ranker.json", "answers.jsonl", "translations.safetensors", "svm.safetensors"])
 @pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
-def test_a_harmed_folder_is_refused_in_one_line(large: AnswerRanker, tmp_path: Path, file: str, harm: str) -> None:
-    large.save(tmp_path)
+def test_a_harmed_folder_is_refused_in_one_line(
+    large: AnswerRanker, repeated: AnswerRanker, tmp_path: Path, file: str, harm: str
+) -> None:
+    (repeated if file.startswith("svm") else large).save(tmp_path)
     content = (tmp_path / file).read_bytes()
     if harm == "missing":
         (tmp_path / file).unlink()
@@ -193,6 +216,7 @@ def test_a_newer_format_is_told(english: AnswerRanker, tmp_path: Path) -> None:
 
 def test_many_examples_take_the_primal_form(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = many(12, questions=3)
+    monkeypatch.setattr(collection, "CLASSIFIED", 0)
     dual = AnswerRanker.fit(pairs)
     monkeypatch.setattr(collection, "LARGEST", 10)
     primal = AnswerRanker.fit(pairs)

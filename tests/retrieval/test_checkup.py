@@ -319,3 +319,22 @@ def test_a_damaged_version_is_told_before_lancedb_stumbles_over_it(archive: Path
         with pytest.raises(MatchloomError, match=r"is damaged \(version [0-9]+ of its table"):
             QuestionIndex.open(copy)
         shutil.rmtree(copy)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_written(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(archive, tmp_path / "a"))
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("_versions"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    index = QuestionIndex.open(copy)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        with pytest.raises(MatchloomError, match="_versions cannot be read: Permission denied"):
+            index.add(made_pairs(1))
+    assert QuestionIndex.check(copy).whole

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.holding_out import hold_out_questions, same_answers
+from matchloom.data.holding_out import hold_out_questions
 from matchloom.data.ids import fold
+from matchloom.data.same_answers import same_answers
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
 from matchloom.retrieval import QuestionIndex

@@ -5,6 +5,7 @@ A command is imported when it is called (commands.py), so that `matchloom --help
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -28,6 +29,11 @@ app = typer.Typer(
 )
 
 _OF_ARCHIVES = ("index", "search", "tune", "doctor")
+# What the system refuses, wherever it does, is no bug of ours.
+_REFUSALS = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE,
+    errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.ESTALE,
+}  # fmt: skip
 # typer has carried a click of its own since 0.26; by way of the class we need not know which.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -79,9 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         from matchloom.types import MatchloomError  # torch comes with it, and a usage error needs none
 
-        if not isinstance(error, MatchloomError):
+        if isinstance(error, MatchloomError):
+            _complain(str(error))
+        elif isinstance(error, OSError) and error.errno in _REFUSALS:
+            where = f"{error.filename}: " if error.filename is not None else ""
+            _complain(f"{where}{error.strerror}; check permissions, limits and the room on the disk")
+        else:
             raise  # a bug of ours, which needs its traceback
-        _complain(str(error))
         return 2
 
 

@@ -37,6 +37,9 @@ def command(
     columns: ColumnsOption = None,
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was stopped, with the same files and settings.")
+    ] = False,
 ) -> None:
     """Make the best of a file of pairs, and say how good it is.
 
@@ -45,6 +48,8 @@ def command(
     instead, chooses on development questions ranked against every answer (or each question's own candidates), measures
     once on test questions, and keeps what it chose, made again from everything, with a report page. DIR is then a
     SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+
+    Ctrl-C keeps the best so far. What was measured stays in DIR: --resume goes on from there, also after a kill.
 
     \b
     Examples:
@@ -63,6 +68,7 @@ def command(
         columns=parse_columns(columns),
         seed=seed,
         overwrite=overwrite,
+        resume=resume,
         on_note=note,
     )
     printer = console()

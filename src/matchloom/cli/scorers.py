@@ -58,6 +58,8 @@ def load_scorer(
     path = Path(name)
     try:
         folder, file = path.is_dir(), path.is_file()
+    except PermissionError as error:
+        raise MatchloomError(f"{path} cannot be read: {error.strerror}; check its permissions") from None
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
     if folder:

@@ -32,6 +32,7 @@ from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import Explains, MatchloomError, Scorer
 
+_UNSURE = 0.5  # of a question's words and letters must be known, or a line says so
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 
@@ -118,7 +119,7 @@ def search_fitted(
             plain = [{name: value for name, value in one._asdict().items() if name != "index"} for one in found]
             for one, reason in zip(plain, why or [], strict=False):
                 one["explanation"] = reason.to_dict()
-            print_json({"question": asked, "answers": plain})
+            print_json({"question": asked, "known": fitted.known(asked), "answers": plain})
             continue
         columns = ("", "score", "probability")
         shown = table(*columns, "answer", *(["why"] if why and explained else []), right=columns)
@@ -133,6 +134,9 @@ def search_fitted(
         printer = console()
         printer.print(printable(asked), style="bold")
         printer.print(shown if found else "nothing found")
+        known = fitted.known(asked)
+        if found and known is not None and known < _UNSURE:
+            printer.print(f"Little of this question is known here: {1 - known:.2f} that none of these answers it.")
     if html is not None:
         with atomic_write(html) as file:
             file.write(render_html(reasons))

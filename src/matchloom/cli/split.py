@@ -43,7 +43,7 @@ def command(
     """
     shares = _shares(parts)
     found = read_all(pairs, columns=columns, graded=True)  # grades are not looked at
-    split = split_by_group(found, parts=shares, seed=seed)
+    split = split_by_group(found, parts=shares, seed=seed, source=pairs)
     make_folder(out)
     ending = "".join(pairs.suffixes[-2:]) if pairs.suffix == ".gz" else pairs.suffix
     files = {out / f"{name}{ending}": part for name, part in zip(_NAMES[len(shares)], split, strict=True)}

@@ -27,6 +27,7 @@ from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.encoders import WordEmbedding
 from matchloom.evaluation import measure as figure
+from matchloom.files import is_there
 from matchloom.models import build_model
 from matchloom.text.vectors import read_vectors
 from matchloom.training.development import hold_out, right_alone
@@ -137,7 +138,7 @@ def command(
     if resume and overwrite:
         raise MatchloomError("--resume continues a run and --overwrite discards it; give one of them")
     for folder in folders.values():
-        if (folder / "matcher.json").exists() and not resume and not overwrite:
+        if is_there(folder / "matcher.json") and not resume and not overwrite:
             raise MatchloomError(
                 f"{folder} already holds a matcher; add --resume to continue, --overwrite, or choose another --out"
             )
@@ -169,7 +170,7 @@ def command(
                 dimensions=dimensions,
                 min_count=min_count,
                 folder=folder,
-                resume=resume and (seeds == 1 or (folder / CHECKPOINT).exists()),
+                resume=resume and (seeds == 1 or is_there(folder / CHECKPOINT)),
                 overwrite=overwrite,
                 device=device,
                 on_epoch=lambda entry: say(_line(entry, config)),

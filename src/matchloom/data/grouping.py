@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -107,11 +108,13 @@ def _lists(members: list[Pair]) -> list[Pair]:
     ]
 
 
-def split_by_group(pairs: PairsLike, *, parts: Sequence[float] = (8, 1, 1), seed: int = 0) -> tuple[list[Pair], ...]:
+def split_by_group(
+    pairs: PairsLike, *, parts: Sequence[float] = (8, 1, 1), seed: int = 0, source: Path | str = ""
+) -> tuple[list[Pair], ...]:
     """Part the pairs in these proportions such that a group (a query where there is none) stays on one side.
 
     Which group goes where depends on the seed and the names of the groups, not on the order of the pairs; the pairs of
-    a part stay in the order they came in. Groups are counted, not pairs.
+    a part stay in the order they came in. Groups are counted, not pairs. A refusal names the `source` of the pairs.
     """
     if not parts or any(part <= 0 for part in parts):
         raise MatchloomError(f"parts {tuple(parts)} must all be above zero")
@@ -121,8 +124,9 @@ def split_by_group(pairs: PairsLike, *, parts: Sequence[float] = (8, 1, 1), seed
     ends = [round(len(shuffled) * share / sum(parts)) for share in accumulate(parts)]
     starts = [0, *ends[:-1]]
     if any(start == end for start, end in zip(starts, ends, strict=True)):
+        count = f"{len(shuffled)} group{'' if len(shuffled) == 1 else 's'} of pairs"
         raise MatchloomError(
-            f"{len(shuffled)} groups cannot be split {tuple(parts)} without an empty part; give more pairs"
+            f"{source or 'the data'}: {count} cannot be split {tuple(parts)} without an empty part; give more pairs"
         )
     side = {key: i for i, (start, end) in enumerate(zip(starts, ends, strict=True)) for key in shuffled[start:end]}
     split: tuple[list[Pair], ...] = tuple([] for _ in parts)

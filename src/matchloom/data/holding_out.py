@@ -5,25 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchloom.data.ids import digest, fold
+from matchloom.data.same_answers import answers_of
 from matchloom.types import Pair
-
-
-def same_answers(pairs: Sequence[Pair]) -> list[int]:
-    """The answer of each pair, as a number: pairs that share a text_id, or a text but for case and spaces, have one."""
-    above = list(range(len(pairs)))
-
-    def top(n: int) -> int:
-        while above[n] != n:
-            above[n] = above[above[n]]
-            n = above[n]
-        return n
-
-    first: dict[tuple[str, str], int] = {}
-    for n, pair in enumerate(pairs):
-        for key in (("text", fold(pair.text)), ("id", pair.text_id)):
-            if key != ("id", ""):
-                above[top(n)] = top(first.setdefault(key, n))
-    return [top(n) for n in range(len(pairs))]
 
 
 def hold_out_questions(pairs: Sequence[Pair], part: float, *, seed: int = 0) -> tuple[list[Pair], list[Pair]]:
@@ -35,7 +18,7 @@ def hold_out_questions(pairs: Sequence[Pair], part: float, *, seed: int = 0) -> 
     questions: dict[str, list[int]] = {}
     for n, pair in enumerate(pairs):
         questions.setdefault(fold(pair.query), []).append(n)
-    answers = same_answers(pairs)
+    answers = answers_of(pairs)
     asked: dict[int, set[str]] = {}
     for question, places in questions.items():
         for n in places:

@@ -22,6 +22,7 @@ from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.folders import load_inside, save_inside
 from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.word_scorers import REMEDY
+from matchloom.folders import make_folder
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer, Scores, Trace
@@ -73,7 +74,7 @@ class Calibrated:
     def save(self, folder: Path | str) -> None:
         """Write the numbers, and the scorer in a folder inside."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         inner = save_inside(self.scorer, folder / "scorer")
         numbers = {"threshold": self.threshold, "slope": self.slope, "offset": self.offset}
         settings = {**numbers, "tokenizer": self.tokenizer._asdict(), "scorer": inner}
@@ -85,7 +86,7 @@ class Calibrated:
         settings = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY).settings
         scorer = load_inside(settings["scorer"], Path(folder), _INNER)
         threshold, slope, offset = (float(settings[name]) for name in ("threshold", "slope", "offset"))
-        return cls(scorer, threshold, slope, offset, Tokenizer(**settings["tokenizer"]))
+        return cls(scorer, threshold, slope, offset, Tokenizer.from_dict(settings["tokenizer"]))
 
 
 def best_threshold(scores: Floats, right: NDArray[np.bool_]) -> float:

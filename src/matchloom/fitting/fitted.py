@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
+import msgspec
+
 from matchloom.data.formats import PairsLike, read_pairs, scorable, write_pairs
 from matchloom.files import atomic_write
 from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
+from matchloom.folders import make_folder
 from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
@@ -19,6 +22,7 @@ from matchloom.progress import track
 from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.ranker import AnswerRanker
+from matchloom.sealed import WRONG, as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, Explains, MatchloomError, Pair, Scorer, Scores, Trace
 
@@ -121,6 +125,16 @@ class Fitted:
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
         return [] if len(found) > 1 and len({one.score for one in found}) == 1 else found[:top]
 
+    def known(self, question: str) -> float | None:
+        """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.
+
+        The probabilities of all answers add up to it; what is missing to 1 belongs to none of them.
+
+        Args:
+            question: The question.
+        """
+        return self.scorer.known(question) if isinstance(self.scorer, AnswerRanker) else None
+
     def search(
         self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False
     ) -> list[list[RankedAnswer]]:
@@ -190,9 +204,10 @@ class Fitted:
             raise MatchloomError(
                 f"{folder} cannot be read as a fitted folder: {error.strerror or error}; 'matchloom fit' makes one"
             ) from None
-        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        except (msgspec.ValidationError, *WRONG):
             raise MatchloomError(f"{folder / ABOUT} is damaged; fit it again") from None
-        return cls(loader(folder / SYSTEM), report, kind)
+        with as_saved(folder / SYSTEM, "fit it again"):
+            return cls(loader(folder / SYSTEM), report, kind)
 
 
 def is_fitted(folder: Path) -> bool:
@@ -205,7 +220,7 @@ def is_fitted(folder: Path) -> bool:
 
 def save_system(scorer: Scorer, folder: Path) -> str:
     """Write a system into its folder; the key of LOADERS that reads it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     if isinstance(scorer, AnswerRanker):
         scorer.save(folder)
         return "answer_ranker"
@@ -243,7 +258,9 @@ def _save_baseline(scorer: RankingBaseline, folder: Path) -> None:
 def _load_baseline(folder: Path) -> RankingBaseline:
     try:
         about = json.loads((folder / _BASELINE).read_bytes())
-        make, tokenizer = BASELINES[about["baseline"]], Tokenizer(**about["tokenizer"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        raise MatchloomError(f"{folder / _BASELINE} is missing or damaged; fit it again") from None
+        make, tokenizer = BASELINES[about["baseline"]], Tokenizer.from_dict(about["tokenizer"])
+    except OSError as error:
+        raise MatchloomError(f"{folder / _BASELINE} cannot be read: {error.strerror or error}; fit it again") from None
+    except WRONG:
+        raise MatchloomError(f"{folder / _BASELINE} is damaged; fit it again") from None
     return make(Answers.of(read_pairs(folder / _PAIRS, fill_ids=False)), tokenizer)

@@ -22,6 +22,7 @@ from matchloom.data.ids import digest, with_ids
 from matchloom.explanation.mixed import mixed_trace, term_of
 from matchloom.fitting.folders import LOADERS, load_inside, save_inside
 from matchloom.fitting.word_scorers import REMEDY
+from matchloom.folders import make_folder
 from matchloom.ranking.mixture import Cases, learn_mixture
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
@@ -78,7 +79,7 @@ class ListMixture:
     def save(self, folder: Path | str) -> None:
         """Write the weights, and each scorer in a folder inside."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         inner = [save_inside(scorer, folder / scorer.name) for scorer in self.scorers]
         settings = {"why": self.why, "tokenizer": self.tokenizer._asdict(), "scorers": inner}
         tensors = {"weights": self.weights, "deviations": self.deviations}
@@ -90,7 +91,7 @@ class ListMixture:
         sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, finite=True)
         scorers = [load_inside(one, Path(folder), LOADERS) for one in sealed.settings["scorers"]]
         settings, tensors = sealed.settings, sealed.tensors
-        tokenizer = Tokenizer(**settings["tokenizer"])
+        tokenizer = Tokenizer.from_dict(settings["tokenizer"])
         return cls(scorers, tensors["weights"], tensors["deviations"], settings["why"], tokenizer)
 
 

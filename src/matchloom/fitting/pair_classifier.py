@@ -25,6 +25,7 @@ from matchloom.data.batching import deduplicate
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
 from matchloom.data.ids import both_sides, digest
 from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
+from matchloom.folders import make_folder
 from matchloom.lexical import BM25, Collection, Words
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.sealed import read_sealed, write_sealed
@@ -204,7 +205,7 @@ class PairClassifier:
     def save(self, folder: Path | str) -> None:
         """Write weights, vocabulary and word counts: numbers and text."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         tensors = {"mean": self.mean, "deviation": self.deviation, "weights": self.weights}
         tensors |= {name: cosines.idf for name, cosines in zip(("letters", "words"), self._cosines, strict=True)}
         settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": NAMES}
@@ -216,13 +217,19 @@ class PairClassifier:
         """Read what `save` wrote; what is missing, altered or newer is refused in one line."""
         path = Path(folder) / FILE
         sealed = read_sealed(path, cls.kind, FORMAT, remedy=REMEDY, beside=(VOCAB, COUNTS), finite=True)
-        if sealed.settings["features"] != list(NAMES):
+        if sealed.settings.get("features") != list(NAMES):
             raise MatchloomError(f"{path} has the features of another version; {REMEDY}")
-        tokenizer = Tokenizer(**sealed.settings["tokenizer"])
+        sizes = {"letters": _COLUMNS, "words": _COLUMNS} | dict.fromkeys(("mean", "deviation", "weights"), len(NAMES))
+        kinds = {name: (x.shape, x.dtype) for name, x in sealed.tensors.items()}
+        if kinds != {name: ((size,), np.dtype(np.float64)) for name, size in sizes.items()}:
+            raise MatchloomError(f"{path} holds numbers of other kinds than it should; {REMEDY}")
+        tokenizer = Tokenizer.from_dict(sealed.settings["tokenizer"])
         idf = (sealed.tensors[name] for name in ("letters", "words"))
         made = cls(tokenizer, Vocab.load(Path(folder) / VOCAB), load_collection(sealed.beside[COUNTS]), *idf)
         made.mean, made.deviation, made.weights = (sealed.tensors[x] for x in ("mean", "deviation", "weights"))
         made.bias = float(sealed.settings["bias"])
+        if not (abs(made.bias) < 1e30 and (made.deviation > 0).all()):
+            raise MatchloomError(f"{path} holds numbers that no scores can be made of; {REMEDY}")
         return made
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -80,16 +81,8 @@ class FitReport:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> FitReport:
-        """What `to_dict` gave."""
-        return cls(
-            **{
-                **plain,
-                "systems": [SystemFigures(**one) for one in plain["systems"]],
-                "confusions": [Confusion(**one) for one in plain["confusions"]],
-                "best": [Asked(**one) for one in plain["best"]],
-                "worst": [Asked(**one) for one in plain["worst"]],
-            }
-        )
+        """What `to_dict` gave; what is of another kind raises msgspec.ValidationError."""
+        return msgspec.convert(plain, cls)
 
     def __rich__(self) -> Group:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

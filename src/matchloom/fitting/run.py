@@ -14,14 +14,17 @@ import regex
 
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
+from matchloom.files import is_there
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
 from matchloom.fitting.lists_task import ListsTask
+from matchloom.fitting.measured import FILE, Measured, key_of
 from matchloom.fitting.pairs_task import PairsTask
 from matchloom.fitting.report import FitReport, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.verdict import verdict
+from matchloom.ranking.answers import Answers
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -29,6 +32,7 @@ _log = logging.getLogger("matchloom")
 
 TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask, LISTS: ListsTask, PAIRS: PairsTask}
 CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
+WORK = "work"  # what a fit works in, inside its folder
 _CURVE = (0.25, 0.5, 1.0)  # parts of the training questions
 _CURVE_SECONDS = 60.0  # what a learning curve may cost
 _HAN = regex.compile(r"\p{Han}")
@@ -45,6 +49,7 @@ def fit(
     columns: Mapping[str, str] | None = None,
     seed: int = 0,
     overwrite: bool = False,
+    resume: bool = False,
     on_note: Callable[[str], None] | None = None,
 ) -> Fitted:
     """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
@@ -63,12 +68,12 @@ def fit(
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         seed: Of the split and the draws.
         overwrite: Replace a folder that `fit` wrote before.
+        resume: Go on with a fit that was stopped: what it measured in `out` is not measured again.
         on_note: Called with each line that says what goes on.
     """
     start, say = time.perf_counter(), on_note or (lambda line: None)
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / ABOUT).exists() and not overwrite:
-        raise MatchloomError(f"{folder} holds a fitted system already; add overwrite (--overwrite), or choose another")
+    _look_at(folder, overwrite=overwrite, resume=resume)
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
     pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
@@ -82,14 +87,42 @@ def fit(
     if test is not None:  # what would have been held out for it is learnt from
         own = [] if found.name == ANSWERS else data.test
         data = Data([*data.train, *own], data.development, list(as_pairs(test, columns=columns)))
-    run = _Run(task, found, cut, seed, start + 60 * minutes, folder, say)
+    work = None if folder is None else folder / WORK
+    measured = Measured(
+        work, key_of(pairs, data.test if test is not None else [], found.name, cut, seed), resume=resume
+    )
+    run = _Run(task, found, cut, seed, start + 60 * minutes, work, measured, say)
+    if measured.resumed:
+        say(f"Going on with a fit that was stopped: {measured.resumed} measurements are kept.")
+    run.tidy(measurements=False)
     try:
         fitted = run.go(data, pairs)
-    finally:
+    except KeyboardInterrupt:
+        run.tidy(measurements=False)
+        raise
+    except BaseException:
         run.tidy()
+        raise
     if folder is not None:
         fitted.save(folder)
+    run.tidy(measurements=not run.stopped)
     return fitted
+
+
+def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
+    """Refuse to write over what is there, or to go on where there is nothing to go on with."""
+    if resume and (folder is None or overwrite):
+        raise MatchloomError("resume needs the folder of the fit that was stopped (--out), and cannot overwrite it")
+    if folder is None or overwrite or not is_there(folder / ABOUT):
+        return
+    stopped = is_there(folder / WORK / FILE)
+    if resume and not stopped:
+        raise MatchloomError(f"the fit in {folder} was not stopped, there is nothing to resume; overwrite fits anew")
+    if not resume:
+        other = "resume (--resume) to go on with it, " if stopped else ""
+        raise MatchloomError(
+            f"{folder} holds a fitted system already; add {other}overwrite (--overwrite), or choose another"
+        )
 
 
 class _Run:
@@ -102,12 +135,13 @@ class _Run:
         tokenizer: Tokenizer,
         seed: int,
         deadline: float,
-        folder: Path | None,
+        work: Path | None,
+        measured: Measured,
         say: Callable[[str], None],
     ) -> None:
         self.task, self.kind, self.tokenizer, self.seed, self.say = task, kind, tokenizer, seed, say
         self.deadline, self.start = deadline, time.perf_counter()
-        self.work = None if folder is None else folder / "work"
+        self.work, self.measured, self.stopped = work, measured, False
         self.notes: list[str] = []
         self.developed: dict[str, Outcome] = {}
         self.failed: dict[str, str] = {}
@@ -115,6 +149,10 @@ class _Run:
 
     def go(self, data: Data, pairs: list[Pair]) -> Fitted:
         """Choose on development, measure on test, make the chosen one from everything."""
+        noted = Answers.of(pairs).note if self.kind.name == ANSWERS else ""
+        if noted:
+            self.say(noted)
+            self.notes.append(noted)
         candidates = self.task.candidates(data.train, self.tokenizer, self.seed)
         rounds = self.rounds(data)
         guess = sum(one.seconds for one in candidates) * (len(rounds) + 2)
@@ -156,21 +194,22 @@ class _Run:
         done: list[Candidate] = []
         for one in candidates:
             left = self.deadline - time.perf_counter()
-            if done and one.seconds * len(rounds) > left:
+            if done and not self.measured.has("development", one.name, 0) and one.seconds * len(rounds) > left:
                 self.failed[one.name] = f"left out: it would take longer than the {_duration(max(0.0, left))} left"
                 continue
-            begun = time.perf_counter()
             try:
-                outcomes = [self.task.measure_on(self.make(one, train, dev), dev) for train, dev in rounds]
+                found = [self.outcome(one, *parts, "development", one.name, n) for n, parts in enumerate(rounds)]
             except MatchloomError as error:
                 self.failed[one.name] = str(error)
                 continue
             except KeyboardInterrupt:
                 if not done:
                     raise
+                self.stopped = True
                 self.notes.append(f"Stopped while {one.name} was tried; the best of those before it is kept.")
                 break
-            self.seconds[one.name] = (time.perf_counter() - begun) / len(rounds)
+            outcomes = [outcome for outcome, _ in found]
+            self.seconds[one.name] = sum(seconds for _, seconds in found) / len(rounds)
             each = {name: np.concatenate([outcome.each[name] for outcome in outcomes]) for name in self.task.measures}
             values = {name: float(np.nanmean(x)) for name, x in each.items()}
             if len(rounds) == 1:
@@ -206,7 +245,7 @@ class _Run:
         for part in _CURVE:
             kept = train if part == 1.0 else held_out(train, 1 - part, self.seed + 7)[0]
             values = {
-                one.name: self.task.measure_on(self.make(one, kept, development), development).values[self.task.measure]
+                one.name: self.outcome(one, kept, development, "curve", one.name, part)[0].values[self.task.measure]
                 for one in shown
             }
             points.append((len(questions_of(kept)), values))
@@ -223,10 +262,10 @@ class _Run:
         scorer: Scorer | None = None
         ours: np.ndarray[Any, Any] = np.zeros(0)
         for one in order:
-            made = self.make(one, data.train, data.development)
-            found = self.task.measure_on(made, data.test)
+            made = self.make(one, data.train, data.development) if one is chosen else None
+            found, _ = self.outcome(one, data.train, data.development, "test", one.name, asked=data.test, made=made)
             each = found.each[self.task.measure]
-            if scorer is None:
+            if made is not None:
                 scorer, ours = made, each
             p = None if one is chosen or len(each) != len(ours) else paired_randomisation(each, ours)
             developed = self.developed[one.name].values
@@ -245,6 +284,33 @@ class _Run:
         figures.sort(key=lambda one: -one.test[self.task.measure])
         return figures, scorer, ours
 
+    def outcome(
+        self,
+        one: Candidate,
+        train: Sequence[Pair],
+        development: Sequence[Pair],
+        *name: object,
+        asked: Sequence[Pair] | None = None,
+        made: Scorer | None = None,
+    ) -> tuple[Outcome, float]:
+        """The figures of a system and its seconds: from now, or from the fit that this one goes on with.
+
+        It is measured on development pairs unless others are `asked`, and made here unless it is `made` already.
+        """
+        kept = self.measured.outcome(*name)
+        if kept is not None:
+            return kept
+        begun = time.perf_counter()
+        try:
+            scorer = made if made is not None else self.make(one, train, development)
+            found = self.task.measure_on(scorer, development if asked is None else asked)
+        except MatchloomError as error:
+            self.measured.keep(error, 0.0, *name)
+            raise
+        seconds = time.perf_counter() - begun
+        self.measured.keep(found, seconds, *name)
+        return found, seconds
+
     def make(self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair]) -> Scorer:
         """The system, made of these pairs. What ranks answers needs no development pairs to learn from."""
         folder = Path() if self.work is None else self.work / one.name
@@ -255,10 +321,14 @@ class _Run:
         """Whether so much more would go beyond the time."""
         return time.perf_counter() + seconds > self.deadline
 
-    def tidy(self) -> None:
-        """Drop what systems worked in."""
-        if self.work is not None:
+    def tidy(self, *, measurements: bool = True) -> None:
+        """Drop what systems worked in, and what was measured, unless the fit may go on later."""
+        if self.work is not None and measurements:
             shutil.rmtree(self.work, ignore_errors=True)
+        elif self.work is not None and self.work.is_dir():
+            for inside in self.work.iterdir():
+                if inside.is_dir():
+                    shutil.rmtree(inside, ignore_errors=True)
 
 
 def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:

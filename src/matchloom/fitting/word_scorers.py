@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
+from matchloom.folders import make_folder
 from matchloom.lexical import BM25, Collection, Overlap
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.sealed import read_sealed, write_sealed
@@ -99,7 +101,7 @@ class WordScorer:
     def save(self, folder: Path | str) -> None:
         """Write the counts and their seal."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         settings = {"name": self.name, "tokenizer": self.tokenizer._asdict()}
         write_sealed(folder / FILE, self.kind, FORMAT, settings, {}, {COUNTS: dump_collection(self.collection)})
 
@@ -108,7 +110,7 @@ class WordScorer:
         """Read what `save` wrote; what is missing, altered or newer is refused in one line."""
         sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, beside=(COUNTS,))
         collection = load_collection(sealed.beside[COUNTS])
-        return cls(sealed.settings["name"], collection, Tokenizer(**sealed.settings["tokenizer"]))
+        return cls(sealed.settings["name"], collection, Tokenizer.from_dict(sealed.settings["tokenizer"]))
 
 
 def dump_collection(collection: Collection) -> bytes:
@@ -119,5 +121,17 @@ def dump_collection(collection: Collection) -> bytes:
 
 
 def load_collection(content: bytes) -> Collection:
-    """What `dump_collection` wrote."""
-    return Collection(**json.loads(content))
+    """What `dump_collection` wrote; anything else is refused."""
+    try:
+        counts = msgspec.json.decode(content, type=_Counts)
+    except msgspec.MsgspecError as error:
+        raise MatchloomError(f"{COUNTS} does not hold counts of words: {error}; {REMEDY}") from None
+    return Collection(counts.texts, counts.mean_length, counts.frequencies)
+
+
+class _Counts(msgspec.Struct):
+    """How counts.json must look."""
+
+    texts: Annotated[int, msgspec.Meta(ge=1)]
+    mean_length: Annotated[float, msgspec.Meta(gt=0)]
+    frequencies: dict[str, Annotated[int, msgspec.Meta(ge=0)]]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from matchloom.lexical.collection import ENGLISH, Words
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.progress import track
-from matchloom.sealed import read_sealed, write_sealed
+from matchloom.sealed import as_saved, read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import MatchloomError, Pair, Scores, Trace
@@ -198,15 +198,28 @@ class TransLM:
         """Read what `save` wrote. A file that is cut off, altered, newer or something else is refused in one line."""
         remedy = "make it from a pairs file with 'matchloom trans-lm'"
         settings, tensors, _ = read_sealed(path, "trans_lm", FORMAT, remedy=remedy, finite=True)
-        words = tensors["words"].tobytes().decode()
-        return cls(
-            words.split("\n") if words else [],
-            tensors["counts"],
-            Translations(tensors["w"], tensors["t"], tensors["probability"]),
-            tokenizer=Tokenizer(**settings["tokenizer"]),
-            smoothing=settings["smoothing"],
-            beta=settings["beta"],
-        )
+        with as_saved(path, remedy):
+            text = tensors["words"].tobytes().decode()
+            words = text.split("\n") if text else []
+            table = Translations(tensors["w"], tensors["t"], tensors["probability"])
+            if not _fit(words, tensors["counts"], table):
+                raise MatchloomError(f"{path} holds words, counts and translations that do not fit; {remedy}")
+            return cls(
+                words,
+                tensors["counts"],
+                table,
+                tokenizer=Tokenizer.from_dict(settings["tokenizer"]),
+                smoothing=settings["smoothing"],
+                beta=settings["beta"],
+            )
+
+
+def _fit(words: list[str], counts: Ids, table: Translations) -> bool:
+    """Whether these are of the kinds and sizes that `save` writes."""
+    kinds = [str(column.dtype) for column in (counts, *table)] == ["int64", "int32", "int32", "float32"]
+    shapes = counts.shape == (len(words),) and len({column.shape for column in table}) == 1 and table.w.ndim == 1
+    ids = (table.w, table.t)
+    return kinds and shapes and all(((x >= 0) & (x < len(words))).all() for x in ids) and bool((counts >= 0).all())
 
 
 class _Job(NamedTuple):

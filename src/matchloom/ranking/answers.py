@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.ids import digest, fold
+from matchloom.data.same_answers import local_ids, same_answers
 from matchloom.types import MatchloomError, Pair
 
 Ids = NDArray[np.int64]
@@ -22,7 +23,7 @@ class RankedAnswer(NamedTuple):
     """One answer of a ranking; `index` is where it stands in `Answers`.
 
     `question` is the known question of this answer that is nearest to the one asked (None where it has none), and
-    `probability` what the softmax over the answers gives it (None for scorers without one).
+    `probability` how likely the answer is right (None for scorers that cannot tell); see `matchloom.ranking.certainty`.
     """
 
     id: str
@@ -38,7 +39,7 @@ class Answers:
     """Answers in the order in which they first appeared, with ids, texts and known questions.
 
     `other_ids` and `other_texts` are what else an answer is known by, where pairs gave one answer several ids or wrote
-    one id's text in several ways.
+    one id's text in several ways. `note` says what a user should know of how pairs were joined.
     """
 
     ids: Sequence[str]
@@ -46,6 +47,7 @@ class Answers:
     questions: Sequence[Sequence[str]]
     other_ids: Sequence[Sequence[str]] = field(default=())
     other_texts: Sequence[Sequence[str]] = field(default=())
+    note: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> Answers:
@@ -54,14 +56,28 @@ class Answers:
         Pairs that share a text_id or a text (but for case and spaces) are of one answer. A pair with an empty query
         is an answer that nobody asked for yet. What represents an answer depends on its pairs and not on their order:
         its least id, the text that most of its pairs have, each question once.
+
+        Where text_ids do not name answers (numbers of candidates that start anew for each question, or documents that
+        texts are parts of), one id would join what has nothing in common: then texts alone tell answers apart, and
+        `note` says so. `local_ids` says how that is found out.
         """
         right = [pair for pair in pairs if pair.label is None or pair.label > 0]
         if not right:
             raise MatchloomError("answers are taken from pairs with label 1 or none, and there are none")
-        groups = _joined(right)
+        conflicts = local_ids(right)
+        note = ""
+        if conflicts:
+            right = [pair._replace(text_id="") for pair in right]
+            note = (
+                f"text_id does not name an answer here: under {len(conflicts):,} of them (such as {conflicts[0]!r}) "
+                "stand clearly different texts. Answers are told apart by their texts."
+            )
+        groups: dict[int, list[Pair]] = {}
+        for pair, answer in zip(right, same_answers(right), strict=True):
+            groups.setdefault(answer, []).append(pair)
         spelt = _spellings(pair.query for pair in right)
         ids, texts, questions, other_ids, other_texts = [], [], [], [], []
-        for members in groups:
+        for members in groups.values():
             named = sorted({pair.text_id for pair in members if pair.text_id})
             counts = Counter(pair.text for pair in members)
             written = sorted(counts, key=lambda text: (-counts[text], text))
@@ -70,7 +86,7 @@ class Answers:
             questions.append(sorted({spelt[fold(pair.query)] for pair in members} - {""}))
             other_ids.append(named[1:])
             other_texts.append(written[1:])
-        return cls(ids, texts, questions, other_ids, other_texts)
+        return cls(ids, texts, questions, other_ids, other_texts, note)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -90,7 +106,7 @@ class Answers:
         questions, other_ids, other_texts = (
             [side[n] for n in order] if side else [] for side in (self.questions, self.other_ids, self.other_texts)
         )
-        return Answers(names, texts, questions, other_ids, other_texts)
+        return Answers(names, texts, questions, other_ids, other_texts, self.note)
 
     @cached_property
     def _by_id(self) -> dict[str, int]:
@@ -109,27 +125,6 @@ class Answers:
         """
         found = self._by_text.get(fold(text))
         return self._by_id.get(text_id) if found is None and text_id else found
-
-
-def _joined(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Pairs grouped into answers, in order of first appearance."""
-    above = list(range(len(pairs)))
-
-    def top(n: int) -> int:
-        while above[n] != n:
-            above[n] = above[above[n]]
-            n = above[n]
-        return n
-
-    first: dict[tuple[str, str], int] = {}
-    for n, pair in enumerate(pairs):
-        for key in (("text", fold(pair.text)), ("id", pair.text_id)):
-            if key != ("id", ""):
-                above[top(n)] = top(first.setdefault(key, n))
-    groups: dict[int, list[Pair]] = {}
-    for n, pair in enumerate(pairs):
-        groups.setdefault(top(n), []).append(pair)
-    return list(groups.values())
 
 
 def _spellings(queries: Iterable[str]) -> dict[str, str]:

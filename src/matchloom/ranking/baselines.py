@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,8 +25,11 @@ from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
 from matchloom.ranking.bm25 import Statistics
 from matchloom.ranking.collection import known_questions
 from matchloom.ranking.columns import Columns
+from matchloom.ranking.svm import LinearWeights, learn_weights
+from matchloom.ranking.tfidf import WordsAndLetters
+from matchloom.ranking.tracing import Cells, shared_cells, trace_of_cells
 from matchloom.text.tokenize import Tokenizer, stem
-from matchloom.types import Pair, Scores, Trace
+from matchloom.types import Component, Pair, Scores, Trace
 
 
 class RankingBaseline(ABC):
@@ -45,11 +49,35 @@ class RankingBaseline(ABC):
     def rank(self, question: str, top: int | None = 10) -> list[RankedAnswer]:
         """The best answers, the best first; equal scores are ordered by id."""
         scores = self.scores(question)
+        best = best_first(scores, top).tolist()
         ranked = []
-        for n in best_first(scores, top).tolist():
+        for n, nearest in zip(best, self.nearest(question, best), strict=True):
             name, text, index = self.answers.ids[n], self.answers.texts[n], int(self._listed.order[n])
-            ranked.append(RankedAnswer(name, text, float(scores[n]), None, None, index))
+            ranked.append(RankedAnswer(name, text, float(scores[n]), None, nearest, index))
         return ranked
+
+    def nearest(self, question: str, answers: Sequence[int]) -> list[str | None]:
+        """Of each of these answers, by their places, the known question that stands for it; None where none does."""
+        likeness = self.likeness(question)
+        found: list[str | None] = []
+        for answer in answers:
+            rows = self._rows_of.indices[self._rows_of.indptr[answer] : self._rows_of.indptr[answer + 1]]
+            best = max(rows.tolist(), key=lambda row: likeness[row], default=None) if len(likeness) else None
+            found.append(None if best is None or likeness[best] <= 0 else self.questions[best])
+        return found
+
+    def likeness(self, question: str) -> Floats:
+        """How like the question each known one is; none where known questions are not looked at."""
+        return np.empty(0)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """The different questions of all answers."""
+        return known_questions(self.answers)[0]
+
+    @cached_property
+    def _rows_of(self) -> sp.csc_array:
+        return known_questions(self.answers)[1].tocsc()
 
     def search(
         self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
@@ -102,15 +130,35 @@ class NearestQuestion(RankingBaseline):
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(answers, tokenizer)
-        questions, member = known_questions(self.answers)
-        self._index = _Index(questions, self.tokenizer)
-        self._rows, self._columns = member.nonzero()
+        self._index = _Index(self.questions, self.tokenizer)
+        self._rows, self._columns = known_questions(self.answers)[1].nonzero()
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
         scores = np.zeros(len(self.answers))
-        np.maximum.at(scores, self._columns, self._index.scores(question)[self._rows])
+        np.maximum.at(scores, self._columns, self.likeness(question)[self._rows])
         return scores
+
+    def likeness(self, question: str) -> Floats:
+        """BM25 of each known question."""
+        return self._index.scores(question)
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """The stems that the question shares with the known one that stands for the text, which comes first."""
+        answer = self.answers.find(text)
+        nearest = None if answer is None else self.nearest(query, [answer])[0]
+        matched = self.tokenizer(nearest or "")
+        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
+        cells: Cells = {}
+        if nearest is not None:
+            stems = [stem(word) for word in words]
+            for one, value in self._index.parts(query, self.questions.index(nearest)).items():
+                here = [i for i, other in enumerate(stems) if other == one]
+                there = [j for j, other in enumerate(matched) if stem(other) == one]
+                cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
+        score = float(self.score([Pair(query, text)])[0])
+        rest = Component("a text outside the collection", score, score if answer is None else 0.0)
+        return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
 
 
 class TransLMRanker(RankingBaseline):
@@ -146,28 +194,46 @@ class LinearClassifier(RankingBaseline):
 
     def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(answers, tokenizer)
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.svm import LinearSVC
-
         examples = [*self.answers.texts]
         classes = list(range(len(self.answers)))
         for n, own in enumerate(self.answers.questions):
             examples += own
             classes += [n] * len(own)
-        self._vectorizers = [
-            TfidfVectorizer(analyzer=self.tokenizer, sublinear_tf=True),
-            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True),
-        ]
-        vectors = sp.hstack([one.fit_transform(examples) for one in self._vectorizers], format="csr")
-        self._svm = LinearSVC(random_state=0).fit(vectors, classes) if len(self.answers) > 1 else None
+        self._seen = WordsAndLetters(examples, self.tokenizer)
+        self._asked = Columns(self._seen.vectors(self.questions))
+        size = (self._seen.size, len(self.answers))
+        self._weights = (
+            learn_weights(self._seen.vectors(examples), np.array(classes))
+            if min(size) > 0 and len(self.answers) > 1
+            else LinearWeights(np.zeros(size, dtype=np.float32), np.zeros(len(self.answers), dtype=np.float32))
+        )
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        if self._svm is None:
-            return np.zeros(1)
-        vector = sp.hstack([one.transform([question]) for one in self._vectorizers], format="csr")
-        found = np.asarray(self._svm.decision_function(vector), dtype=np.float64).ravel()
-        return np.array([-found[0], found[0]]) if len(found) == 1 else found
+        return self._weights.scores(*self._seen.read(question))
+
+    def likeness(self, question: str) -> Floats:
+        """The cosine of each known question, over words and letters: it helped to learn, and is shown for it."""
+        return self._asked.dot(*self._seen.read(question))
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """What each word and run of letters of the question adds: its weight for this answer times its value.
+
+        Those that the nearest known question or the text have are signals between words; all others, which the machine
+        knows from elsewhere, are one component, and what the answer has before anything is asked another.
+        """
+        answer = self.answers.find(text)
+        score = float(self.score([Pair(query, text)])[0])
+        matched = self.tokenizer((None if answer is None else self.nearest(query, [answer])[0]) or "")
+        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
+        if answer is None:
+            rest = [Component("a text outside the collection", score, score)]
+            return words, told, trace_of_cells(score, {}, rest, (len(words), len(told)), self.name)
+        features, values = self._seen.read(query)
+        *added, bias = self._weights.parts(features, values, answer).tolist()
+        cells, elsewhere = shared_cells(features, np.array(added), self._seen.places(words), self._seen.places(told))
+        rest = [Component("words elsewhere", elsewhere, elsewhere), Component("to begin with", bias, bias)]
+        return words, told, trace_of_cells(score, cells, rest, (len(words), len(told)), self.name)
 
 
 BASELINES: dict[str, type[RankingBaseline]] = {
@@ -199,6 +265,12 @@ class _Index:
         """One score for each text."""
         terms = sorted({self._stems[word] for word in self._terms(question) if word in self._stems})
         return self._weights.dot(np.array(terms, dtype=np.int64), np.ones(len(terms)))
+
+    def parts(self, question: str, text: int) -> dict[str, float]:
+        """What each stem of the question adds to the score of one text."""
+        found = {word: self._stems[word] for word in sorted(set(self._terms(question))) if word in self._stems}
+        added = self._weights.row(text, np.array(list(found.values()), dtype=np.int64))
+        return {word: value for word, value in zip(found, added.tolist(), strict=True) if value}
 
     def _terms(self, text: str) -> Iterable[str]:
         return (stem(word) for word in self._tokenizer(text) if not is_stop_word(word))

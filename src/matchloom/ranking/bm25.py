@@ -43,7 +43,7 @@ class Statistics(NamedTuple):
 class BM25Evidence:
     """`bm25_doc` with the questions of each answer in its document, `bm25_ans` with the text alone."""
 
-    reads: Literal["terms", "features"] = "terms"
+    reads: Literal["terms", "features", "own"] = "terms"
 
     def __init__(self, known: Known, *, documents: bool, statistics: Statistics | None = None) -> None:
         self.name = "bm25_doc" if documents else "bm25_ans"

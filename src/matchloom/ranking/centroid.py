@@ -24,7 +24,7 @@ class Centroid:
     """Nearness to all that is known of an answer."""
 
     name = "centroid"
-    reads: Literal["terms", "features"] = "features"
+    reads: Literal["terms", "features", "own"] = "features"
 
     def __init__(self, known: Known) -> None:
         self._known = known

@@ -24,6 +24,8 @@ from matchloom.ranking.evidence import Evidence, Known
 from matchloom.ranking.mixture import Cases, scale
 from matchloom.ranking.reading import Read, Reading
 from matchloom.ranking.ridge import LARGEST, PrimalRidge, Ridge
+from matchloom.ranking.svm import LinearWeights, SVMEvidence
+from matchloom.ranking.tfidf import WordsAndLetters
 from matchloom.ranking.translation import Translation
 from matchloom.text.tokenize import Tokenizer
 
@@ -33,6 +35,8 @@ _NUMBERS = 40_000_000  # of evidence in memory when weights are learnt
 _LEARNT = 600  # questions that weights are learnt from, above
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
+CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
+_REPEATED = 2  # questions an answer from which they are worth it
 
 
 class Weighed(NamedTuple):
@@ -45,7 +49,10 @@ class Weighed(NamedTuple):
 
 
 class AskedCollection:
-    """Answers by id, with evidence. `translations` are those of a saved ranker, else they are learnt where they pay."""
+    """Answers by id, with evidence.
+
+    `translations` and `weights` are those of a saved ranker, else they are learnt where they pay.
+    """
 
     def __init__(
         self,
@@ -53,6 +60,7 @@ class AskedCollection:
         tokenizer: Tokenizer,
         *,
         translations: Translations | None = None,
+        weights: LinearWeights | None = None,
         learning: bool = True,
         progress: bool = False,
     ) -> None:
@@ -65,7 +73,7 @@ class AskedCollection:
         self.known = Known(asked, told, member)
         self.counted = _counted(member)
         self.rows = self._rows_to_learn_from() if learning else np.empty(0, dtype=np.int64)
-        self.evidence = self._gather(translations, progress)
+        self.evidence = self._gather(translations, weights, learning, progress)
         self.names = tuple(piece.name for piece in self.evidence)
 
     @property
@@ -73,10 +81,21 @@ class AskedCollection:
         """The piece of evidence that has a table of its own, if it is there."""
         return next((piece for piece in self.evidence if isinstance(piece, Translation)), None)
 
-    def _gather(self, translations: Translations | None, progress: bool) -> list[Evidence]:
+    @property
+    def svm(self) -> SVMEvidence | None:
+        """The piece of evidence whose weights take long to learn, if it is there."""
+        return next((piece for piece in self.evidence if isinstance(piece, SVMEvidence)), None)
+
+    def _gather(
+        self, translations: Translations | None, weights: LinearWeights | None, learning: bool, progress: bool
+    ) -> list[Evidence]:
         questions, answers = self.known.member.shape
         links = self.known.member.nnz
         pieces: list[Evidence] = []
+        if answers > 1 and links >= _REPEATED * answers and (questions + answers) * answers <= CLASSIFIED:
+            texts = self.answers.texts
+            seen = WordsAndLetters([*self.questions, *texts], self.reading.tokenizer)
+            pieces.append(SVMEvidence(self.questions, texts, self.known.member, seen, weights=weights, folds=learning))
         if questions + answers <= LARGEST:
             pieces.append(Ridge(self.known))
         elif links >= 2 * answers:
@@ -124,14 +143,27 @@ class AskedCollection:
             np.zeros((len(rows), width), dtype=bool),
             self.counted[rows],
             float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
+            np.zeros(len(rows)),
         )
+        asked = self.known.questions.vectors
+        times = np.bincount(asked.indices, minlength=asked.shape[1])
+        times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
+        centroid = self.names.index("centroid")
         for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
             weighed = self._weighed([piece.left_out(row) for piece in self.evidence])
             size = len(weighed.candidates)
             cases.evidence[n, :size] = (weighed.raw[weighed.candidates] - weighed.mean) / weighed.spread
             cases.there[n, :size] = True
             cases.right[n, :size] = np.isin(weighed.candidates, self.known.answers_of(row))
+            features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
+            best = float(weighed.raw[:, centroid].max())
+            cases.strength[n] = best * self.reading.left_coverage(features, times)
         return cases
+
+    def strength(self, question: str, weighed: Weighed) -> float:
+        """How much is known of a question, see `matchloom.ranking.certainty`."""
+        best = float(weighed.raw[:, self.names.index("centroid")].max())
+        return best * self.reading.coverage(question)
 
     def nearest(self, read: Read, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers the known question that is nearest to the one asked; equal ones by their text."""

@@ -28,13 +28,14 @@ class Known(NamedTuple):
 class Evidence(Protocol):
     """One way to compare a question with every answer. Higher speaks for the answer.
 
-    `left_out` is exactly what `scores` would be without that question in the collection, with the same counts of
-    words (idf, mean lengths). `contributions` belong to the question's terms or features, as `reads` says, and add up
-    to the score; those of `outside` to the score of a text that is not in the collection.
+    `left_out` is what `scores` would be without that question in the collection, with the same counts of words (idf,
+    mean lengths): exactly, or by folds where there is no closed form. `contributions` belong to the question's terms or
+    features, as `reads` says (or to features of its own), and add up to the score; those of `outside` to the score of a
+    text that is not in the collection.
     """
 
     name: str
-    reads: Literal["terms", "features"]
+    reads: Literal["terms", "features", "own"]
 
     def scores(self, read: Read) -> Floats:
         """One score for each answer. (A,)"""

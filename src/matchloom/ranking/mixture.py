@@ -30,7 +30,14 @@ from numpy.typing import NDArray
 from matchloom.ranking.answers import Floats, Ids
 
 #: Where weights start and are drawn back to: about the mean of those learnt on six collections.
-PRIOR: Mapping[str, float] = {"ridge": 0.7, "bm25_doc": 0.8, "centroid": 1.0, "bm25_ans": 0.4, "translation": 0.5}
+PRIOR: Mapping[str, float] = {
+    "svm": 0.3,
+    "ridge": 0.7,
+    "bm25_doc": 0.8,
+    "centroid": 1.0,
+    "bm25_ans": 0.4,
+    "translation": 0.5,
+}
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05
 _LEAST = 1e-9
@@ -44,6 +51,7 @@ class Cases(NamedTuple):
     right: NDArray[np.bool_]  # (N, C)
     counted: Floats  # (N,)
     share: float = 1.0  # of all questions that count, where only some are here
+    strength: Floats = np.empty(0)  # (N,) how much is known of each question, see `matchloom.ranking.certainty`
 
 
 class LeftOut(NamedTuple):

@@ -1,7 +1,7 @@
 """From a question to ranked answers, learnt from the user's own file alone. No network, no seeds, seconds.
 
-Several pieces of evidence look at each answer (`ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a file each)
-and a mixture weighs them as known questions ask for when they are left out.
+Several pieces of evidence look at each answer (`svm`, `ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a
+file each) and a mixture weighs them as known questions ask for when they are left out.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 
 from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
+from matchloom.ranking.certainty import Certainty, learn_certainty
 from matchloom.ranking.collection import AskedCollection, Weighed
 from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
 from matchloom.ranking.ranker_files import SavedRanker, read_ranker, write_ranker
 from matchloom.ranking.reading import Read
 from matchloom.ranking.tracing import trace_of
+from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
@@ -37,6 +39,7 @@ class AnswerRanker:
     mixture: Mixture
     left_out: LeftOut | None
     collection: AskedCollection = field(repr=False)
+    certainty: Certainty = field(default_factory=Certainty)
     name: str = "answer_ranker"
 
     def __repr__(self) -> str:
@@ -54,7 +57,8 @@ class AnswerRanker:
         collection = AskedCollection(answers.sorted(), tokenizer or Tokenizer(), progress=progress)
         cases = collection.cases(progress=progress)
         mixture = learn_mixture(collection.names, cases)
-        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection)
+        certainty = learn_certainty(cases, mixture.weights)
+        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -77,8 +81,7 @@ class AnswerRanker:
         weighed = self.collection.weigh(read)
         rows = weighed.candidates
         scores = self.mixture.score(weighed.raw[rows], weighed.mean, weighed.spread)
-        likely = np.exp(scores - scores.max())
-        likely /= likely.sum()
+        likely = self.certainty.probabilities(scores, self.collection.strength(question, weighed))
         best = best_first(scores, top)
         ranked = []
         for n, nearest in zip(best.tolist(), self.collection.nearest(read, rows[best].tolist()), strict=True):
@@ -86,6 +89,14 @@ class AnswerRanker:
             name, text = self.answers.ids[index], self.answers.texts[index]
             ranked.append(RankedAnswer(name, text, float(scores[n]), float(likely[n]), nearest, index))
         return ranked
+
+    def known(self, question: str) -> float:
+        """How likely it is that any answer is right, as far as the question's words tell: 1 for ordinary questions.
+
+        The probabilities of all answers add up to it.
+        """
+        weighed = self.collection.weigh(self.collection.reading.read(question))
+        return self.certainty.known(self.collection.strength(question, weighed))
 
     def search(
         self, questions: Sequence[str], top: int | None = 10, *, progress: bool = False
@@ -144,26 +155,33 @@ class AnswerRanker:
             "evidence": list(self.mixture.names),
             "weights": self.mixture.weights.tolist(),
             "why": self.mixture.why,
+            "certainty": self.certainty._asdict(),
             "left_out": None if self.left_out is None else self.left_out._asdict(),
             "words": self.collection.words_digest,
         }
         table = self.collection.translation
         translations = None if table is None else table.translations
-        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations))
+        machine = self.collection.svm
+        weights = None if machine is None else machine.weights
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights))
 
     @classmethod
     def load(cls, folder: Path | str) -> AnswerRanker:
         """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
-        about, answers, translations = read_ranker(Path(folder))
-        tokenizer = Tokenizer(**about["tokenizer"])
-        collection = AskedCollection(answers.sorted(), tokenizer, translations=translations, learning=False)
-        if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
-            raise MatchloomError(
-                f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
+        about, answers, translations, weights = read_ranker(Path(folder))
+        with as_saved(folder, "copy or fit the ranker again"):
+            tokenizer = Tokenizer.from_dict(about["tokenizer"])
+            collection = AskedCollection(
+                answers.sorted(), tokenizer, translations=translations, weights=weights, learning=False
             )
-        mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
-        left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
-        return cls(answers, mixture, left_out, collection)
+            if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
+                raise MatchloomError(
+                    f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
+                )
+            mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
+            left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
+            certainty = Certainty(**about.get("certainty", {}))
+            return cls(answers, mixture, left_out, collection, certainty)
 
 
 def _mended(pair: Pair) -> Pair:

@@ -1,4 +1,4 @@
-"""A ranker's folder: `ranker.json`, `answers.jsonl` and, where translations were learnt, `translations.safetensors`.
+"""A ranker's folder: `ranker.json`, `answers.jsonl` and, where they were learnt, tables of translations and weights.
 
 Written together and sealed by digests in ranker.json, which also seals itself. Everything else is computed again.
 """
@@ -15,13 +15,17 @@ from typing import Any, NamedTuple
 import safetensors
 import safetensors.numpy
 
-from matchloom.files import atomic_write
+from matchloom.files import atomic_write, check_file
+from matchloom.folders import make_folder, sweep_leftovers
 from matchloom.lexical.ibm_model1 import Translations
 from matchloom.ranking.answers import Answers
+from matchloom.ranking.svm import LinearWeights
+from matchloom.sealed import WRONG, as_saved
 from matchloom.types import MatchloomError
 
 FORMAT = 1
-SETTINGS, ANSWERS, TRANSLATIONS = "ranker.json", "answers.jsonl", "translations.safetensors"
+SETTINGS, ANSWERS = "ranker.json", "answers.jsonl"
+TRANSLATIONS, WEIGHTS = "translations.safetensors", "svm.safetensors"
 
 
 class SavedRanker(NamedTuple):
@@ -30,17 +34,16 @@ class SavedRanker(NamedTuple):
     settings: dict[str, Any]
     answers: Answers
     translations: Translations | None
+    weights: LinearWeights | None
 
 
 def write_ranker(folder: Path, saved: SavedRanker) -> None:
     """Write all files or none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MatchloomError(f"{folder} cannot be made a ranker's folder: {error.strerror}") from None
+    make_folder(folder)
+    sweep_leftovers(folder)
     contents = {ANSWERS: "".join(_lines(saved.answers)).encode(errors="replace")}
-    if saved.translations is not None:
-        contents[TRANSLATIONS] = safetensors.numpy.save(saved.translations._asdict())
+    tables = ((TRANSLATIONS, saved.translations), (WEIGHTS, saved.weights))
+    contents |= {name: safetensors.numpy.save(table._asdict()) for name, table in tables if table is not None}
     about = {"format": FORMAT, **saved.settings}
     about["seals"] = {name: _sha(content) for name, content in contents.items()}
     about["seal"] = _seal(about)
@@ -51,23 +54,27 @@ def write_ranker(folder: Path, saved: SavedRanker) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # all are on the disk before the first takes its name
-    if saved.translations is None:
-        (folder / TRANSLATIONS).unlink(missing_ok=True)
+    for name, table in tables:
+        if table is None:
+            (folder / name).unlink(missing_ok=True)
 
 
 def read_ranker(folder: Path) -> SavedRanker:
     """Read the files. A folder that is missing, cut off, altered or newer is refused in one line."""
-    if not (folder / SETTINGS).is_file():
-        raise MatchloomError(f"{folder} has no {SETTINGS}, so it is no answer ranker; fit or copy it again")
+    check_file(folder / SETTINGS, f"{folder} has no {SETTINGS}, so it is no answer ranker; fit or copy it again")
     try:
         about = json.loads((folder / SETTINGS).read_bytes())
         version, seal, seals = int(about["format"]), about.pop("seal"), dict(about["seals"])
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except OSError as error:
+        raise MatchloomError(
+            f"{folder / SETTINGS} cannot be read: {error.strerror or error}; check its permissions"
+        ) from None
+    except WRONG:
         raise MatchloomError(f"{folder / SETTINGS} is damaged or cut off; fit or copy the ranker again") from None
     if version != FORMAT:
         remedy = "upgrade matchloom" if version > FORMAT else "fit the ranker again"
         raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {remedy}")
-    if seal != _seal(about) or not seals.keys() <= {ANSWERS, TRANSLATIONS} or ANSWERS not in seals:
+    if seal != _seal(about) or not seals.keys() <= {ANSWERS, TRANSLATIONS, WEIGHTS} or ANSWERS not in seals:
         raise MatchloomError(f"{folder / SETTINGS} was altered since the ranker was saved; copy or fit it again")
     contents: dict[str, bytes] = {}
     for name, expected in seals.items():
@@ -77,13 +84,16 @@ def read_ranker(folder: Path) -> SavedRanker:
             raise MatchloomError(f"{folder / name} cannot be read ({error.strerror}); copy the ranker again") from None
         if _sha(contents[name]) != expected:
             raise MatchloomError(f"{folder / name} was altered since the ranker was saved; copy or fit it again")
-    rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
-    keys = ("id", "text", "questions", "other_ids", "other_texts")
-    answers = Answers(*([row.get(key, []) for row in rows] for key in keys))
-    translations = None
-    if TRANSLATIONS in contents:
-        translations = Translations(**safetensors.numpy.load(contents[TRANSLATIONS]))
-    return SavedRanker(about, answers, translations)
+    with as_saved(folder, "copy or fit the ranker again"):
+        rows = [json.loads(line) for line in contents[ANSWERS].decode().split("\n") if line]
+        names, texts, questions, other_ids, other_texts = (
+            [row.get(key, []) for row in rows] for key in ("id", "text", "questions", "other_ids", "other_texts")
+        )
+        answers = Answers(names, texts, questions, other_ids, other_texts)
+        tables = {name: safetensors.numpy.load(content) for name, content in contents.items() if name != ANSWERS}
+        translations = Translations(**tables[TRANSLATIONS]) if TRANSLATIONS in tables else None
+        weights = LinearWeights(**tables[WEIGHTS]) if WEIGHTS in tables else None
+    return SavedRanker(about, answers, translations, weights)
 
 
 def _lines(answers: Answers) -> list[str]:

@@ -28,12 +28,16 @@ _LETTERS = (2, 3, 4, 5)
 
 
 class Read(NamedTuple):
-    """One text: its different stems with their counts, and its vector; both ordered by number."""
+    """One text: its different stems with their counts, and its vector; both ordered by number.
+
+    `text` is the text itself, for evidence that reads it in a way of its own; known texts of a collection have none.
+    """
 
     terms: Ids
     counts: Floats
     features: Ids
     values: Floats
+    text: str = ""
 
 
 class ReadTexts(NamedTuple):
@@ -106,11 +110,23 @@ class Reading:
 
     def read(self, question: str) -> Read:
         """A question; what the collection does not hold is left out."""
-        return self._read(self._count([self.tokenizer(question)])).row(0)
+        return self._read(self._count([self.tokenizer(question)])).row(0)._replace(text=question)
 
     def read_text(self, text: str) -> Read:
         """A text that may answer one."""
         return self._read(self._count([self.tokenizer(text)], letters=self.told_letters)).row(0)
+
+    def coverage(self, question: str) -> float:
+        """The part of a question's different stems and letters that the collection has."""
+        words = self.tokenizer(question)
+        stems, letters = {stem(word) for word in words}, {gram for word in words for gram in letters_of(word)}
+        known = len(stems & self.stems.keys()) + len(letters & self.letters.keys())
+        return known / max(1, len(stems) + len(letters))
+
+    def left_coverage(self, features: Ids, times: Ids) -> float:
+        """The same for a known question if it were not known; `times` is in how many texts each feature stands."""
+        kept = features[(features < len(self.stems)) | (features >= self._letters_from)]
+        return float((times[kept] > 1).sum()) / max(1, len(kept))
 
     def terms(self, words: Sequence[str]) -> list[int]:
         """The number of each word's stem, -1 for those that are not known."""

@@ -33,7 +33,7 @@ class Ridge:
     """The dual form."""
 
     name = "ridge"
-    reads: Literal["terms", "features"] = "features"
+    reads: Literal["terms", "features", "own"] = "features"
 
     def __init__(self, known: Known, *, noise: float = _NOISE) -> None:
         X, Y = _examples(known)
@@ -66,7 +66,7 @@ class PrimalRidge:
     """The primal form, for many examples."""
 
     name = "ridge"
-    reads: Literal["terms", "features"] = "features"
+    reads: Literal["terms", "features", "own"] = "features"
 
     def __init__(self, known: Known, *, noise: float = _NOISE, largest: int = LARGEST) -> None:
         X, Y = _examples(known)

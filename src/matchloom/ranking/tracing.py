@@ -11,19 +11,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
-from matchloom.ranking.answers import Floats
+from matchloom.ranking.answers import Floats, Ids
 from matchloom.ranking.collection import AskedCollection, Weighed
 from matchloom.ranking.evidence import Evidence
 from matchloom.ranking.mixture import Mixture
 from matchloom.ranking.reading import Read
+from matchloom.ranking.svm import SVMEvidence
 from matchloom.ranking.translation import Translation
 from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 
 Cells = dict[tuple[int, int], float]
+Places = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurrence the positions of its words
 
 
 def trace_of(
@@ -71,21 +74,40 @@ def _cells(
     reading = collection.reading
     if isinstance(piece, Translation):
         return _translated(collection, piece, added, read, words, len(matched), text)
-    left, right = reading.places(words), reading.places(text if piece.name == "bm25_ans" else [*matched, *text])
+    places = piece.seen.places if isinstance(piece, SVMEvidence) else reading.places
+    left, right = places(words), places(text if piece.name == "bm25_ans" else [*matched, *text])
     shift = len(matched) if piece.name == "bm25_ans" else 0
+    features = piece.features(read) if isinstance(piece, SVMEvidence) else getattr(read, piece.reads)
+    return shared_cells(features, added, left, right, shift)
+
+
+def shared_cells(features: Ids, added: Floats, left: Places, right: Places, shift: int = 0) -> tuple[Cells, float]:
+    """What each feature adds, parted among the places where both sides have it; what is left is the second."""
     cells: Cells = defaultdict(float)
     elsewhere = 0.0
-    for feature, value in zip((read.terms if piece.reads == "terms" else read.features).tolist(), added, strict=True):
+    for feature, value in zip(features.tolist(), added, strict=True):
         here, there = left.get(feature, []), right.get(feature, [])
         if not (here and there):
             elsewhere += float(value)
         elif value:
-            size = len(here) * len(there) * len(here[0])
-            for one in here:
-                for other in there:
-                    for i, j in zip(one, other, strict=True):
-                        cells[i, j + shift] += float(value) / size
+            for one, other in product(here, there):
+                # Two stems meet two stems one by one; letters across two words meet all of theirs.
+                met = list(zip(one, other, strict=True)) if len(one) == len(other) else list(product(one, other))
+                for i, j in met:
+                    cells[i, j + shift] += float(value) / (len(here) * len(there) * len(met))
     return cells, elsewhere
+
+
+def trace_of_cells(
+    score: float, cells: Cells, components: Sequence[Component], shape: tuple[int, int], channel: str
+) -> Trace:
+    """The trace of a score that is made of one map and named rests."""
+    grid = empty_grid(*shape)
+    for (i, j), value in cells.items():
+        grid[0, i, j] = value
+    signals = [Signal(i, j, 0, value, value) for (i, j), value in sorted(cells.items())]
+    told = sum(cells.values()) + sum(one.contribution for one in components)
+    return Trace(score, signals, score - told, grid, [channel], [one for one in components if one.contribution])
 
 
 def _translated(

@@ -30,7 +30,7 @@ class Translation:
     """What stands for what, learnt from the collection's own questions."""
 
     name = "translation"
-    reads: Literal["terms", "features"] = "terms"
+    reads: Literal["terms", "features", "own"] = "terms"
 
     def __init__(self, known: Known, table: Translations, folds: Sequence[tuple[Ids, Translations]] = ()) -> None:
         self._known = known

@@ -112,7 +112,13 @@ def version_of(name: str) -> int | None:
 def files_of(folder: Path, table: str) -> set[str]:
     """The files of a table by their names in its folder, but for the hint."""
     root = table_folder(folder, table)
-    found = {(Path(where) / name).relative_to(root).as_posix() for where, _, names in os.walk(root) for name in names}
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # a folder that others remove
+            raise MatchloomError(f"{error.filename} cannot be read: {error.strerror}; check its permissions") from None
+
+    walk = os.walk(root, onerror=refuse)
+    found = {(Path(where) / name).relative_to(root).as_posix() for where, _, names in walk for name in names}
     return found - {_HINT}
 
 

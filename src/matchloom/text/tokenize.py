@@ -78,6 +78,18 @@ class Tokenizer(NamedTuple):
     lower: bool = True
     max_words: int | None = None
 
+    @classmethod
+    def from_dict(cls, plain: object) -> Tokenizer:
+        """What `_asdict` gave, as a saved system keeps it; anything else is refused."""
+        if not isinstance(plain, dict) or plain.keys() != set(cls._fields):
+            raise MatchloomError(f"no tokenizer is described by {str(plain)[:80]!r}")
+        kind, lower, max_words = (plain[name] for name in cls._fields)
+        if not isinstance(kind, str) or kind not in TOKENIZERS:
+            raise MatchloomError(f"tokenizer {str(kind)[:80]!r} is unknown; choose one of {', '.join(TOKENIZERS)}")
+        if not isinstance(lower, bool) or not (max_words is None or (type(max_words) is int and max_words > 0)):
+            raise MatchloomError(f"no tokenizer has lower {str(lower)[:80]!r} and max_words {str(max_words)[:80]!r}")
+        return cls(kind, lower, max_words)
+
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
         return self.folded(self.cut(text))

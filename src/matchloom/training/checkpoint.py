@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from matchloom.files import is_there
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.types import MatchloomError
 
@@ -25,7 +26,7 @@ def save_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The state of the run that wrote the checkpoint, and its tensors. One flipped bit is refused."""
-    if not path.exists():
+    if not is_there(path):
         raise MatchloomError(f"{path.parent} has no {path.name} to resume from; train without --resume")
     found = read_sealed(path, "checkpoint", FORMAT, remedy="train anew, without --resume", framework="pt")
     return found.settings, found.tensors

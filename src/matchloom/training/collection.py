@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.batching import deduplicate, features_of, make_batch
-from matchloom.data.holding_out import same_answers
 from matchloom.data.ids import fold
 from matchloom.data.negatives import Pool
+from matchloom.data.same_answers import answers_of
 from matchloom.data.tokenized import Rows
 from matchloom.matcher import ReadPairs
 from matchloom.progress import track
@@ -52,7 +52,7 @@ def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, pro
         spelt[fold(pair.query)] = min(pair.query, spelt.get(fold(pair.query), pair.query))
     asked, question_rows = deduplicate([spelt[fold(pair.query)] for pair in pairs])
     answers, answer_rows = deduplicate([pair.text for pair in pairs])
-    homes = same_answers(pairs)
+    homes = answers_of(pairs)
     texts_of: dict[int, set[int]] = {}
     asked_of: dict[int, set[int]] = {}
     homes_of: dict[int, set[int]] = {}

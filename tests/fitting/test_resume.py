@@ -1,0 +1,136 @@
+"""A fit that was stopped goes on where it was, and ends as if it had never been stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matchloom import Fitted, fit
+from matchloom.cli import main
+from matchloom.data.formats import write_pairs
+from matchloom.fitting import answers_task
+from matchloom.fitting.report import FitReport
+from matchloom.ranking.baselines import LinearClassifier
+from matchloom.types import MatchloomError
+from tests.fitting.test_run import faq
+
+
+def figures(report: FitReport) -> dict[str, Any]:
+    """A report without its times."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(report)))
+    del plain["minutes"]
+    for one in plain["systems"]:
+        del one["seconds"]
+    return plain
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException] = KeyboardInterrupt) -> None:
+    """Ctrl-C when a classifier is made for the at-th time."""
+    made = 0
+
+    def making(self: LinearClassifier, *arguments: Any) -> None:
+        nonlocal made
+        made += 1
+        if made == at:
+            raise error
+        original(self, *arguments)
+
+    original = LinearClassifier.__init__
+    monkeypatch.setattr(LinearClassifier, "__init__", making)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is measured from now on."""
+    names: list[str] = []
+    measure = answers_task.AnswersTask.measure_on
+
+    def measuring(self: Any, scorer: Any, pairs: Any) -> Any:
+        names.append(scorer.name)
+        return measure(self, scorer, pairs)
+
+    monkeypatch.setattr(answers_task.AnswersTask, "measure_on", measuring)
+    return names
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> FitReport:
+    """The report of a fit that was not stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    report = fit(faq(40), out=folder).report
+    assert not (folder / "work").exists()
+    return report
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(
+    whole: FitReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(patch, 3)  # in the third round of its development questions
+        stopped = fit(faq(40), out=tmp_path / "stopped")
+    assert "Stopped while linear_classifier was tried" in stopped.report.notes[0]
+    assert Fitted.load(tmp_path / "stopped").report.chosen != "answer_ranker"
+    with pytest.raises(MatchloomError, match=r"add resume \(--resume\) to go on with it, overwrite"):
+        fit(faq(40), out=tmp_path / "stopped")
+    with monkeypatch.context() as patch:
+        names = counted(patch)
+        resumed = fit(faq(40), out=tmp_path / "stopped", resume=True)
+        assert names.count("linear_classifier") == 3 + 1  # rounds that were left, and the test questions
+        assert "trans_lm" not in names
+    assert figures(resumed.report) == figures(whole)
+    assert not (tmp_path / "stopped" / "work").exists()
+    with pytest.raises(MatchloomError, match="was not stopped, there is nothing to resume"):
+        fit(faq(40), out=tmp_path / "stopped", resume=True)
+
+
+def test_what_was_begun_with_other_data_or_settings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(patch, 1)
+        fit(faq(40), out=tmp_path)
+    for pairs, seed in ((faq(41), 0), (faq(40), 1)):
+        with pytest.raises(MatchloomError, match="was begun with other data, another seed or other settings"):
+            fit(pairs, out=tmp_path, seed=seed, resume=True)
+    (tmp_path / "work" / "measured.json").write_text("{", encoding="utf-8")
+    with pytest.raises(MatchloomError, match=r"measured.json is damaged; start anew with overwrite"):
+        fit(faq(40), out=tmp_path, resume=True)
+    for wrong in ({"out": None}, {"out": tmp_path, "overwrite": True}):
+        with pytest.raises(MatchloomError, match="resume needs the folder"):
+            fit(faq(40), resume=True, **wrong)  # type: ignore[arg-type]
+    assert fit(faq(40), out=tmp_path, overwrite=True).report.chosen
+    assert not (tmp_path / "work").exists()
+
+
+def test_an_error_leaves_nothing_to_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_at(monkeypatch, 1, RuntimeError)
+    with pytest.raises(RuntimeError):
+        fit(faq(40), out=tmp_path)
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_killed_fit_is_resumed_by_the_command(
+    whole: FitReport, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pairs(tmp_path / "faq.tsv", faq(40))
+    arguments = ["fit", str(tmp_path / "faq.tsv"), "--out", str(tmp_path / "faq")]
+    measured = tmp_path / "faq" / "work" / "measured.json"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchloom", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not measured.exists():
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    # Quick machines may have finished; then there is nothing to test here.
+    if measured.exists():
+        assert json.loads(measured.read_text(encoding="utf-8"))["measured"]
+        assert main([*arguments, "--resume"]) == 0
+        assert "Going on with a fit that was stopped" in capsys.readouterr().err
+    assert figures(Fitted.load(tmp_path / "faq").report) == figures(whole)
