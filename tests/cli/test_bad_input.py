@@ -55,7 +55,7 @@ def test_every_command_says_what_is_wrong_with_a_file(run: Run, tmp_path: Path, 
 def test_no_label(run: Run, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("query\ttext\na\tb\n")
-    assert "line 2: there is no label" in error_of(run("train", pairs, "--out", tmp_path / "run"))
+    assert "every pair has the same text" in error_of(run("train", pairs, "--out", tmp_path / "run"))
     pairs.write_text("query\ttext\tlabel\na\tb\t1\na\tc\t0\nd\te\t\n")
     assert "1 of 3 pairs have no label; give every one, or none at all" in error_of(run("evaluate", "bm25", pairs))
 
@@ -63,8 +63,8 @@ def test_no_label(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "remedy"),
     [
-        (1, "(no negative anywhere); run 'matchloom mine' to add negatives"),
-        (0, "(no positive anywhere); label the right texts 1"),
+        (1, "every text is right for every question: there is nothing to learn; give more answers"),
+        (0, "(0 have positives, 11 have negatives); label right texts 1"),
     ],
 )
 def test_one_label_only(run: Run, tmp_path: Path, label: int, remedy: str) -> None:

@@ -57,6 +57,10 @@ def set_up(
     collection = collect(pairs, tokenizer, questions=config.questions, progress=progress) if alone else None
     if collection is not None and len(collection.texts) < 2:
         raise MatchloomError("every pair has the same text: there is nothing to learn; give more answers")
+    if collection is not None and all(
+        (own < collection.answers).sum() == collection.answers for own in collection.right
+    ):
+        raise MatchloomError("every text is right for every question: there is nothing to learn; give more answers")
     if development is not None:
         development = ranked(development, pairs, tokenizer, config.seed)
     texts = [*both_sides(pairs), *(() if collection is None else collection.questions)]
