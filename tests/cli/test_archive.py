@@ -203,6 +203,7 @@ def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) 
 def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path, tmp_path: Path) -> None:
     assert "is no archive" in error_of(run("search", tmp_path, "x"))
     assert "is no archive" in error_of(run("index", tmp_path / "nothing"))
+    assert "is an archive, which 'matchloom search' searches" in error_of(run("score", archive, faq))
     assert "cannot be read" in error_of(run("index", tmp_path / "b", tmp_path / "none.tsv"))
     assert not (tmp_path / "b").exists()
     assert "leave it out" in error_of(run("index", archive, faq, "--tokenizer", "chinese"))

@@ -42,7 +42,7 @@ COMMANDS = {
     "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
     "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
     "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
-    "train": Command("matchloom.cli.train:command", "Train a matcher on labelled pairs.", PAIRS_FILE),
+    "train": Command("matchloom.cli.train:command", "Train a matcher on pairs.", PAIRS_FILE),
     "trans-lm": Command(
         "matchloom.cli.trans_lm:command", "Learn which words of a text answer which words of a query.", PAIRS_FILE
     ),

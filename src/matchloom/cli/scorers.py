@@ -62,6 +62,8 @@ def load_scorer(
         raise MatchloomError(f"{path} cannot be read: {error.strerror}; check its permissions") from None
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
+    if folder and (path / "archive.json").exists():
+        raise MatchloomError(f"{path} is an archive, which 'matchloom search' searches, and no scorer")
     if folder:
         return Fitted.load(path) if is_fitted(path) else Matcher.load(path)
     if file:

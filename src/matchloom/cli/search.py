@@ -13,7 +13,6 @@ from rich.text import Text
 from matchloom import QuestionIndex
 from matchloom.cli.options import (
     TRANS_LM,
-    ArchiveArgument,
     CandidatesOption,
     MovedOption,
     RerankOption,
@@ -37,7 +36,12 @@ _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 
 def command(
-    archive: ArchiveArgument,
+    archive: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ARCHIVE", help="The folder of an archive, or what 'matchloom fit' made.", show_default=False
+        ),
+    ],
     question: Annotated[
         str,
         typer.Argument(
@@ -71,6 +75,7 @@ def command(
     questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match is how
     well the archived answer fits the new question. 'matchloom tune' finds alpha. An explanation adds up to the score:
     what the words of the archived question add, times alpha, and what the words of its answer add, times 1 - alpha.
+    An answer with many questions comes once, with the question that scored highest.
 
     \b
     Examples:
