@@ -123,7 +123,8 @@ class Matcher:
     @property
     def digest(self) -> str:
         """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
-        settings = json.dumps([self.name, self.arguments, self.tokenizer], sort_keys=True)
+        arguments = {**model_arguments(self.name), **self.arguments}  # as they are saved
+        settings = json.dumps([self.name, arguments, self.tokenizer], sort_keys=True)
         weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
         return digest(f"{settings}\n{self.vocab.dumps()}{digest_of(weights)}".encode())
 

@@ -20,8 +20,9 @@ from tests.cli.conftest import SMALL, THINGS, Run, error_of, write_tsv
 def encoder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a matcher with sentence vectors."""
     folder = tmp_path_factory.mktemp("runs") / "encoder"
-    sizes = ["--set", "hidden=8", *SMALL[SMALL.index("--dimensions") :], "--epochs", "1"]
-    assert main(["train", str(corpus / "train.tsv"), "--model", "lstm_rnn", "--out", str(folder), *sizes]) == 0
+    sizes = ["--set", "hidden=8", *SMALL[SMALL.index("--dimensions") :], "--epochs", "25"]
+    given = [str(corpus / "train.tsv"), "--dev", str(corpus / "train.tsv"), "--out", str(folder)]
+    assert main(["train", *given, "--model", "lstm_rnn", *sizes]) == 0  # it must have learnt something
     return folder
 
 
@@ -166,8 +167,9 @@ def test_a_matcher_that_was_trained_again(run: Run, faq: Path, encoder: Path, co
     assert run("index", archive, faq, "--matcher", matcher).code == 0
     assert len(json.loads(run("search", archive, "unheard", "--json").out)["answers"]) == 10
     shutil.rmtree(matcher)
-    sizes = ["--set", "hidden=5", *SMALL[SMALL.index("--dimensions") :], "--epochs", "1"]
-    assert run("train", corpus / "train.tsv", "--model", "lstm_rnn", "--out", matcher, *sizes).code == 0
+    sizes = ["--set", "hidden=5", *SMALL[SMALL.index("--dimensions") :], "--epochs", "25"]
+    given = (corpus / "train.tsv", "--dev", corpus / "train.tsv", "--out", matcher)
+    assert run("train", *given, "--model", "lstm_rnn", *sizes).code == 0
     for words in (("search", archive, "x"), ("index", archive, faq)):
         assert error_of(run(*words)).endswith(f"matchloom index {archive} --reencode {matcher}")
     done = run("index", archive, "--reencode", matcher, "--json")

@@ -168,7 +168,8 @@ def test_an_archive_without_seals_is_read_all_the_same(archive: Path, tmp_path: 
     ("change", "what"),
     [
         ({"words": "other words"}, "words"),
-        ({"id": "counter"}, "rows"),
+        ({"key": "p1-2"}, "rows"),
+        ({"same": "another's"}, "words"),
         ({"question": None}, "rows"),
         ({"vectors": [0.5] * 12}, "vectors"),
         ({"vectors": [float("inf")] * 12}, "vectors"),
@@ -178,8 +179,8 @@ def test_rows_that_disagree_are_found(archive: Path, tmp_path: Path, change: dic
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
     index = QuestionIndex.open(copy)
     with index._archive.changing(["by hand"]) as store:
-        rows = store.take(store.find("id", ["p1-1"])["p1-1"], ["id", "question", "answer", "words", "vectors"])
-        plain = {**rows.to_pylist()[0], "id": "by hand", **change}
+        rows = store.take(store.find("id", ["p1-1"])["p1-1"], store.columns)
+        plain = {**rows.to_pylist()[0], "key": "by hand", **change}
         store.append(pa.Table.from_pylist([{name: plain[name] for name in store.columns}], rows.schema.remove(
             rows.schema.get_field_index("_rowid")
         )))  # fmt: skip
@@ -252,7 +253,7 @@ def test_a_pipe_in_the_place_of_a_file_stops_nobody(archive: Path, tmp_path: Pat
     "content",
     [
         "[" * 100_000,
-        '{"format": 3, "tokenizer": ' + '{"kind": ' * 100_000,
+        '{"format": 4, "tokenizer": ' + '{"kind": ' * 100_000,
         '{"format": ' + "9" * 5000 + "}",
         '{"format": 1e400}',
         '{"format": -1}',
@@ -276,7 +277,7 @@ def test_a_pipe_in_the_place_of_a_file_stops_nobody(archive: Path, tmp_path: Pat
 )
 def test_settings_of_wrong_kinds_are_one_short_line(tmp_path: Path, content: object) -> None:
     if isinstance(content, dict):
-        content = json.dumps({"format": 3, "table": "pairs-1", "tokenizer": {"kind": "english"}, **content})
+        content = json.dumps({"format": 4, "table": "pairs-1", "tokenizer": {"kind": "english"}, **content})
     (tmp_path / "archive.json").write_bytes(content if isinstance(content, bytes) else str(content).encode())
     with pytest.raises(MatchloomError, match=r"archive\.json is damaged") as told:
         QuestionIndex.open(tmp_path)

@@ -19,8 +19,9 @@ from matchloom.progress import bar
 from matchloom.retrieval import encoder
 from matchloom.retrieval.lance import connect
 from matchloom.retrieval.manifest import ArchiveManifest, locked, manifest_from, read_manifest, table_folder
+from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.seals import Seals, files_of, seal_of, version_of
-from matchloom.retrieval.store import VECTORS, RowIds, Store, vectors_of
+from matchloom.retrieval.store import SAME, TEXTS, VECTORS, RowIds, Store, vectors_of
 from matchloom.text.tokenize import stems
 from matchloom.types import MatchloomError
 
@@ -182,27 +183,28 @@ class _Rows:
     def __init__(self, manifest: ArchiveManifest, words: list[str]) -> None:
         self.manifest = manifest
         self.count = self.twice = self.empty = self.other_words = self.not_finite = 0
-        self.ids: set[str] = set()
+        self.keys: set[str] = set()
         self.rows: set[int] = set()
         self.holding: dict[str, set[int]] = {word: set() for word in words}
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Look at these rows."""
         table = pa.Table.from_batches([batch])
-        ids, questions, answers, words = (table[name].to_pylist() for name in ("id", "question", "answer", "words"))
+        pairs = [PairRow(**row) for row in table.select(TEXTS).to_pylist()]
+        words, same = table["words"].to_pylist(), table[SAME].to_pylist()
         rows = table["_rowid"].to_pylist()
         self.count += len(rows)
         self.rows |= set(rows)
-        before = len(self.ids)
-        self.ids |= {one for one in ids if one is not None}
-        self.twice += len(ids) - (len(self.ids) - before)
+        before = len(self.keys)
+        self.keys |= {pair.key for pair in pairs if pair.key is not None and pair.id is not None}
+        self.twice += len(pairs) - (len(self.keys) - before)
         cut = self.manifest.tokenizer
-        for row, question, answer, found in zip(rows, questions, answers, words, strict=True):
-            if question is None or answer is None or found is None:
+        for row, pair, found, answer in zip(rows, pairs, words, same, strict=True):
+            if None in (*pair, found, answer):
                 self.empty += 1
                 continue
-            expected = stems(cut(question) + cut(answer))
-            self.other_words += " ".join(expected) != found
+            expected = stems(cut(pair.question) + cut(pair.answer))
+            self.other_words += " ".join(expected) != found or answer != pair.same
             for word in self.holding.keys() & set(expected):
                 self.holding[word].add(row)
         if VECTORS in table.column_names:
@@ -223,7 +225,7 @@ def look_at_rows(
     """Read every row, and compare: counts, words, vectors, indices."""
     expected = len(store)
     names = set(store.columns)
-    wanted = {"id", "question", "answer", "words", *([VECTORS] if manifest.vector_size is not None else [])}
+    wanted = {*TEXTS, SAME, "words", *([VECTORS] if manifest.vector_size is not None else [])}
     if names != wanted:
         yield Finding("columns", False, f"found {', '.join(sorted(names))}; expected {', '.join(sorted(wanted))}")
         return
@@ -276,12 +278,12 @@ def _told_of_vectors(
     batches = (
         store.batches(BATCH)
         if every_vector or rows.count <= _SAMPLE
-        else iter(store.sample(["id", "question", "answer", VECTORS], _SAMPLE).to_batches())
+        else iter(store.sample([*TEXTS, VECTORS], _SAMPLE).to_batches())
     )
     wrong = count = 0
     for batch in batches:
         there = pa.Table.from_batches([batch])
-        made = encoder.rows(manifest, matcher, *(there[name].to_pylist() for name in ("id", "question", "answer")))
+        made = encoder.rows(manifest, matcher, [PairRow(**row) for row in there.select(TEXTS).to_pylist()])
         sides = zip(vectors_of(there), vectors_of(made), strict=True)
         apart = np.maximum(*(np.abs(found - again).max(axis=1, initial=0.0) for found, again in sides))
         wrong += int((apart > _TOLERANCE * max(1.0, np.abs(np.concatenate(vectors_of(made))).max(initial=0.0))).sum())
