@@ -4,26 +4,26 @@
     python -m tests.hostile.fuzz --seed 7 --only archives --first 123 --tries 1  one try again
 
 It prints how many tries of each kind there were and which failed, and ends with 1 if any did. The last kind is the
-property tests: files of tests in an order drawn from the seed, with fresh examples, ten times as many, while there is
-time.
+property tests, in an order drawn from the seed, with fresh examples, ten times as many, while there is time.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import logging
 import os
 import random
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.hostile.trying import Kind
 
@@ -113,28 +113,39 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
     return len(failures)
 
 
+class _WhileThereIsTime:
+    """A plugin of pytest: tests in an order drawn from the seed, until the time is over, and what became of them."""
+
+    def __init__(self, seed: int, seconds: float) -> None:
+        self._rng, self._seconds, self._end = random.Random(seed), seconds, 0.0
+        self.passed, self.failed = 0, 0
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.get_closest_marker("hypothesis")]
+        self._rng.shuffle(items)
+        self._end = time.monotonic() + self._seconds
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if time.monotonic() > self._end:
+            item.session.shouldstop = "the time is over"
+            pytest.skip("the time is over")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed += report.when == "call" and report.passed
+        self.failed += report.failed
+
+
 def _properties(seed: int, seconds: float) -> int:
-    """Property tests, file by file, until the time is over; how many files failed."""
-    files = sorted(path for path in _TESTS.rglob("test_*.py") if "@given" in path.read_text(encoding="utf-8"))
-    random.Random(seed).shuffle(files)
-    end, tests, failures = time.monotonic() + seconds, 0, []
-    options = ["-m", "hypothesis", "--hypothesis-profile", "fuzz", f"--hypothesis-seed={seed}", "-n", "0"]
-    for path in files:
-        if time.monotonic() > end:
-            break
-        name = str(path.relative_to(_TESTS.parent))
-        command = [sys.executable, "-m", "pytest", *options, name]
-        try:
-            left = max(1.0, end - time.monotonic())
-            done = subprocess.run(command, cwd=_TESTS.parent, capture_output=True, text=True, timeout=left, check=False)
-        except subprocess.TimeoutExpired:
-            break
-        tests += sum(int(count) for count in re.findall(r"(\d+) (?:passed|failed)", done.stdout))
-        if done.returncode not in (0, 5):
-            failures.append(name)
-            print(done.stdout[-3000:], flush=True)
-    print(f"{'property tests':18} {tests:7,} tests {len(failures):5,} failures {seconds:6.0f} s at most", flush=True)
-    return len(failures)
+    """Property tests until the time is over; how many failed."""
+    plugin, start = _WhileThereIsTime(seed, seconds), time.monotonic()
+    options = ["-m", "hypothesis", "--hypothesis-profile", "fuzz", f"--hypothesis-seed={seed}", "-n", "0", "--tb=short"]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        pytest.main([*options, str(_TESTS)], plugins=[plugin])
+    if plugin.failed:
+        print(said.getvalue()[-5000:])
+    took = time.monotonic() - start
+    print(f"{'property tests':18} {plugin.passed + plugin.failed:7,} tests {plugin.failed:5,} failures {took:6.0f} s")
+    return plugin.failed
 
 
 @contextlib.contextmanager

@@ -84,8 +84,9 @@ class Training(Killed):
             found = told(lambda: Matcher.load(self.folder / "run"))
             if isinstance(found, Refused):  # killed among the renames: told, and mended by going on
                 assert "does not belong" in found.message or "has no" in found.message, found
-        resume = ["--resume"] if (self.folder / "run" / "checkpoint.safetensors").exists() else []
-        self.finish(*resume)
+        # Between the first matcher and the first checkpoint there is nothing to go on from.
+        resume = (self.folder / "run" / "checkpoint.safetensors").exists()
+        self.finish("--resume" if resume else "--overwrite")
         assert Matcher.load(self.folder / "run").digest == self.digest
 
 

@@ -14,9 +14,10 @@ from matchloom.models import Argument
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, train_vectors
 from matchloom.training import train
+from matchloom.training.checks import nothing_learnt
 from matchloom.training.config import COMPARING
 from matchloom.training.run import settings_of
-from matchloom.types import Pair
+from matchloom.types import MatchloomError, Pair
 
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
@@ -48,7 +49,7 @@ def train_within(
     tokenizer: Tokenizer,
     vectors: WordVectors | None = None,
 ) -> Matcher:
-    """The matcher of the best round among those that the time allows; there is always one.
+    """The matcher of the best round among those that the time allows; one that has learnt nothing is refused.
 
     `settings` are of TrainConfig and stand before what suits the model. `vectors` are trained here where none are
     given.
@@ -64,9 +65,11 @@ def train_within(
         every = max(_ROUND, len(development) // config.batch)
         config = replace(config, check_every=every)
     longest, last = 0.0, 0.0
+    history: list[dict[str, Any]] = []
 
     def look_at_clock(entry: dict[str, Any]) -> None:
         nonlocal longest, last
+        history.append(entry)
         now = time.monotonic()
         # Before the first round the texts were read, which happens once.
         longest, last = max(longest, now - last if last else float(entry["seconds"])), now
@@ -74,7 +77,7 @@ def train_within(
             raise _OutOfTimeError
 
     try:
-        return train(
+        matcher = train(
             pairs,
             development,
             model=model,
@@ -87,7 +90,11 @@ def train_within(
             on_epoch=look_at_clock,
         )
     except _OutOfTimeError:
-        return Matcher.load(folder)  # the best so far; written before the clock is looked at
+        matcher = Matcher.load(folder)  # the best so far; written before the clock is looked at
+    reason = nothing_learnt(history, config, development)
+    if reason is not None:
+        raise MatchloomError(f"{model} has learnt nothing: {reason}")
+    return matcher
 
 
 def pairs_digest(*parts: Sequence[Pair]) -> str:
