@@ -29,6 +29,7 @@ class _Denied:
         write_tsv(self.whole / "train.tsv", rows(["how is {} made"]))
         (self.whole / "out.tsv").write_text("old")
         QuestionIndex.create(self.whole / "a", self.whole / "m0").add(made_pairs(60))
+        run(["score", "bm25", self.whole / "p.tsv"])  # brings the server up
 
     def commands(self) -> dict[str, list[object]]:
         """Each reads or writes the work folder."""
