@@ -42,5 +42,5 @@ def test_nothing_from_outside_drives_the_terminal() -> None:
 def test_it_goes_through_json_and_back() -> None:
     for report in (small_report(), bare_report()):
         again = FitReport.from_dict(json.loads(json.dumps(report.to_dict())))
-        assert json.dumps(again.to_dict()) == json.dumps(report.to_dict())
+        assert json.loads(json.dumps(again.to_dict())) == json.loads(json.dumps(report.to_dict()))
         assert printed(again) == printed(report)

@@ -39,9 +39,12 @@ VARIANTS: list[tuple[str, dict[str, int | float | str | bool]]] = [
 def make_matcher(name: str, seed: int, **arguments: int | float | str | bool) -> Matcher:
     """Weights of a size at which scores differ and single precision would show."""
     model = build_model(name, arguments, embedding(seed=seed + 1), seed=seed).eval()
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.own_parameters():
             parameter.mul_(4)
+            if not parameter.any():  # what starts at 0 would let some models give one score to all
+                parameter.uniform_(-0.5, 0.5, generator=generator)
     return Matcher(name, arguments, model, model.encoder.reader(TOKENIZER, VOCAB))
 
 
@@ -85,6 +88,7 @@ def check(matcher: Matcher, seed: int) -> None:
     pairs = draw_pairs(draw)
     scores = matcher.score(pairs)
     assert np.isfinite(scores).all()
+    assert len(set(scores.tolist())) > len(scores) / 4
     known = {pair: float(score) for pair, score in zip(pairs, scores, strict=True)}
 
     def same(asked: list[Pair], what: str) -> None:
