@@ -1,4 +1,8 @@
-"""A matcher's folder: `matcher.json`, `vocab.txt` and `weights.safetensors`, written together and sealed by digests."""
+"""A matcher's folder: `matcher.json`, `vocab.txt` and `weights.safetensors`, written together and sealed by digests.
+
+An encoder that reads pieces has its `tokenizer.json` beside them: among its settings while a matcher is in use, and a
+file of its own on the disk, where others can read it.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ from matchloom.types import MatchloomError
 
 FORMAT = 2  # 1 knew word vectors only and named no encoder
 SETTINGS, VOCAB, WEIGHTS = "matcher.json", "vocab.txt", "weights.safetensors"
+PIECES = "tokenizer.json"
 
 
 class Saved(NamedTuple):
-    """What the three files hold."""
+    """What the files hold."""
 
     settings: dict[str, Any]
     vocab: Vocab
@@ -27,14 +32,17 @@ class Saved(NamedTuple):
 
 
 def write_matcher(folder: Path, saved: Saved) -> None:
-    """Write all three files or none."""
+    """Write all files or none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MatchloomError(f"{folder} cannot be made a matcher's folder: {error.strerror}") from None
     about = {"format": FORMAT, **saved.settings, "versions": {"torch": str(torch.__version__)}}
-    settings = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
-    beside = {VOCAB: saved.vocab.dumps().encode(), SETTINGS: settings}
+    beside = {VOCAB: saved.vocab.dumps().encode()}
+    if PIECES in about["encoder"]:
+        beside[PIECES] = about["encoder"][PIECES].encode()
+        about["encoder"] = {**about["encoder"], PIECES: True}
+    beside[SETTINGS] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
     write_sealed(folder / WEIGHTS, "matcher", FORMAT, {}, saved.weights, beside)
 
 
@@ -45,21 +53,26 @@ def read_matcher(folder: Path) -> Saved:
     for name in (SETTINGS, VOCAB, WEIGHTS):
         if not (folder / name).is_file():
             raise MatchloomError(f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
-    version = _version(folder / SETTINGS)
+    about = _about(folder / SETTINGS)
+    version = about["format"]
     if version != FORMAT:
         told = "upgrade matchloom" if version > FORMAT else "train the matcher again"
         raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {told}")
     remedy = "copy or train the matcher again"
-    sealed = read_sealed(
-        folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=(SETTINGS, VOCAB), framework="pt", finite=True
-    )
-    return Saved(json.loads(sealed.beside[SETTINGS]), Vocab.load(folder / VOCAB), sealed.tensors)
+    encoder = about.get("encoder")
+    beside = [SETTINGS, VOCAB, *([PIECES] if isinstance(encoder, dict) and PIECES in encoder else [])]
+    sealed = read_sealed(folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=beside, framework="pt", finite=True)
+    settings = json.loads(sealed.beside[SETTINGS])
+    if PIECES in sealed.beside:
+        settings["encoder"][PIECES] = sealed.beside[PIECES].decode()
+    return Saved(settings, Vocab.load(folder / VOCAB), sealed.tensors)
 
 
-def _version(path: Path) -> int:
-    """The format that the settings name, which tells an old or new matcher from a damaged one."""
+def _about(path: Path) -> dict[str, Any]:
+    """The settings, whose format tells an old or new matcher from a damaged one."""
     try:
-        return int(json.loads(path.read_bytes())["format"])
+        about: dict[str, Any] = json.loads(path.read_bytes())
+        return {**about, "format": int(about["format"])}
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; check its permissions") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):

@@ -20,10 +20,12 @@ class Encoder(nn.Module, ABC):
 
     size        numbers of a vector
     vocabulary  how many word ids it knows, for models that count words by their ids; None where it reads pieces
+    draws_at_random  a step of training draws at random in it (dropout), as for a model
     """
 
     size: int
     vocabulary: int | None = None
+    draws_at_random = False
 
     @abstractmethod
     def forward(self, texts: Texts) -> Tensor:
@@ -32,6 +34,10 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """What a matcher's file keeps of it beside the weights: `kind`, a key of ENCODERS, and what that needs."""
+
+    def seen(self, texts: Texts) -> Tensor:
+        """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
+        return texts.mask
 
     def word_pieces(self, words: Sequence[str]) -> WordPieces:
         """A text's words, capitals included, as the pieces that this encoder reads."""
