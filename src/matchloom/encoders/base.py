@@ -20,7 +20,7 @@ class Encoder(nn.Module, ABC):
 
     size        numbers of a vector
     vocabulary  how many word ids it knows, for models that count words by their ids; None where it reads pieces
-    draws_at_random  a step of training draws at random in it (dropout), as for a model
+    draws_at_random  while it learns, a step of training draws at random in it (dropout), as for a model
     """
 
     size: int

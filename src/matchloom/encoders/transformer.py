@@ -10,6 +10,8 @@ equals the transformers package's to 1e-5 (tests/encoders), which is not needed 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,13 +56,29 @@ class Transformer(Encoder):
     """
 
     vocabulary = None
-    trained_with: ClassVar[dict[str, int | float | str | bool]] = {}
+    draws_at_random = True
+    # What moves such weights without spoiling them: settings of `TrainConfig`, whatever the model above.
+    trained_with: ClassVar[dict[str, int | float | str | bool]] = {
+        "loss": "softmax",
+        "optimizer": "adamw",
+        "learning_rate": 0.001,
+        "encoder_rate": 5e-5,
+        "weight_decay": 0.01,
+        "clip": 1.0,
+        "warmup": 0.1,
+        "batch": 40,
+        "positives": 3,
+        "negatives": 6,
+        "epochs": 2,
+        "patience": 2,
+    }
 
     def __init__(self, shape: Shape, tokenizer: PieceTokenizer, *, training_pieces: int = 48) -> None:
         """An encoder whose weights are to be loaded."""
         super().__init__()
         self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
         self.training_pieces = training_pieces
+        self.learns = False
         self.words = nn.Parameter(torch.empty(shape.vocabulary, shape.size))
         self.places = nn.Parameter(torch.empty(shape.positions, shape.size))
         self.norm = nn.LayerNorm(shape.size, shape.epsilon)
@@ -123,7 +141,7 @@ class Transformer(Encoder):
 
     def positions(self, pieces: Pieces) -> Tensor:
         """The vectors of all pieces behind the last layer, (N, P, D)."""
-        p = self.shape.dropout if self.draws_at_random and self.training else 0.0
+        p = self.shape.dropout if self.learns and self.training else 0.0
         first, P = self.shape.first, pieces.ids.shape[1]
         x = embedding(pieces.ids, self.words) + self.places[first : first + P]
         x = dropout(self.norm(x), p)
@@ -135,7 +153,7 @@ class Transformer(Encoder):
         """The pieces to read: in training not all of a long text, whose closing mark then stands where it is cut."""
         pieces, most = texts.pieces, self.training_pieces
         assert pieces is not None, "the texts were read without pieces"
-        if not self.training or not self.draws_at_random or pieces.ids.shape[1] <= most:
+        if not self.training or not self.learns or pieces.ids.shape[1] <= most:
             return pieces
         ids, words, lengths = pieces.ids[:, :most].clone(), pieces.words[:, :most].clone(), pieces.lengths
         cut = lengths > most
@@ -148,7 +166,14 @@ class Transformer(Encoder):
         super().learn(wanted, sparse=sparse)
         for fixed in (self.words, self.places, *self.norm.parameters()):
             fixed.requires_grad_(False)
-        self.draws_at_random = wanted
+        self.learns = wanted
+
+    def digest(self) -> bytes:
+        """Of its settings and weights: what a resumed run must have in common with the first."""
+        made = hashlib.sha256(json.dumps(self.settings(), sort_keys=True).encode())
+        for name, x in sorted(self.state_dict().items()):
+            made.update(name.encode() + x.cpu().numpy().tobytes())
+        return made.digest()
 
 
 def _linear(inputs: int, outputs: int) -> nn.Linear:
