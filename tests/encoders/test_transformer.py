@@ -24,12 +24,20 @@ from tests.reference.transformer import transformer
 pytest.importorskip("tokenizers")
 
 STORED = json.loads((Path(__file__).parent / "minilm.json").read_text(encoding="utf-8"))
-WORDS = ["how", "do", "I", "OPENED", "file's", "3.5", "sorting"]
 
 
 @pytest.fixture
 def encoder(tmp_path: Path) -> Transformer:
     return Transformer.load(write_folder(tmp_path / "small")).eval()
+
+
+def pieces_of(encoder: Transformer, text: str) -> WordPieces:
+    return encoder.word_pieces(text, TOKENIZER.spans(text))
+
+
+def spelt(encoder: Transformer, ids: list[int]) -> list[str]:
+    pieces = {n: piece for piece, n in json.loads(encoder.tokenizer.text)["model"]["vocab"].items()}
+    return [pieces[n] for n in ids]
 
 
 def read(encoder: Transformer, texts: list[str]) -> Texts:
@@ -42,7 +50,7 @@ def read(encoder: Transformer, texts: list[str]) -> Texts:
 def test_equals_the_sums_of_its_paper(family: str, prefix: str, tmp_path: Path) -> None:
     encoder = Transformer.load(write_folder(tmp_path, family, prefix=prefix)).double().eval()
     config = config_json(family)
-    texts = [encoder.word_pieces(words).ids for words in (WORDS, WORDS[2:4], [])]
+    texts = [pieces_of(encoder, text).ids for text in ("how do I OPENED file's 3.5 sorting?", "I OPENED", "")]
     lengths = torch.tensor([len(ids) for ids in texts])
     padded = torch.tensor([[*ids, *[7] * (int(lengths.max()) - len(ids))] for ids in texts])
     found = encoder.positions(Pieces(padded, torch.full_like(padded, -1), lengths))
@@ -68,19 +76,31 @@ def test_equals_the_stored_numbers_of_transformers() -> None:
 
 
 def test_words_become_pieces_with_marks_that_belong_to_none(encoder: Transformer) -> None:
-    ids, words = encoder.word_pieces(["how", "opened", "Sorting"])
-    pieces = {n: piece for piece, n in json.loads(encoder.tokenizer.text)["model"]["vocab"].items()}
-    assert [pieces[n] for n in ids] == ["[CLS]", "how", "open", "##ed", "sort", "##ing", "[SEP]"]
-    assert words == [-1, 0, 1, 1, 2, 2, -1]
-    assert encoder.word_pieces([]) == WordPieces([2, 3], [-1, -1])
+    ids, words = pieces_of(encoder, "How (opened): 3.5, Sorting?")
+    expected = ["[CLS]", "how", "[UNK]", "open", "##ed", "[UNK]", "[UNK]", "3", "[UNK]", "5", "[UNK]", "sort", "##ing"]
+    assert spelt(encoder, ids) == [*expected, "[UNK]", "[SEP]"]
+    assert words == [-1, 0, -1, 1, 1, -1, -1, 2, 2, 2, -1, 3, 3, -1, -1]  # 3.5 is one word of ours
+    assert pieces_of(encoder, "") == WordPieces([2, 3], [-1, -1])
+    assert pieces_of(encoder, "[SEP]").ids.count(3) == 1  # a user's text holds no marks
 
 
-def test_words_inside_a_text_bring_their_space_where_pieces_tell(tmp_path: Path) -> None:
-    encoder = Transformer.load(write_folder(tmp_path, "roberta"))
-    pieces = {n: piece for piece, n in json.loads(encoder.tokenizer.text)["model"]["vocab"].items()}
-    ids, words = encoder.word_pieces(["op", "open"])
-    assert [pieces[n] for n in ids] == ["<s>", "o", "p", "\u0120op", "e", "n", "</s>"]
-    assert words == [-1, 0, 0, 1, 1, 1, -1]
+@pytest.mark.parametrize("trimmed", [True, False])
+def test_a_piece_that_begins_with_a_space_belongs_to_its_word(trimmed: bool, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, "roberta")
+    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    untrimmed = text.replace('"trim_offsets": true', '"trim_offsets": false')
+    (folder / "tokenizer.json").write_text(text if trimmed else untrimmed, encoding="utf-8")
+    ids, words = pieces_of(encoder := Transformer.load(folder), "op open  (x)")
+    assert spelt(encoder, ids) == ["<s>", "o", "p", "\u0120op", "e", "n", "\u0120", "\u0120", "(", "x", ")", "</s>"]
+    assert words == [-1, 0, 0, 1, 1, 1, -1, -1, -1, 2, -1, -1]
+
+
+def test_what_lies_behind_the_last_word_that_may_be_read_is_cut(encoder: Transformer) -> None:
+    reader = encoder.reader(Tokenizer(max_words=2), VOCAB)
+    table = reader.read(["how do the list?", "how do", "how?", "half a \ud800 character"])
+    ids, words = table.pieces
+    assert ids.lengths.tolist()[:3] == [4, 4, 4]
+    assert words.flat[:8].tolist() == [-1, 0, 1, -1] * 2
 
 
 def test_a_word_is_the_mean_of_its_pieces(encoder: Transformer) -> None:
@@ -95,8 +115,8 @@ def test_a_word_is_the_mean_of_its_pieces(encoder: Transformer) -> None:
 
 def test_a_long_text_is_cut_and_that_is_told(encoder: Transformer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "matchloom"):
-        ids, words = encoder.word_pieces(["how"] * 60)
-        encoder.word_pieces(["do"] * 70)
+        ids, words = pieces_of(encoder, "how " * 60)
+        pieces_of(encoder, "do " * 70)
     assert len(ids) == len(words) == POSITIONS
     assert (ids[-1], words[-1], words[-2]) == (3, -1, POSITIONS - 3)
     assert [record.getMessage() for record in caplog.records] == [
@@ -182,5 +202,5 @@ def test_chinese_words_are_read_too(tmp_path: Path) -> None:
     matcher = Matcher.untrained(write_folder(tmp_path / "small"), tokenizer=Tokenizer("chinese"))
     left, right, trace = matcher.trace("\u4fdd\u9669", "open \u4fdd\u9669")
     assert (left, right) == (["\u4fdd\u9669"], ["open", "\u4fdd\u9669"])
-    assert matcher.model.encoder.word_pieces(left).words == [-1, 0, -1]
+    assert matcher.model.encoder.word_pieces(left[0], matcher.tokenizer.spans(left[0])).words == [-1, 0, -1]
     assert trace.grid.shape == (1, 1, 2)

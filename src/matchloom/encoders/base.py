@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.data.reader import Reader, WordPieces
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Span, Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import Texts
 
@@ -39,8 +39,8 @@ class Encoder(nn.Module, ABC):
         """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
         return texts.mask
 
-    def word_pieces(self, words: Sequence[str]) -> WordPieces:
-        """A text's words, capitals included, as the pieces that this encoder reads."""
+    def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
+        """A text as the pieces that this encoder reads, each with the word it belongs to, by the words' places."""
         raise TypeError(f"{type(self).__name__} reads words, not pieces")
 
     def reader(self, tokenizer: Tokenizer, vocab: Vocab) -> Reader:

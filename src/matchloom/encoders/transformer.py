@@ -4,8 +4,10 @@
     a   = norm(x + W_o attention(W_q x, W_k x, W_v x))  all pieces of the text see each other
     x'  = norm(a + W_2 gelu(W_1 a))                     a layer; the last one's x' are a piece's numbers
 
-A word is the mean of its pieces. The marks around a text take part in attention and belong to no word. What comes out
-equals the transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
+A word is the mean of its pieces. Punctuation and the marks around a text take part in attention and belong to no word:
+on the development questions of TREC-QA and WikiQA, untrained MaxSim has AP .860 and .673 without punctuation, .867 and
+.709 with it, and .852 and .697 where it takes part in the match as words do. What comes out of the last layer equals the
+transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from matchloom.encoders.base import Encoder
 from matchloom.encoders.folder import read_folder
 from matchloom.encoders.pieces import PieceTokenizer
 from matchloom.encoders.shape import ACTIVATIONS, Shape
+from matchloom.text.tokenize import Span
 from matchloom.types import MatchloomError, Pieces, Texts
 
 
@@ -117,9 +120,9 @@ class Transformer(Encoder):
             "tokenizer.json": self.tokenizer.text,
         }
 
-    def word_pieces(self, words: Sequence[str]) -> WordPieces:
-        """A text's words as pieces."""
-        return self.tokenizer(words)
+    def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
+        """A text as pieces, punctuation included, which belongs to no word."""
+        return self.tokenizer(text, words)
 
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, D); of a word that was cut away nothing but zeros."""
