@@ -36,7 +36,16 @@ PAIRS = [Pair(query, text) for query in TEXTS[:3] for text in TEXTS[:5]]
 
 
 def make_run(folder: Path) -> None:
-    train(colour_pairs(20), arguments={"hidden": 6}, config=TrainConfig(epochs=1), dimensions=8, folder=folder)
+    train(
+        colour_pairs(20),
+        arguments={"hidden": 6},
+        config=TrainConfig(epochs=1),
+        hold_out=0,
+        vectors="random",
+        dimensions=8,
+        folder=folder,
+        overwrite=True,
+    )
 
 
 def read_run(folder: Path) -> str:
@@ -172,9 +181,10 @@ def test_a_place_that_may_not_be_written_is_told(tmp_path: Path, monkeypatch: py
         pass
 
 
-def test_a_full_disk_is_told_and_leaves_the_run_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_leaves_the_matcher_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_run(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    names = ("matcher.json", "vocab.txt", "weights.safetensors")
+    before = [(tmp_path / name).read_bytes() for name in names]
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -182,7 +192,7 @@ def test_a_full_disk_is_told_and_leaves_the_run_as_it_was(tmp_path: Path, monkey
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(MatchloomError, match=r"was not written \(No space left on device\); what was there before"):
         make_run(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert [(tmp_path / name).read_bytes() for name in names] == before, "the old matcher stays"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from matchloom.data.batching import deduplicate, distinct_pairs, features_of, ma
 from matchloom.data.formats import PairsLike, scorable
 from matchloom.data.reader import Reader
 from matchloom.data.tokenized import Rows, TokenizedTexts
-from matchloom.encoders import build_encoder
+from matchloom.encoders import Transformer, build_encoder
+from matchloom.encoders.library import find_encoder
 from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
@@ -124,7 +125,10 @@ class Matcher:
     def digest(self) -> str:
         """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
         arguments = {**model_arguments(self.name), **self.arguments}  # as they are saved
-        settings = json.dumps([self.name, arguments, self.tokenizer], sort_keys=True)
+        decides = [self.name, arguments, self.tokenizer]
+        if self.model.encoder.vocabulary is None:  # how it cuts words into pieces, and its sizes
+            decides.append(self.model.encoder.settings())
+        settings = json.dumps(decides, sort_keys=True)
         weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
         return digest(f"{settings}\n{self.vocab.dumps()}{digest_of(weights)}".encode())
 
@@ -378,7 +382,7 @@ class Matcher:
         return words[0], words[1], found._replace(score=score, residual=residual, grid=found.grid.astype(np.float32))
 
     def save(self, folder: Path | str) -> None:
-        """Write matcher.json, vocab.txt and weights.safetensors; all three or none.
+        """Write matcher.json, vocab.txt and weights.safetensors (and an encoder's tokenizer.json); all or none.
 
         Args:
             folder: Where; it is made if it is new.
@@ -391,6 +395,20 @@ class Matcher:
             "training": self.training,
         }
         write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
+
+    @classmethod
+    def untrained(cls, encoder: Path | str, *, tokenizer: Tokenizer | None = None) -> Matcher:
+        """A matcher that needs no pairs to learn from: a pretrained encoder, and each query word's best partner.
+
+        Args:
+            encoder: The folder of an encoder, or its name as `matchloom encoders` lists it.
+            tokenizer: How a text becomes words; English by default, as many as the encoder could read.
+        """
+        made = Transformer.load(find_encoder(encoder))
+        name, arguments = "late_interaction", {"k": 1}
+        model = build_model(name, arguments, made, seed=0).eval()
+        reader = made.reader(tokenizer or Tokenizer(max_words=made.tokenizer.most), Vocab([], [], [], 0))
+        return cls(name, dict(arguments), model, reader, {"untrained": True})
 
     @classmethod
     def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:

@@ -1,4 +1,8 @@
-"""A matcher's folder: `matcher.json`, `vocab.txt` and `weights.safetensors`, written together and sealed by digests."""
+"""A matcher's folder: `matcher.json`, `vocab.txt` and `weights.safetensors`, written together and sealed by digests.
+
+An encoder that reads pieces has its `tokenizer.json` beside them: among its settings while a matcher is in use, and a
+file of its own on the disk, where others can read it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from matchloom.types import MatchloomError
 FORMAT = 2  # 1 knew word vectors only and named no encoder
 _LARGEST = 10_000_000  # bytes of settings, which have a few thousand
 SETTINGS, VOCAB, WEIGHTS = "matcher.json", "vocab.txt", "weights.safetensors"
+PIECES = "tokenizer.json"
 
 
 class _Settings(msgspec.Struct):
@@ -28,13 +33,13 @@ class _Settings(msgspec.Struct):
 
     model: str
     arguments: dict[str, bool | int | float | str]
-    encoder: dict[str, int | float | str | bool]
+    encoder: dict[str, Any]
     tokenizer: dict[str, Any]
     training: dict[str, Any]
 
 
 class Saved(NamedTuple):
-    """What the three files hold."""
+    """What the files hold."""
 
     settings: dict[str, Any]
     vocab: Vocab
@@ -42,11 +47,14 @@ class Saved(NamedTuple):
 
 
 def write_matcher(folder: Path, saved: Saved) -> None:
-    """Write all three files or none."""
+    """Write all files or none."""
     make_folder(folder)
     about = {"format": FORMAT, **saved.settings, "versions": {"torch": str(torch.__version__)}}
-    settings = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
-    beside = {VOCAB: saved.vocab.dumps().encode(), SETTINGS: settings}
+    beside = {VOCAB: saved.vocab.dumps().encode()}
+    if PIECES in about["encoder"]:
+        beside[PIECES] = about["encoder"][PIECES].encode()
+        about["encoder"] = {**about["encoder"], PIECES: True}
+    beside[SETTINGS] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
     write_sealed(folder / WEIGHTS, "matcher", FORMAT, {}, saved.weights, beside)
 
 
@@ -64,30 +72,34 @@ def read_matcher(folder: Path) -> Saved:
         raise MatchloomError(f"{folder} is not a folder; expected a matcher saved by 'matchloom train'")
     for name in (SETTINGS, VOCAB, WEIGHTS):
         check_file(folder / name, f"{folder} has no {name}, so it is no whole matcher; train or copy it again")
-    version = _version(folder / SETTINGS)
+    about = _about(folder / SETTINGS)
+    version = about["format"]
     if version != FORMAT:
         told = "upgrade matchloom" if version > FORMAT else "train the matcher again"
         raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {told}")
     remedy = "copy or train the matcher again"
-    sealed = read_sealed(
-        folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=(SETTINGS, VOCAB), framework="pt", finite=True
-    )
+    encoder = about.get("encoder")
+    beside = [SETTINGS, VOCAB, *([PIECES] if isinstance(encoder, dict) and PIECES in encoder else [])]
+    sealed = read_sealed(folder / WEIGHTS, "matcher", FORMAT, remedy=remedy, beside=beside, framework="pt", finite=True)
     settings = json.loads(sealed.beside[SETTINGS])
     try:
         msgspec.convert(settings, _Settings)
     except msgspec.ValidationError as error:
         raise MatchloomError(f"{folder / SETTINGS}: {error}; {remedy}") from None
+    if PIECES in sealed.beside:
+        settings["encoder"][PIECES] = sealed.beside[PIECES].decode()
     return Saved(settings, Vocab.load(folder / VOCAB), sealed.tensors)
 
 
-def _version(path: Path) -> int:
-    """The format that the settings name, which tells an old or new matcher from a damaged one."""
+def _about(path: Path) -> dict[str, Any]:
+    """The settings, whose format tells an old or new matcher from a damaged one."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ValueError
-        return int(json.loads(content)["format"])
+        about: dict[str, Any] = json.loads(content)
+        return {**about, "format": int(about["format"])}
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; check its permissions") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):

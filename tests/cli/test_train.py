@@ -19,6 +19,7 @@ from matchloom.models.m2s_net import M2SNet
 from matchloom.text.vectors import WordVectors, write_vectors
 from matchloom.types import MatchloomError
 from tests.cli.conftest import NAMES, SMALL, Run, error_of
+from tests.encoders.making import write_folder
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
@@ -288,3 +289,18 @@ def test_python_and_the_command_train_the_same_matcher(run: Run, tmp_path: Path)
         folder=tmp_path / "python",
     )
     assert weights(tmp_path / "command") == weights(tmp_path / "python")
+
+
+def test_a_pretrained_encoder_takes_the_place_of_vectors(run: Run, corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    encoder = write_folder(tmp_path / "small")
+    given = ("train", corpus / "train.tsv", "--dev", corpus / "dev.tsv", "--encoder", encoder)
+    result = run(*given, "--out", tmp_path / "run", "--epochs", "1")
+    assert result.code == 0, result.err
+    assert "late_interaction is trained with settings of its own: loss softmax, optimizer adamw" in result.err
+    assert Matcher.load(tmp_path / "run").name == "late_interaction"
+    for wrong in (("--vectors", "random"), ("--dimensions", "9")):
+        told = error_of(run(*given, "--out", tmp_path / "other", *wrong))
+        assert f"{wrong[0]} is for word vectors, which --encoder replaces" in told
+    told = error_of(run(*given[:-1], "nowhere", "--out", tmp_path / "other"))
+    assert "encoder 'nowhere' is not found" in told

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from matchloom.data.reader import WordPieces
 from matchloom.encoders import Encoder
-from matchloom.text.tokenize import word_hash
+from matchloom.text.tokenize import Span, word_hash
 from matchloom.types import Texts
 
 PIECES = 97
@@ -47,9 +47,9 @@ class RandomTransformer(Encoder):
             self.places = nn.Embedding(256, size)
             self.layers = nn.ModuleList(Layer(size) for _ in range(2))
 
-    def word_pieces(self, words: Sequence[str]) -> WordPieces:
+    def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
         ids, of_word = [START], [-1]
-        for n, word in enumerate(words):
+        for n, word in enumerate(text[span.start : span.end] for span in words):
             cut = [word_hash(word[i : i + 3]) % PIECES for i in range(0, len(word), 3)]
             ids += cut
             of_word += [n] * len(cut)

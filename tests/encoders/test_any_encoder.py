@@ -39,6 +39,8 @@ CASES = [
     ("nbow_mlp", {}),
     ("cnn_mlp", {}),
     ("rae", {}),
+    ("late_interaction", {}),
+    ("late_interaction", {"k": 1, "size": 4, "lexical": True}),
 ]
 each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=[f"{n}-{a}" for n, a in CASES])
 

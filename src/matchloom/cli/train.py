@@ -26,12 +26,13 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.encoders import WordEmbedding
+from matchloom.encoders.library import find_encoder
 from matchloom.evaluation import measure as figure
 from matchloom.files import is_there
 from matchloom.models import build_model
 from matchloom.text.vectors import read_vectors
 from matchloom.training.development import hold_out, right_alone
-from matchloom.training.run import CHECKPOINT, HOLD_OUT, settings_of
+from matchloom.training.run import CHECKPOINT, HOLD_OUT, default_model, settings_of
 from matchloom.types import MatchloomError, Pair
 
 
@@ -50,9 +51,21 @@ def command(
         ),
     ] = None,
     model: Annotated[
-        str,
-        typer.Option(help="Which model; see 'matchloom models'. The settings that suit it become the defaults."),
-    ] = "mv_lstm",
+        str | None,
+        typer.Option(
+            help="Which model; see 'matchloom models'. The settings that suit it become the defaults. Default: "
+            "mv_lstm, or late_interaction with --encoder.",
+            show_default=False,
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENCODER",
+            help="A pretrained encoder in place of word vectors: a folder, or a name that 'matchloom encoders' lists.",
+            show_default=False,
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,12 +94,22 @@ def command(
         ),
     ] = "hinge",
     margin: Annotated[float, typer.Option(help="By how much a right text should win (hinge).")] = 1.0,
-    optimizer: Annotated[str, typer.Option(help="adagrad, adadelta or adam.")] = "adagrad",
+    optimizer: Annotated[str, typer.Option(help="adagrad, adadelta, adam or adamw.")] = "adagrad",
     learning_rate: Annotated[float, typer.Option(help="Learning rate of the optimizer.")] = 0.03,
+    encoder_rate: Annotated[
+        float, typer.Option(help="Learning rate of the encoder (adamw); 0: the same as of all else.")
+    ] = 0.0,
+    warmup: Annotated[
+        float, typer.Option(help="Part of the run in which rates rise from 0; then they fall to 0. 0: they stay.")
+    ] = 0.0,
     batch: Annotated[int, typer.Option(help="Triples (hinge, softmax) or pairs in a step.")] = 128,
     negatives: Annotated[
         int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge, softmax).")
     ] = 4,
+    positives: Annotated[
+        int,
+        typer.Option(help="Right texts of a question's list in one example; 0: each is an example of its own."),
+    ] = 0,
     questions: Annotated[
         bool, typer.Option(help="Two questions of one answer are a right pair, too, where all pairs are right.")
     ] = True,
@@ -101,7 +124,9 @@ def command(
     weight_decay: Annotated[
         float, typer.Option(help="L2 penalty on all parameters but the word vectors, or on those the model names.")
     ] = 0.0,
-    freeze_vectors: Annotated[bool, typer.Option("--freeze-vectors", help="Do not train the word vectors.")] = False,
+    freeze_vectors: Annotated[
+        bool, typer.Option("--freeze-vectors", help="Do not train the word vectors or the encoder.")
+    ] = False,
     seed: Annotated[
         int, typer.Option(help="Seed of the parameters, the order, the draws and the held-out questions.")
     ] = 0,
@@ -126,10 +151,19 @@ def command(
     Examples:
       matchloom train faq.tsv --out runs/faq
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
+      matchloom train faq.tsv --out runs/minilm --encoder all-MiniLM-L6-v2
       matchloom train faq.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
     given = _given(ctx)
-    arguments, config = settings_of(model, parse_arguments(model, set_ or []), None, given, paper=paper)
+    model = model or default_model(encoder)
+    arguments, config = settings_of(
+        model, parse_arguments(model, set_ or []), None, given, paper=paper, pretrained=encoder is not None
+    )
+    if encoder is not None:
+        for name in ("vectors", "dimensions"):
+            if (source := ctx.get_parameter_source(name)) is not None and source.name != "DEFAULT":
+                raise MatchloomError(f"--{name} is for word vectors, which --encoder replaces; give one of them")
+        find_encoder(encoder)  # refuses an unknown one now
     build_model(model, arguments, WordEmbedding(9, dimensions), seed=0)  # refuses wrong values now
     _say_settings(model, config, given)
     cut = tokenizer_of(tokenizer, max_words)
@@ -152,7 +186,9 @@ def command(
         judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(development) else development
         figure(judged, [0.0] * len(judged), [config.measure])
     best: dict[int, dict[str, Any]] = {}
-    start = vectors if vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
+    start = (
+        vectors if encoder is not None or vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
+    )
     for number, folder in folders.items():
         make_folder(folder)
         if seeds > 1:
@@ -163,6 +199,7 @@ def command(
                 development,
                 model=model,
                 arguments=arguments,
+                encoder=encoder,
                 config=replace(config, seed=number),
                 hold_out=0,
                 tokenizer=cut,

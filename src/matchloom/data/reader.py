@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
 from matchloom.progress import track
-from matchloom.text.tokenize import Tokenizer, has_no_forms, stem, word_hash
+from matchloom.text.tokenize import Span, Tokenizer, has_no_forms, replace_surrogates, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
 
 
@@ -25,11 +25,15 @@ class WordPieces(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """A tokenizer, the words that are known, and what cuts words into pieces where the encoder reads those."""
+    """A tokenizer, the words that are known, and what cuts a text into pieces where the encoder reads those.
+
+    `pieces` gets the text and where its words stand in it: what lies between words, such as a question mark, says
+    something to an encoder that has learnt from whole texts, though it is no word.
+    """
 
     tokenizer: Tokenizer
     vocab: Vocab
-    pieces: Callable[[Sequence[str]], WordPieces] | None = None
+    pieces: Callable[[str, Sequence[Span]], WordPieces] | None = None
 
     def read(
         self,
@@ -48,7 +52,7 @@ class Reader:
         words = [self.tokenizer.folded(text) for text in cased]
         pieces = None
         if self.pieces is not None:
-            found = [self.pieces(text) for text in cased]
+            found = [self.pieces(*self._places(text)) for text in texts]
             pieces = (Ragged.of([one.ids for one in found]), Ragged.of([one.words for one in found]))
         return TokenizedTexts(
             Ragged.of([self.vocab.ids(text) or [UNKNOWN] for text in words]),
@@ -56,6 +60,13 @@ class Reader:
             FeatureTexts(features, cased, self.vocab, lower=self.tokenizer.lower) if features else None,
             pieces,
         )
+
+    def _places(self, text: str) -> tuple[str, list[Span]]:
+        """A text and its words' places in it; what is behind the last word that may be read is cut."""
+        spans = self.tokenizer.spans(text)
+        if spans and len(spans) == self.tokenizer.max_words:
+            text = text[: spans[-1].end]
+        return replace_surrogates(text), spans
 
     def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from matchloom.encoders.base import Encoder
+from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 
-__all__ = ["ENCODERS", "Encoder", "WordEmbedding", "build_encoder"]
+__all__ = ["ENCODERS", "Encoder", "Transformer", "WordEmbedding", "build_encoder"]
 
 # From what `Encoder.settings` gave and the matcher's vocabulary to an encoder whose weights are to be loaded.
 ENCODERS: dict[str, Callable[[dict[str, Any], Vocab], Encoder]] = {
     "word_embedding": lambda settings, vocab: WordEmbedding(len(vocab), settings["size"]),
+    "transformer": lambda settings, _: Transformer.of_settings(settings),
 }
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.data.reader import Reader, WordPieces
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Span, Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import Texts
 
@@ -21,10 +21,12 @@ class Encoder(nn.Module, ABC):
 
     size        numbers of a vector
     vocabulary  how many word ids it knows, for models that count words by their ids; None where it reads pieces
+    draws_at_random  while it learns, a step of training draws at random in it (dropout), as for a model
     """
 
     size: int
     vocabulary: int | None = None
+    draws_at_random = False
 
     @abstractmethod
     def forward(self, texts: Texts) -> Tensor:
@@ -34,8 +36,12 @@ class Encoder(nn.Module, ABC):
     def settings(self) -> dict[str, Any]:
         """What a matcher's file keeps of it beside the weights: `kind`, a key of ENCODERS, and what that needs."""
 
-    def word_pieces(self, words: Sequence[str]) -> WordPieces:
-        """A text's words, capitals included, as the pieces that this encoder reads."""
+    def seen(self, texts: Texts) -> Tensor:
+        """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
+        return texts.mask
+
+    def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
+        """A text as the pieces that this encoder reads, each with the word it belongs to, by the words' places."""
         raise TypeError(f"{type(self).__name__} reads words, not pieces")
 
     def reader(self, tokenizer: Tokenizer, vocab: Vocab) -> Reader:

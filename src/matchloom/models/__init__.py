@@ -15,6 +15,7 @@ from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
 from matchloom.models.deep_match import DeepMatch
 from matchloom.models.knrm import KNRM
+from matchloom.models.late_interaction import LateInteraction
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.match_pyramid import MatchPyramid
@@ -44,6 +45,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "nbow_mlp": NBOWMLP,
     "cnn_mlp": CNNMLP,
     "rae": RAE,
+    "late_interaction": LateInteraction,
 }
 
 

@@ -8,7 +8,7 @@ from matchloom.types import MatchloomError
 
 LOSSES = ("hinge", "softmax", "cross_entropy", "squared_error")
 COMPARING = ("hinge", "softmax")  # losses that set a positive against negatives of the same query
-OPTIMIZERS = ("adagrad", "adadelta", "adam")
+OPTIMIZERS = ("adagrad", "adadelta", "adam", "adamw")
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,16 @@ class TrainConfig:
         loss: hinge over (query, positive text, negative text), softmax over a positive and its negatives;
             cross_entropy or squared_error on single pairs.
         margin: By how much a positive text should win (hinge).
-        optimizer: adagrad, adadelta or adam.
+        optimizer: adagrad, adadelta, adam or adamw (whose weight decay is no part of the gradient, and of everything).
         learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
+        encoder_rate: The same for the encoder, with adamw; 0 for learning_rate.
+        warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end. 0: they stay.
         batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step.
         negatives: Negative texts drawn for each positive one in an epoch, all of them where there are no more (hinge,
             softmax): from the query's list, or from the whole collection where right pairs alone are given.
+        positives: A question is one example, with at most this many of its right texts, drawn anew in every epoch, and
+            its negatives, half of which share most words with it (where lists are given; hinge, softmax). 0: every
+            right text is an example of its own.
         questions: Where right pairs alone are given, two questions of one answer are a right pair, too.
         epochs: At most this many.
         patience: Stop after this many epochs without a better development measure.
@@ -33,7 +38,7 @@ class TrainConfig:
         measure: The development measure, by its ir-measures name.
         clip: Largest length of the gradient; 0 for none.
         weight_decay: L2 penalty on what the model says: all parameters but the word vectors, or of M2S-Net U alone.
-        freeze_vectors: Keep the word vectors as they are.
+        freeze_vectors: Keep the word vectors, or the pretrained encoder, as they are.
         seed: Of the parameters, the order and the draws.
         workers: Shards of each batch that are worked on side by side, or torch's threads for a model that must see a
             batch as a whole; it decides the last digits of the result.
@@ -43,8 +48,11 @@ class TrainConfig:
     margin: float = 1.0
     optimizer: str = "adagrad"
     learning_rate: float = 0.03
+    encoder_rate: float = 0.0
+    warmup: float = 0.0
     batch: int = 128
     negatives: int = 4
+    positives: int = 0
     questions: bool = True
     epochs: int = 20
     patience: int = 3
@@ -68,7 +76,9 @@ class TrainConfig:
         for name in ("learning_rate", "margin"):
             if not getattr(self, name) > 0:
                 raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
-        for name in ("clip", "weight_decay", "check_every", "seed"):
+        if not self.warmup < 1:
+            raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}")
+        for name in ("encoder_rate", "warmup", "positives", "clip", "weight_decay", "check_every", "seed"):
             if not getattr(self, name) >= 0:
                 raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
 

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.encoders import Transformer
+from matchloom.encoders.library import find_encoder
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write, read_lines
 from matchloom.folders import folder_lock
@@ -37,7 +39,7 @@ from matchloom.training.config import TrainConfig
 from matchloom.training.development import hold_out as hold_out_pairs
 from matchloom.training.examples import Step
 from matchloom.training.setup import Ready, set_up
-from matchloom.training.step import StepResult, make_optimizer, step
+from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
 from matchloom.types import MatchloomError, Pair
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
@@ -49,8 +51,9 @@ def train(
     pairs: PairsLike,
     development: PairsLike | None = None,
     *,
-    model: str = "mv_lstm",
+    model: str | None = None,
     arguments: Mapping[str, Argument] | None = None,
+    encoder: Path | str | None = None,
     config: TrainConfig | None = None,
     paper: bool = False,
     hold_out: float = HOLD_OUT,
@@ -82,9 +85,10 @@ def train(
     Args:
         pairs: Right pairs, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.
         development: Pairs that choose the best epoch; by default some of the questions are held out.
-        model: A name of `MODELS`.
+        model: A name of `MODELS`; mv_lstm by default, and late_interaction with an encoder.
         arguments: Arguments of the model that differ from its defaults.
-        config: All settings of the training; by default those that suit the model.
+        encoder: A pretrained encoder in place of word vectors: its folder, or its name in `matchloom encoders`.
+        config: All settings of the training; by default those that suit the model and the encoder.
         paper: Take arguments and settings as the model's paper has them, where the defaults are others.
         hold_out: Which part of the questions is held out where no development pairs are given. 0 holds none out: every
             epoch is then run and the last one kept.
@@ -101,7 +105,10 @@ def train(
         progress: Whether to show a bar.
         settings: Fields of `TrainConfig`, such as epochs=5, on top of those that suit the model.
     """
-    own_arguments, config = settings_of(model, arguments or {}, config, settings, paper=paper)
+    model = model or default_model(encoder)
+    own_arguments, config = settings_of(
+        model, arguments or {}, config, settings, paper=paper, pretrained=encoder is not None
+    )
     given = in_order(as_pairs(pairs, graded=True))
     chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
     if chosen_by is None and hold_out:
@@ -120,8 +127,14 @@ def train(
         min_count=min_count,
         device=device,
         progress=progress,
+        pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
     )
     return _Run(ready, config, own, on_epoch).go(resume, progress)
+
+
+def default_model(encoder: Path | str | None) -> str:
+    """The model that is trained where none is named."""
+    return "mv_lstm" if encoder is None else "late_interaction"
 
 
 def settings_of(
@@ -131,8 +144,12 @@ def settings_of(
     changes: Mapping[str, Any],
     *,
     paper: bool = False,
+    pretrained: bool = False,
 ) -> tuple[dict[str, Argument], TrainConfig]:
-    """The model's arguments and all settings of its training: a config, or what suits the model, and changes on top."""
+    """The model's arguments and all settings of its training: a config, or what suits the model, and changes on top.
+
+    What suits a pretrained encoder goes before what suits the model: it has by far the most to lose.
+    """
     unknown = [name for name in changes if name not in TrainConfig.__dataclass_fields__]
     if unknown:
         known = ", ".join(TrainConfig.__dataclass_fields__)
@@ -140,6 +157,8 @@ def settings_of(
     published, training = published_settings(model) if paper else ({}, dict(model_training(model)))
     if config is not None:
         return {**published, **arguments}, replace(config, **changes)
+    if pretrained:
+        training |= Transformer.trained_with
     return {**published, **arguments}, TrainConfig(**{**training, **changes})
 
 
@@ -189,7 +208,7 @@ class _Run:
                 (self.folder / name).unlink(missing_ok=True)
         warn_of_long_texts(self.matcher, self.examples)
         model, config = self.matcher.model, self.config
-        whole = model.batch_coupled or model.draws_at_random
+        whole = model.batch_coupled or draws_at_random(model, config)
         try:
             if not resume:  # a checkpoint holds what was learnt before the first epoch
                 self._pretrain(progress)
@@ -241,6 +260,8 @@ class _Run:
             name = f"epoch {epoch + 1}" + (f", step {first + len(steps)}" if self.config.check_every else "")
             task = live.add_task(name, total=sum(len(shard) for shards in steps for shard in shards), note="")
             for number, shards in enumerate(steps, first):
+                done = (epoch + (number + 0.5) / self.steps) / self.config.epochs
+                set_rates(self.optimizer, rate_factor(done, self.config.warmup))
                 with _random_state(self.config.seed, epoch, number):
                     result = step(model, self.optimizer, self.examples, shards, self.config, pool)
                 if not math.isfinite(result.loss):
@@ -290,10 +311,9 @@ class _Run:
 
     def _resume(self, path: Path) -> None:
         state, tensors = read_checkpoint(path)
-        # A longer run may follow a shorter one; everything else must be as it was.
-        then, now = (
-            {**s, "config": {**s["config"], "epochs": 0, "patience": 0}} for s in (state["settings"], self.settings)
-        )
+        # A longer run may follow a shorter one, unless rates fall towards its end; all else must be as it was.
+        free = {"patience": 0} if self.config.warmup else {"epochs": 0, "patience": 0}
+        then, now = ({**s, "config": {**s["config"], **free}} for s in (state["settings"], self.settings))
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")

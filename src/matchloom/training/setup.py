@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchloom.data.batching import features_of
 from matchloom.data.ids import both_sides
-from matchloom.encoders import WordEmbedding
+from matchloom.encoders import Encoder, Transformer, WordEmbedding
 from matchloom.matcher import Cut, Matcher, ReadPairs
 from matchloom.models import Argument, build_model
 from matchloom.progress import track
@@ -24,6 +24,8 @@ from matchloom.training.collection import Collection, CollectionExamples, collec
 from matchloom.training.config import COMPARING, TrainConfig
 from matchloom.training.development import ranked, right_alone
 from matchloom.training.examples import Examples, TrainingExamples, group_pairs
+from matchloom.training.lists import ListExamples
+from matchloom.training.step import draws_at_random
 from matchloom.types import MatchloomError, Pair
 
 
@@ -49,6 +51,7 @@ def set_up(
     min_count: int,
     device: str,
     progress: bool,
+    pretrained: Transformer | None = None,
 ) -> Ready:
     """Read the texts, find the words and their first vectors, and build the model. See `train` for the arguments."""
     alone = config.loss in COMPARING and right_alone(pairs)
@@ -68,17 +71,21 @@ def set_up(
         text: tokenizer.cut(text)
         for text in track(dict.fromkeys([*texts, *both_sides(development or [])]), "reading texts", show=progress)
     }
-    words = [tokenizer.folded(cut[text]) for text in dict.fromkeys(texts)]
-    found = first_vectors(
-        vectors, words, dimensions=dimensions, min_count=min_count, seed=config.seed, progress=progress
-    )
     # Every side counts a text that stands on both, as it will meet it.
     sides = ({pair.query for pair in pairs}, {pair.text for pair in pairs})
     vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in sorted(side)), min_count)
     if not vocab.words:
         raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
-    vocab, matrix = _with_vectors(vocab, found, dimensions, config.seed)
-    encoder = WordEmbedding(len(vocab), matrix.shape[1], matrix)
+    encoder: Encoder
+    if pretrained is not None:
+        encoder, first = pretrained, pretrained.digest()
+    else:
+        words = [tokenizer.folded(cut[text]) for text in dict.fromkeys(texts)]
+        found = first_vectors(
+            vectors, words, dimensions=dimensions, min_count=min_count, seed=config.seed, progress=progress
+        )
+        vocab, matrix = _with_vectors(vocab, found, dimensions, config.seed)
+        encoder, first = WordEmbedding(len(vocab), matrix.shape[1], matrix), matrix.tobytes()
     network = build_model(model, arguments, encoder, seed=config.seed).to(device)
     about = {
         "config": config.as_dict(),
@@ -93,11 +100,11 @@ def set_up(
         "tokenizer": tokenizer._asdict(),
         "min_count": min_count,
         "config": config.as_dict(),
-        "data": _digest(pairs, development, matrix),
+        "data": _digest(pairs, development, first),
     }
     # A batch that is coupled, or whose step draws at random, is not split; statistics of batches with texts of one
     # length would not be those that scores are later taken with.
-    workers = 1 if network.batch_coupled or network.draws_at_random else config.workers
+    workers = 1 if network.batch_coupled or draws_at_random(network, config) else config.workers
     by_length = not network.batch_coupled
     examples: Examples
     if collection is not None:
@@ -107,7 +114,8 @@ def set_up(
     else:
         assert groups is not None
         read = matcher.read_pairs(pairs, cut=cut.__getitem__)
-        examples = TrainingExamples(groups, read, config, workers=workers, by_length=by_length)
+        kind = ListExamples if config.positives and groups.negatives is not None else TrainingExamples
+        examples = kind(groups, read, config, workers=workers, by_length=by_length)
         features = read.features
     if features is not None:
         network.fit_features(torch.from_numpy(features))
@@ -136,8 +144,8 @@ def _with_vectors(
     return extended, np.concatenate([matrix, vectors.matrix[more]]) if more else matrix
 
 
-def _digest(pairs: Sequence[Pair], development: Sequence[Pair] | None, matrix: NDArray[np.float32]) -> str:
-    digest = hashlib.sha256(matrix.tobytes())
+def _digest(pairs: Sequence[Pair], development: Sequence[Pair] | None, first: bytes) -> str:
+    digest = hashlib.sha256(first)
     for pair in (*pairs, *(development or ())):
         digest.update(repr(tuple(pair)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

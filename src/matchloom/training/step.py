@@ -26,16 +26,47 @@ class StepResult(NamedTuple):
     highest: float
 
 
+def draws_at_random(model: PairModel, config: TrainConfig) -> bool:
+    """Whether a step of this run draws at random, in the model or in an encoder that learns."""
+    return model.draws_at_random or (model.encoder.draws_at_random and _encoder_learns(model, config))
+
+
+def _encoder_learns(model: PairModel, config: TrainConfig) -> bool:
+    return model.trains_embedding and not config.freeze_vectors
+
+
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and an encoder that learns as the optimizer wants it."""
-    learn = model.trains_embedding and not config.freeze_vectors
-    model.encoder.learn(learn, sparse=config.optimizer in ("adagrad", "adadelta"))
+    model.encoder.learn(_encoder_learns(model, config), sparse=config.optimizer in ("adagrad", "adadelta"))
     parameters = trained(model)
+    if config.optimizer == "adamw":
+        groups = [{"params": [p for p in model.own_parameters() if p.requires_grad], "lr": config.learning_rate}]
+        if encoder := trained(model.encoder):
+            groups.append({"params": encoder, "lr": config.encoder_rate or config.learning_rate})
+        return torch.optim.AdamW(groups, weight_decay=config.weight_decay)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.learning_rate)
     if config.optimizer == "adadelta":
         return AdaDelta(parameters, rate=config.learning_rate)
     return torch.optim.Adam(parameters, lr=config.learning_rate)
+
+
+def rate_factor(done: float, warmup: float) -> float:
+    """What the rates are multiplied with when this part of a run is done: a rise over `warmup`, then an even fall.
+
+    >>> [round(rate_factor(done, 0.2), 2) for done in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    if not warmup:
+        return 1.0
+    return min(done / warmup, (1 - done) / (1 - warmup))
+
+
+def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    """Multiply the rates that the optimizer was made with."""
+    for group in optimizer.param_groups:
+        name = "lr" if "lr" in group else "rate"
+        group[name] = group.setdefault("first_rate", group[name]) * factor
 
 
 def trained(model: nn.Module) -> list[nn.Parameter]:
@@ -53,7 +84,8 @@ def step(
 ) -> StepResult:
     """Move the model once."""
     parameters = trained(model)
-    decayed = {id(parameter) for parameter in model.decayed()} if config.weight_decay else set()
+    penalty = config.weight_decay if config.optimizer != "adamw" else 0.0  # AdamW decays by itself
+    decayed = {id(parameter) for parameter in model.decayed()} if penalty else set()
     device = model.encoder.device
 
     def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
@@ -75,7 +107,7 @@ def step(
             total = total.coalesce()
         parameter.grad = total / seen
         if id(parameter) in decayed:
-            parameter.grad = parameter.grad + config.weight_decay * parameter.detach()
+            parameter.grad = parameter.grad + penalty * parameter.detach()
     if config.clip:
         clip_gradients(parameters, config.clip)
     # Said explicitly, or torch warns that it does not check.

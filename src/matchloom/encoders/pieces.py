@@ -1,0 +1,70 @@
+"""A text as the pieces that a pretrained encoder reads, by the `tokenizers` package and a tokenizer.json."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from matchloom.data.reader import WordPieces
+from matchloom.encoders.shape import Shape
+from matchloom.text.tokenize import Span
+from matchloom.types import MatchloomError
+
+_log = logging.getLogger("matchloom")
+
+_ROUNDED = 128  # a table of pieces may be larger than the tokenizer's by less than this: up to a round number
+
+
+class PieceTokenizer:
+    """Cuts a text into pieces, with a mark at either end. Marks and punctuation belong to no word.
+
+    text   the whole of a tokenizer.json, which is kept with a matcher
+    most   how many pieces are read of a text, marks included; longer ones are cut, which is told once
+    """
+
+    def __init__(self, text: str, shape: Shape, most: int) -> None:
+        self.text, self.most = text, most
+        self._tokenizer = _load(text)
+        self._told = False
+        known = self._tokenizer.get_vocab_size(with_added_tokens=True)
+        if not 0 <= shape.vocabulary - known < _ROUNDED:
+            raise MatchloomError(f"tokenizer.json knows {known:,} pieces and the encoder {shape.vocabulary:,}")
+        marks = self._tokenizer.encode("a").word_ids
+        if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
+            raise MatchloomError("tokenizer.json puts no marks around a text, as BERT-like encoders need them")
+
+    def __call__(self, text: str, words: Sequence[Span]) -> WordPieces:
+        """The pieces of one text, whose words stand at these places."""
+        found = self._tokenizer.encode(text)
+        ids, of_word, n = found.ids, [], 0
+        for start, end in found.offsets:
+            last = end - 1  # a piece may begin with the space before its word
+            while n < len(words) and words[n].end <= last:
+                n += 1
+            of_word.append(n if start < end and n < len(words) and words[n].start <= last else -1)
+        if len(ids) > self.most:
+            if not self._told:
+                self._told = True
+                _log.warning(
+                    "a text of %d pieces is read to its first %d, as every longer one will be", len(ids), self.most
+                )
+            ids, of_word = [*ids[: self.most - 1], ids[-1]], [*of_word[: self.most - 1], -1]
+        return WordPieces(ids, of_word)
+
+
+def _load(text: str) -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise MatchloomError(
+            "pretrained encoders need the package tokenizers, which is not installed: pip install 'matchloom[encoder]'"
+        ) from None
+    try:
+        made = tokenizers.Tokenizer.from_str(text)
+    except Exception:  # it raises nothing more specific
+        raise MatchloomError("tokenizer.json is damaged, cut off or of another kind") from None
+    made.no_padding()  # a file may ask for 128 pieces of every text
+    made.no_truncation()
+    made.encode_special_tokens = True  # "[SEP]" in a user's text is five letters and no mark
+    return made

@@ -1,0 +1,184 @@
+"""A pretrained BERT-like transformer as an encoder: BERT, MiniLM, RoBERTa, DistilBERT and what has their layout.
+
+    x_0 = norm(word + place)                            of every piece; the type of a text is part of its places
+    a   = norm(x + W_o attention(W_q x, W_k x, W_v x))  all pieces of the text see each other
+    x'  = norm(a + W_2 gelu(W_1 a))                     a layer; the last one's x' are a piece's numbers
+
+A word is the mean of its pieces. Punctuation and the marks around a text take part in attention and belong to no word:
+on the development questions of TREC-QA and WikiQA, untrained MaxSim has AP .860 and .673 without punctuation, .867 and
+.709 with it, and .852 and .697 where it takes part in the match as words do. What comes out of the last layer equals
+the transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, embedding, gelu, scaled_dot_product_attention
+
+from matchloom.data.reader import WordPieces
+from matchloom.encoders.base import Encoder
+from matchloom.encoders.folder import read_folder
+from matchloom.encoders.pieces import PieceTokenizer
+from matchloom.encoders.shape import ACTIVATIONS, Shape
+from matchloom.text.tokenize import Span
+from matchloom.types import MatchloomError, Pieces, Texts
+
+
+class Layer(nn.Module):
+    """Attention and a feed-forward network; behind each, the sum with its input is normalised."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        D, self.heads, self.gelu = shape.size, shape.heads, ACTIVATIONS[shape.activation]
+        self.qkv, self.out = _linear(D, 3 * D), _linear(D, D)
+        self.up, self.down = _linear(D, shape.inner), _linear(shape.inner, D)
+        self.first, self.second = nn.LayerNorm(D, shape.epsilon), nn.LayerNorm(D, shape.epsilon)
+
+    def forward(self, x: Tensor, mask: Tensor, p: float) -> Tensor:
+        """(N, P, D) -> (N, P, D); p is how much dropout leaves out."""
+        N, P, D = x.shape
+        q, k, v = self.qkv(x).view(N, P, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
+        seen = scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :], dropout_p=p)
+        x = self.first(x + dropout(self.out(seen.transpose(1, 2).reshape(N, P, D)), p))
+        inner = gelu(self.up(x), approximate=self.gelu)
+        return self.second(x + dropout(self.down(inner), p))  # type: ignore[no-any-return]
+
+
+class Transformer(Encoder):
+    """One vector for every word: the mean of its pieces behind the last layer. Made by `Transformer.load(folder)`.
+
+    While it is trained it reads `training_pieces` of a text, and drops out as its config tells; its table of pieces and
+    that of positions stay as they are.
+    """
+
+    vocabulary = None
+    draws_at_random = True
+    # What moves such weights without spoiling them: settings of `TrainConfig`, whatever the model above.
+    trained_with: ClassVar[dict[str, int | float | str | bool]] = {
+        "loss": "softmax",
+        "optimizer": "adamw",
+        "learning_rate": 0.001,
+        "encoder_rate": 5e-5,
+        "weight_decay": 0.01,
+        "clip": 1.0,
+        "warmup": 0.1,
+        "batch": 40,
+        "positives": 3,
+        "negatives": 6,
+        "epochs": 2,
+        "patience": 2,
+    }
+
+    def __init__(self, shape: Shape, tokenizer: PieceTokenizer, *, training_pieces: int = 48) -> None:
+        """An encoder whose weights are to be loaded."""
+        super().__init__()
+        self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
+        self.training_pieces = training_pieces
+        self.learns = False
+        self.words = nn.Parameter(torch.empty(shape.vocabulary, shape.size))
+        self.places = nn.Parameter(torch.empty(shape.positions, shape.size))
+        self.norm = nn.LayerNorm(shape.size, shape.epsilon)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+
+    @classmethod
+    def load(cls, folder: Path | str, *, pieces: int | None = None) -> Transformer:
+        """The encoder of a folder with config.json, model.safetensors and tokenizer.json; what is damaged is refused.
+
+        `pieces` is how many pieces of a text it reads; by default what the folder says it was made for, or 256.
+        """
+        shape, tokenizer, weights = read_folder(Path(folder), most=pieces)
+        made = cls(shape, tokenizer)
+        made.load_state_dict(weights, assign=True)
+        return made
+
+    @classmethod
+    def of_settings(cls, settings: dict[str, Any]) -> Transformer:
+        """The encoder that a saved matcher's settings describe, without its weights."""
+        try:
+            shape, most = Shape(**settings["shape"]), int(settings["pieces"])
+            training, text = int(settings["training_pieces"]), str(settings["tokenizer.json"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, MatchloomError):
+                raise
+            raise MatchloomError("the matcher's encoder has other settings than this matchloom knows") from None
+        return cls(shape, PieceTokenizer(text, shape, min(most, shape.most_pieces)), training_pieces=training)
+
+    def settings(self) -> dict[str, Any]:
+        """Its sizes, how much it reads, and the whole tokenizer.json, which a matcher keeps as a file of its own."""
+        return {
+            "kind": "transformer",
+            "shape": self.shape.as_dict(),
+            "pieces": self.tokenizer.most,
+            "training_pieces": self.training_pieces,
+            "tokenizer.json": self.tokenizer.text,
+        }
+
+    def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
+        """A text as pieces, punctuation included, which belongs to no word."""
+        return self.tokenizer(text, words)
+
+    def forward(self, texts: Texts) -> Tensor:
+        """(N, L, D); of a word that was cut away nothing but zeros."""
+        pieces = self._read(texts)
+        x = self.positions(pieces)
+        # The sum of each word's pieces; place L takes what belongs to no word, and is dropped.
+        N, L = texts.words.shape
+        places = torch.where(pieces.words < 0, L, pieces.words)[:, :, None]
+        sums = x.new_zeros(N, L + 1, self.size).scatter_add(1, places.expand(-1, -1, self.size), x)
+        counts = x.new_zeros(N, L + 1, 1).scatter_add(1, places, torch.ones_like(x[:, :, :1]))
+        return (sums / counts.clamp_min(1))[:, :L]
+
+    def seen(self, texts: Texts) -> Tensor:
+        """True where there is a word of which it has read a piece. (N, L)"""
+        words = self._read(texts).words
+        N, L = texts.words.shape
+        found = torch.zeros(N, L + 1, dtype=torch.bool, device=words.device)
+        return found.scatter(1, torch.where(words < 0, L, words), True)[:, :L]
+
+    def positions(self, pieces: Pieces) -> Tensor:
+        """The vectors of all pieces behind the last layer, (N, P, D)."""
+        p = self.shape.dropout if self.learns and self.training else 0.0
+        first, P = self.shape.first, pieces.ids.shape[1]
+        x = embedding(pieces.ids, self.words) + self.places[first : first + P]
+        x = dropout(self.norm(x), p)
+        for layer in self.layers:
+            x = layer(x, pieces.mask, p)
+        return x
+
+    def _read(self, texts: Texts) -> Pieces:
+        """The pieces to read: in training not all of a long text, whose closing mark then stands where it is cut."""
+        pieces, most = texts.pieces, self.training_pieces
+        assert pieces is not None, "the texts were read without pieces"
+        if not self.training or not self.learns or pieces.ids.shape[1] <= most:
+            return pieces
+        ids, words, lengths = pieces.ids[:, :most].clone(), pieces.words[:, :most].clone(), pieces.lengths
+        cut = lengths > most
+        ids[cut, -1] = pieces.ids.gather(1, (lengths - 1)[:, None])[cut, 0]
+        words[cut, -1] = -1
+        return Pieces(ids, words, lengths.clamp_max(most))
+
+    def learn(self, wanted: bool, *, sparse: bool) -> None:
+        """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
+        super().learn(wanted, sparse=sparse)
+        for fixed in (self.words, self.places, *self.norm.parameters()):
+            fixed.requires_grad_(False)
+        self.learns = wanted
+
+    def digest(self) -> bytes:
+        """Of its settings and weights: what a resumed run must have in common with the first."""
+        made = hashlib.sha256(json.dumps(self.settings(), sort_keys=True).encode())
+        for name, x in sorted(self.state_dict().items()):
+            made.update(name.encode() + x.cpu().numpy().tobytes())
+        return made.digest()
+
+
+def _linear(inputs: int, outputs: int) -> nn.Linear:
+    """Without a first draw: its weights are loaded."""
+    return nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-any-return, no-untyped-call]

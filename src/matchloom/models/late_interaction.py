@@ -1,0 +1,111 @@
+"""Late interaction: each query word and its best partners, ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020).
+
+Symbols      E_q, E_d -> left, right (positions of length one);  E_q E_d' -> cosines;
+             c_i1 >= c_i2 >= ... -> best, the k largest cosines of query word i;  g_i -> gates, which add up to one
+             score = sum over i of g_i (w_1 c_i1 + ... + w_k c_ik + u' e_i),   g = softmax over i of a'q_i
+             e_i -> what word i finds exactly: the same word, stem or start
+Start        w = (20, 0, ..., 0), a = 0 and u = 0: every query word weighs alike and only its best partner counts. The
+             score is 20 times MaxSim's mean, whatever k, and needs no training.
+Departures   MaxSim adds up over the query's positions and ours is a mean, so that scores of a short and a long query
+             can be compared; no order within a query's list changes. Its masks that lengthen a query are left out, and
+             so are the marks around a text, which belong to no word. k, the gates and the exact matches are ours. A
+             query's word that the encoder did not read, as the text was cut before it, has no part in the mean.
+             Positions are projected (ColBERT: always, to 128 numbers) where the encoder has more than `size`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from matchloom.encoders import Encoder
+from matchloom.layers.interactions import Cosine, gather_rows
+from matchloom.layers.lexical import SLICES, exact_matches
+from matchloom.models.base import ADAM, PairModel
+from matchloom.traces import grid_trace
+from matchloom.types import PairBatch, Texts, Trace
+
+SCALE = 20.0  # at which a softmax over cosines is neither flat nor all at one
+
+
+class LateInteraction(PairModel):
+    """Each query word's best partners by cosine, weighed by a learned gate of the word; untrained it is MaxSim.
+
+    Args:
+        k: How many of the best partners of each query word count.
+        size: Numbers of a position: an encoder with more is projected to so many by a learned matrix.
+        lexical: Also count exact matches of each query word (word, stem, first letters), weighted by rarity.
+    """
+
+    trained_with = ADAM
+
+    def __init__(self, encoder: Encoder, *, k: int = 3, size: int = 1024, lexical: bool = False) -> None:
+        super().__init__()
+        self.encoder, self.k, self.needs_lexical = encoder, k, lexical
+        self.interaction = Cosine()
+        self.projection: nn.Linear | None = None
+        width = encoder.size
+        if width > size:
+            self.projection = nn.Linear(width, size, bias=False)
+            nn.init.orthogonal_(self.projection.weight)  # cosines stay near to what they were
+            width = size
+        self.a = nn.Parameter(torch.zeros(width))
+        self.w = nn.Parameter(torch.tensor([SCALE, *[0.0] * (k - 1)]))
+        self.u = nn.Parameter(torch.zeros(len(SLICES))) if lexical else None
+        self.channels = ["cosine", *(SLICES if lexical else ())]
+
+    def encode(self, texts: Texts) -> Tensor:
+        """E: a vector of length one for every word. (N, L, D)"""
+        x = self.encoder(texts)
+        return self.interaction.prepare(x if self.projection is None else self.projection(x))
+
+    def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Scores (B,)."""
+        best, _ = self.best(self.cosines(left, right, batch))  # (B, L, k)
+        found = best @ self.w[: best.shape[2]]  # (B, L)
+        if self.u is not None:
+            found = found + (exact_matches(batch).sum(3) * self.u[:, None]).sum(1)
+        return (self.gates(left, batch) * found).sum(1)
+
+    def cosines(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """E_q E_d', -inf where either word was not read. (B, L, R)"""
+        cosines = self.interaction(left, right, batch)[:, 0]
+        seen = [self.encoder.seen(side) for side in (batch.left, batch.right)]
+        cells = seen[0][batch.left_rows][:, :, None] & seen[1][batch.right_rows][:, None, :]
+        return cosines.masked_fill(~cells, -torch.inf)  # type: ignore[no-any-return]
+
+    def best(self, cosines: Tensor) -> tuple[Tensor, Tensor]:
+        """The k largest of each row and their places, no more than there are columns; 0 where a row has fewer."""
+        if self.k == 1:
+            values, places = cosines.max(2, keepdim=True)  # several times as fast
+        else:
+            values, places = cosines.topk(min(self.k, cosines.shape[2]), dim=2)
+        return values.masked_fill(values == -torch.inf, 0.0), places
+
+    def gates(self, left: Tensor, batch: PairBatch) -> Tensor:
+        """g: how much each query word weighs; all 0 where none was read. (B, L)"""
+        seen = self.encoder.seen(batch.left)
+        logits = (left @ self.a).masked_fill(~seen, torch.finfo(left.dtype).min)
+        raised = torch.exp(logits - logits.amax(1, keepdim=True)) * seen
+        gates = raised / raised.sum(1, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
+        return gather_rows(gates, batch.left_rows)
+
+    def trace(self, batch: PairBatch) -> list[Trace]:
+        """The cosines and exact matches; each that counts adds its weight times its word's gate, and nothing else."""
+        with torch.no_grad():
+            left, right = self.encode(batch.left), self.encode(batch.right)
+            cosines = self.cosines(left, right, batch)
+            best, places = self.best(cosines)
+            gates = self.gates(left, batch)[:, :, None]
+            grid = torch.where(cosines == -torch.inf, 0.0, cosines)[:, None]  # (B, 1, L, R)
+            added = torch.zeros_like(cosines).scatter(2, places, gates * best * self.w[: best.shape[2]])[:, None]
+            if self.u is not None:
+                matches = exact_matches(batch)
+                grid = torch.cat([grid, matches], 1)
+                added = torch.cat([added, matches * self.u[:, None, None] * gates[:, None]], 1)
+            scores = self.match(left, right, batch)
+        sizes = zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)
+        return [
+            grid_trace(score, grid[b, :, :L, :R], added[b, :, :L, :R], self.channels)
+            for b, (score, L, R) in enumerate(sizes)
+        ]
