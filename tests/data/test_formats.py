@@ -611,3 +611,15 @@ def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.Dat
         line = str(path)
     assert str(path) in line
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("p.json", '[{"query": "a\\ud800", "text": "b"}]'), ("p.jsonl", '{"query": "a\\ud800", "text": "b"}\n')],
+)
+def test_half_a_character_is_no_json(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(MatchloomError, match="this is no JSON"):
+        list(read_pairs(tmp_path / name))
+    (tmp_path / name).write_text(content.replace("ud800", "ud83d\\ude00"))
+    assert next(iter(read_pairs(tmp_path / name))).query == "a\U0001f600"

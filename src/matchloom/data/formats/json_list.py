@@ -127,6 +127,8 @@ class _Document:
                 raise self._no_json(str(error)) from None
             if end == len(self._text) and self._read():  # of a number there may be more
                 continue
+            if "\\u" in self._text[self._at : end] and _holds_half(value):
+                raise self._no_json("an escape is half a character, which nothing can write")
             self._at = end
             return value
 
@@ -147,3 +149,12 @@ class _Document:
 
     def _no_json(self, reason: str) -> MatchloomError:
         return MatchloomError(f"{self.path}, object {max(self.number, 1)}: this is no JSON ({reason})")
+
+
+def _holds_half(value: object) -> bool:
+    """Whether a text in it is half a surrogate pair: lines of JSON refuse them too."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
