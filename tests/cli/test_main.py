@@ -34,6 +34,7 @@ DESIGNED = [
     "tune",
     "reproduce",
     "doctor",
+    "encoders",
     "models",
 ]
 

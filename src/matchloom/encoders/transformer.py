@@ -6,8 +6,8 @@
 
 A word is the mean of its pieces. Punctuation and the marks around a text take part in attention and belong to no word:
 on the development questions of TREC-QA and WikiQA, untrained MaxSim has AP .860 and .673 without punctuation, .867 and
-.709 with it, and .852 and .697 where it takes part in the match as words do. What comes out of the last layer equals the
-transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
+.709 with it, and .852 and .697 where it takes part in the match as words do. What comes out of the last layer equals
+the transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
 """
 
 from __future__ import annotations
