@@ -35,6 +35,7 @@ DESIGNED = [
     "tune",
     "reproduce",
     "doctor",
+    "encoders",
     "models",
 ]
 

@@ -36,7 +36,7 @@ def command(
         typer.Option(metavar="FOLDER", help="use: where to save the untrained matcher.", show_default=False),
     ] = None,
 ) -> None:
-    """List pretrained encoders, add one, or use one without training.
+    """List pretrained encoders, add one, or use one untrained.
 
     An encoder is a folder with config.json, model.safetensors and tokenizer.json of a BERT-like model. They are looked
     for in the folders that MATCHLOOM_ENCODERS names, in your cache and in installed packages. The list has each one's

@@ -1,4 +1,4 @@
-"""Late interaction: each query word and its best partners, ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020).
+"""Late interaction: each query word and its best partners, ColBERT's MaxSim (Khattab & Zaharia, SIGIR 2020).
 
 Symbols      E_q, E_d -> left, right (positions of length one);  E_q E_d' -> cosines;
              c_i1 >= c_i2 >= ... -> best, the k largest cosines of query word i;  g_i -> gates, which add up to one
