@@ -50,7 +50,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matchloom.fitting.trained.DIMENSIONS", 8)
         quick = {
-            name: (about, {**arguments, **({"hidden": 4} if name == "mv_lstm" else {})}, {**settings, "epochs": 2})
+            name: (
+                about,
+                {**arguments, **({"hidden": 4} if name == "mv_lstm" else {})},
+                {**settings, "epochs": 8, "learning_rate": 0.05},
+            )
             for name, (about, arguments, settings) in lists_task.NETWORKS.items()
         }
         patch.setattr(lists_task, "NETWORKS", quick)
@@ -172,8 +176,8 @@ def test_training_stops_when_time_is_up(tmp_path: Path) -> None:
         data.train,
         data.development,
         tmp_path,
-        model="knrm",
-        arguments={},
+        model="mv_lstm",
+        arguments={"hidden": 4},
         settings={"epochs": 50, "patience": 50},
         tokenizer=Tokenizer(),
     )

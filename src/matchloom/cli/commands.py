@@ -64,9 +64,7 @@ COMMANDS = {
     ),
     "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
     "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
-    "encoders": Command(
-        "matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."
-    ),
+    "encoders": Command("matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."),
     "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
 }
 

@@ -68,15 +68,15 @@ def _equal(lowest: float, highest: float) -> bool:
 def nothing_learnt(
     history: Sequence[dict[str, Any]], config: TrainConfig, development: Sequence[Pair] | None
 ) -> str | None:
-    """Why a run has learnt nothing: its loss never left the margin, or its best look is no better than chance.
+    """Why a run has learnt nothing: its best look is no better than chance or, without any, its loss never fell.
 
     Chance is what scores drawn at random reach on the same development pairs, in CHANCES draws: a best look within two
     deviations of their mean says nothing.
     """
     lowest = min((entry["loss"] for entry in history), default=0.0)
-    if config.loss == "hinge" and lowest > 0.99 * config.margin:
-        return f"the loss never fell below the margin ({lowest:.3f} of {config.margin:g})"
     if development is None or not history:
+        if config.loss == "hinge" and lowest > 0.99 * config.margin:
+            return f"the loss never fell below the margin ({lowest:.3f} of {config.margin:g})"
         return None
     best = max(entry[config.measure] for entry in history)
     draws = np.random.default_rng(0).random((CHANCES, len(development)))
