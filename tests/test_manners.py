@@ -117,7 +117,7 @@ def test_every_repr_is_one_short_line(matcher: Matcher, fitted: Fitted, tmp_path
 WRONG: list[Any] = [None, 7, b"red", object()]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_wrong_types_are_told_in_one_line(matcher: Matcher, fitted: Fitted, wrong: Any) -> None:
     good = [("a", "b", 1), ("a", "c", 0)]
     calls: dict[str, Callable[[], object]] = {
