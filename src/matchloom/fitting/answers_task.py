@@ -17,6 +17,7 @@ from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome
 from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
+from matchloom.ranking.collection import CLASSIFIED
 from matchloom.ranking.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
@@ -31,6 +32,7 @@ ABOUT = {
 }
 _TEST, _FOLDS = 0.2, 5
 _MOST_TESTED = 1000  # questions: more make no figure better
+_VAST = 50_000  # answers from which a third of them must do: each question meets all answers
 _CROSSED = 1000  # questions up to which every one is a development question once
 _TRANSLATED = 300_000  # questions times answers up to which TransLM, which is slow, meets them all
 _CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
@@ -71,13 +73,15 @@ class AnswersTask:
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
         work = (asked + len(answers)) / 1000
-        chosen = [("bm25_stemmed", 0.5 * work), ("nearest_question", 0.5 * work)]
+        chosen = [("bm25_stemmed", 0.15 * work), ("nearest_question", 0.15 * work)]
         if asked * len(answers) <= _TRANSLATED:
             chosen.append(("trans_lm", work + 1e-4 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
-            chosen.append(("linear_classifier", 2.0 * work * len(answers) / 100))
+            chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
         made = [Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost) for name, cost in chosen]
-        return [*made, Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, 3.0 * work)]
+        examples = (asked + len(answers)) * len(answers)
+        seconds = work + (1e-4 * examples if examples <= CLASSIFIED else 0.0)
+        return [*made, Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds)]
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
         """P@1, recall in the first three, and RR of the first hundred, question by question."""
@@ -144,7 +148,8 @@ def held_out(
     rephrased = [question for question in order if known[home[question]] > 1]
     several = len(rephrased) >= max(10, 0.3 * len(order))
     eligible = rephrased if several else order
-    count = max(1, min(round(part * len(order)), len(eligible) - 1, _MOST_TESTED))
+    most = _MOST_TESTED if len(answers) <= _VAST else _MOST_TESTED // 3
+    count = max(1, min(round(part * len(order)), len(eligible) - 1, most))
     if fold_number is not None:
         eligible = eligible[fold_number :: round(1 / part)]
         count = len(eligible)

@@ -162,9 +162,14 @@ class _Run:
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
         systems, scorer, each = self.test(tried, chosen, data)
         details = self.task.details(scorer, data.test)
-        self.say(f"Chosen: {chosen.name}. It learns from everything now.")
+        self.say(f"Chosen: {chosen.name}.")
         # All that the user gave to learn from; a test file of theirs stays unseen.
-        final = self.make(chosen, pairs if self.kind.name == ANSWERS else data.train, data.development)
+        final = scorer
+        if self.kind.name == ANSWERS and self.late(self.seconds[chosen.name]):
+            self.notes.append("There was no time to learn from the test questions too: it is kept as it was measured.")
+        else:
+            self.say("It learns from everything now.")
+            final = self.make(chosen, pairs if self.kind.name == ANSWERS else data.train, data.development)
         report = FitReport(
             kind=self.kind.name,
             about=str(self.kind),
@@ -194,7 +199,7 @@ class _Run:
         done: list[Candidate] = []
         for one in candidates:
             left = self.deadline - time.perf_counter()
-            if done and not self.measured.has("development", one.name, 0) and one.seconds * len(rounds) > left:
+            if done and not self.measured.has("development", one.name, 0) and self.needed(one, done, rounds) > left:
                 self.failed[one.name] = f"left out: it would take longer than the {_duration(max(0.0, left))} left"
                 continue
             try:
@@ -220,6 +225,17 @@ class _Run:
         if not done:
             raise MatchloomError(f"no system could be made; {next(iter(self.failed.values()))}")
         return done
+
+    def needed(self, one: Candidate, done: list[Candidate], rounds: Sequence[object]) -> float:
+        """The seconds that a system will take, if the guess is as far off as it was for the others.
+
+        What ranks answers is made once more for the test questions, and what is done is measured there too; networks
+        of lists and pairs are not trained again.
+        """
+        if self.kind.name != ANSWERS:
+            return one.seconds * len(rounds)
+        pace = sum(self.seconds[each.name] for each in done) / max(sum(each.seconds for each in done), 1e-9)
+        return one.seconds * max(1.0, pace) * (len(rounds) + 1) + sum(self.seconds.values())
 
     def choose(self, tried: list[Candidate]) -> Candidate:
         """The best-equipped system, which is tried last, unless another beats it by more than chance."""
@@ -262,6 +278,9 @@ class _Run:
         scorer: Scorer | None = None
         ours: np.ndarray[Any, Any] = np.zeros(0)
         for one in order:
+            if one is not chosen and self.kind.name == ANSWERS and self.late(self.seconds[one.name]):
+                self.failed[one.name] = "there was no time to measure it on the test questions"
+                continue
             made = self.make(one, data.train, data.development) if one is chosen else None
             found, _ = self.outcome(one, data.train, data.development, "test", one.name, asked=data.test, made=made)
             each = found.each[self.task.measure]

@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from matchloom.lexical.bm25 import BM25
 from matchloom.lexical.collection import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.progress import track
@@ -85,6 +84,22 @@ class RankingBaseline(ABC):
         """`rank` for many questions."""
         return [self.rank(question, top) for question in track(questions, self.name, show=progress)]
 
+    def _traced(
+        self, index: _Index, query: str, row: int | None, matched: Sequence[str], text: str
+    ) -> tuple[list[str], list[str], Trace]:
+        """What a row of an index says of a query, between its words and the matched ones, which come first."""
+        words = self.tokenizer(query)
+        told = [*matched, *(self.tokenizer(text) if index.texts is not self.answers.texts else ())]
+        stems, theirs = [stem(word) for word in words], [stem(word) for word in matched]
+        cells: Cells = {}
+        for one, value in ({} if row is None else index.parts(query, row)).items():
+            here, there = ([n for n, other in enumerate(side) if other == one] for side in (stems, theirs))
+            cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
+        score = float(self.score([Pair(query, text)])[0])
+        outside = self.answers.find(text) is None
+        rest = Component("a text outside the collection", score, score if outside else 0.0)
+        return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
+
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair of a question and an answer."""
         places: dict[str, list[int]] = {}
@@ -113,14 +128,9 @@ class StemmedBM25(RankingBaseline):
         return self._index.scores(question)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """The words that met, as `matchloom.lexical.BM25` tells them, on the scale of `scores`."""
-        bm25 = BM25.fit(self.answers.texts, tokenizer=self.tokenizer, stem=True, stop_words=True)
-        left, right, trace = bm25.trace(query, text)
-        score = float(self.score([Pair(query, text)])[0])
-        scale = score / trace.score if trace.score else 0.0
-        signals = [signal._replace(contribution=scale * signal.contribution) for signal in trace.signals]
-        residual = score - sum(signal.contribution for signal in signals)
-        return left, right, trace._replace(score=score, signals=signals, residual=residual)
+        """The stems that the question shares with the text."""
+        row, told = self.answers.find(text), self.tokenizer(text)
+        return self._traced(self._index, query, row, told, text)
 
 
 class NearestQuestion(RankingBaseline):
@@ -147,18 +157,8 @@ class NearestQuestion(RankingBaseline):
         """The stems that the question shares with the known one that stands for the text, which comes first."""
         answer = self.answers.find(text)
         nearest = None if answer is None else self.nearest(query, [answer])[0]
-        matched = self.tokenizer(nearest or "")
-        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
-        cells: Cells = {}
-        if nearest is not None:
-            stems = [stem(word) for word in words]
-            for one, value in self._index.parts(query, self.questions.index(nearest)).items():
-                here = [i for i, other in enumerate(stems) if other == one]
-                there = [j for j, other in enumerate(matched) if stem(other) == one]
-                cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
-        score = float(self.score([Pair(query, text)])[0])
-        rest = Component("a text outside the collection", score, score if answer is None else 0.0)
-        return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
+        row = None if nearest is None else self.questions.index(nearest)
+        return self._traced(self._index, query, row, self.tokenizer(nearest or ""), text)
 
 
 class TransLMRanker(RankingBaseline):
@@ -245,6 +245,7 @@ class _Index:
     """BM25 of a question with each of some texts."""
 
     def __init__(self, texts: Sequence[str], tokenizer: Tokenizer) -> None:
+        self.texts = texts
         self._tokenizer = tokenizer
         self._stems: dict[str, int] = {}
         rows: list[int] = []

@@ -33,6 +33,7 @@ WHOLE = 5_000  # answers that are looked at whole
 CANDIDATES = 100  # of each piece of evidence, above
 _NUMBERS = 40_000_000  # of evidence in memory when weights are learnt
 _LEARNT = 600  # questions that weights are learnt from, above
+_VAST = 50_000  # answers from which a third of them is looked at
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
 CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
@@ -68,7 +69,7 @@ class AskedCollection:
         self.questions, member = known_questions(answers)
         self._whole = len(answers) <= WHOLE
         self.reading, asked, told = Reading.fit(
-            tokenizer, self.questions, answers.texts, member, told_letters=self._whole, progress=progress
+            tokenizer, self.questions, answers.texts, member, whole=self._whole, progress=progress
         )
         self.known = Known(asked, told, member)
         self.counted = _counted(member)
@@ -98,8 +99,8 @@ class AskedCollection:
             pieces.append(SVMEvidence(self.questions, texts, self.known.member, seen, weights=weights, folds=learning))
         if questions + answers <= LARGEST:
             pieces.append(Ridge(self.known))
-        elif links >= 2 * answers:
-            pieces.append(PrimalRidge(self.known))
+        elif self._whole and links >= 2 * answers:
+            pieces.append(PrimalRidge(self.known, self.rows))
         pieces += [
             BM25Evidence(self.known, documents=True),
             Centroid(self.known),
@@ -119,7 +120,9 @@ class AskedCollection:
         """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
         rows = np.flatnonzero(self.counted > 0)
         answers = len(self.answers)
-        return rows[: max(200, _NUMBERS // (5 * answers)) if answers <= WHOLE else _LEARNT]
+        if answers <= WHOLE:
+            return rows[: max(200, _NUMBERS // (5 * answers))]
+        return rows[: _LEARNT if answers <= _VAST else _LEARNT // 3]
 
     def weigh(self, read: Read) -> Weighed:
         """Ask every piece of evidence."""

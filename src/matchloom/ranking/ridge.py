@@ -38,7 +38,7 @@ class Ridge:
     def __init__(self, known: Known, *, noise: float = _NOISE) -> None:
         X, Y = _examples(known)
         inverse = _inverse((X @ X.T).toarray(), noise)
-        self._dual: Floats = inverse @ Y.toarray()
+        self._dual: Floats = np.ascontiguousarray((Y.T.tocsr() @ inverse).T)  # Y is sparse, the inverse symmetric
         self._diagonal: Floats = inverse.diagonal().copy()
         self._target = Y
         self._examples = Columns(X)
@@ -68,7 +68,8 @@ class PrimalRidge:
     name = "ridge"
     reads: Literal["terms", "features", "own"] = "features"
 
-    def __init__(self, known: Known, *, noise: float = _NOISE, largest: int = LARGEST) -> None:
+    def __init__(self, known: Known, rows: Ids | None = None, *, noise: float = _NOISE, largest: int = LARGEST) -> None:
+        """`rows` are the questions that may be left out; all without."""
         X, Y = _examples(known)
         squares = np.bincount(X.indices, X.data**2, minlength=X.shape[1])
         size = min(largest, X.shape[1], max(1, _WEIGHTS // Y.shape[1]))
@@ -79,8 +80,8 @@ class PrimalRidge:
         inverse = _inverse((Z.T.tocsr() @ Z).toarray(), noise)
         self._weights: Floats = inverse @ (Z.T.tocsr() @ Y).toarray()
         self._target, self._known = Y, known
-        questions = range(known.member.shape[0])
-        self._leverage = np.array([_leverage(Z[[n]], inverse) for n in questions])
+        rows = np.arange(known.member.shape[0]) if rows is None else rows
+        self._leverage = {row: _leverage(Z[[row]], inverse) for row in rows.tolist()}
 
     def scores(self, read: Read) -> Floats:
         """One score for each answer."""

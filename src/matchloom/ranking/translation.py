@@ -24,6 +24,7 @@ from matchloom.ranking.reading import Read
 
 _BETA, _LAMBDA = 0.5, 0.3
 _LEAST = 1e-3  # of T(w|t) that is kept
+_PAIRS = 60_000  # of questions and answers that T is learnt from, where there are more
 
 
 class Translation:
@@ -107,13 +108,14 @@ def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations
     kept = np.ones(known.member.shape[0], dtype=bool)
     kept[without] = False
     pairs = known.member.tocoo()
-    taken = kept[pairs.row]
-    asked = [known.questions.row(n).terms for n in range(len(kept))]
+    taken = np.flatnonzero(kept[pairs.row])
+    taken = taken[np.argsort(pairs.row[taken], kind="stable")][:_PAIRS]  # the order by digest means nothing
+    rows, answers = pairs.row[taken].tolist(), pairs.col[taken].tolist()
+    asked = {n: known.questions.row(n).terms for n in rows}
     told: dict[int, Ids] = {}
     for answer in np.unique(pairs.col[taken]).tolist():
         read = known.texts.row(answer)
         told[answer] = np.repeat(read.terms, read.counts.astype(np.int64))
-    rows, answers = pairs.row[taken].tolist(), pairs.col[taken].tolist()
     return learn_translations([asked[n] for n in rows], [told[a] for a in answers], least=_LEAST, progress=progress)
 
 
