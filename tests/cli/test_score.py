@@ -149,13 +149,10 @@ def test_values_keep_their_kinds_and_a_second_score_its_own_name(run: Run, tmp_p
     assert not (tmp_path / "r.csv").exists()
 
 
-def test_half_a_character_does_no_harm(run: Run, tmp_path: Path) -> None:
+def test_half_a_character_is_refused_with_its_place(run: Run, tmp_path: Path) -> None:
     given = tmp_path / "in.json"
     given.write_text('[{"query": "a \\ud800", "text": "a"}]', encoding="utf-8")
-    for ending in ("tsv", "csv", "jsonl"):
-        result = run("score", "bm25", given, "--out", tmp_path / f"o.{ending}")
-        assert result.code == 0, result.err
-    assert json.loads((tmp_path / "o.jsonl").read_text(encoding="utf-8"))["query"] == "a \ud800"
+    assert "object 1: this is no JSON (an escape is half a character" in error_of(run("score", "bm25", given))
 
 
 def test_a_file_that_is_bad_further_down_leaves_no_output(run: Run, tmp_path: Path) -> None:

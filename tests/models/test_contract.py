@@ -19,6 +19,7 @@ SRNN: dict[str, list[int | float | str | bool]] = {
     "dimensions": [1, 3],
     "reset": [False],
     "tied": [True],
+    "start": ["random"],
     "features": ["pair"],
 }
 # For each model the arguments to vary, one or more values other than the default. Every argument must be here.
@@ -29,7 +30,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "slices": [1, 7],
         "k": [1, 10, 300],
         "units": [3],
-        "lexical": [True],
+        "start": ["random"],
+        "lexical": [False],
         "features": ["overlap", "pair"],
     },
     "lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},

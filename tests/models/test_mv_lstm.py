@@ -17,13 +17,13 @@ def word_ids(n: int) -> list[int]:
 @pytest.mark.parametrize("interaction", ["cosine", "bilinear", "tensor"])
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_equals_the_paper_cell_by_cell(interaction: str, k: int) -> None:
-    model = make_model("mv_lstm", interaction=interaction, k=k, hidden=4, slices=3, units=6)
+    model = make_model("mv_lstm", lexical=False, interaction=interaction, k=k, hidden=4, slices=3, units=6)
     expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
     torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_gradients_equal_the_reference() -> None:
-    model = make_model("mv_lstm", hidden=4, slices=2, k=3, units=6)
+    model = make_model("mv_lstm", lexical=False, hidden=4, slices=2, k=3, units=6)
     weights = torch.linspace(-1, 1, len(PAIRS), dtype=torch.double)
     ours = torch.autograd.grad((model(make_pairs(model)) * weights).sum(), list(model.parameters()))
     slow = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
@@ -57,7 +57,7 @@ def test_special_cases_equal_the_reference(name: str) -> None:
 
 
 def test_trace_lists_the_k_strongest_cells() -> None:
-    model = make_model("mv_lstm", interaction="cosine", k=5)
+    model = make_model("mv_lstm", lexical=False, interaction="cosine", k=5)
     trace = model.trace(make_pairs(model, [(0, 1)]))[0]
     cells = sorted(((v, i, j) for (i, j), v in _cells(trace.grid[0])), reverse=True)[:5]
     assert [(s.left, s.right) for s in trace.signals] == [(i, j) for _, i, j in cells]
