@@ -107,9 +107,12 @@ def _try(name: str, make: Callable[[Path], Kind], given: argparse.Namespace, sec
             number += 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    late = f"; {kind.landed:,} killed before their end" if hasattr(kind, "landed") else ""
     again = f"; failed: {', '.join(map(str, failures[:20]))}" if failures else ""
     took = time.monotonic() - start
-    print(f"{name:18} {number - given.first:7,} tries {len(failures):5,} failures {took:6.0f} s{again}", flush=True)
+    print(
+        f"{name:18} {number - given.first:7,} tries {len(failures):5,} failures {took:6.0f} s{late}{again}", flush=True
+    )
     return len(failures)
 
 
