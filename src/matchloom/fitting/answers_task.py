@@ -72,15 +72,16 @@ class AnswersTask:
         answers = Answers.of(pairs)
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
-        work = (asked + len(answers)) / 1000
-        chosen = [("bm25_stemmed", 0.15 * work), ("nearest_question", 0.15 * work)]
+        letters = sum(map(len, answers.texts)) + sum(len(one) for own in answers.questions for one in own)
+        work = 0.1 + 1e-6 * letters
+        chosen = [("bm25_stemmed", work), ("nearest_question", work)]
         if asked * len(answers) <= _TRANSLATED:
             chosen.append(("trans_lm", work + 1e-4 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
             chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
         made = [Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost) for name, cost in chosen]
         examples = (asked + len(answers)) * len(answers)
-        seconds = work + (1e-4 * examples if examples <= CLASSIFIED else 0.0)
+        seconds = 3.5 * work + (1e-4 * examples if examples <= CLASSIFIED else 0.0)
         return [*made, Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds)]
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:

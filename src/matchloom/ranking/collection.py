@@ -19,7 +19,6 @@ from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, Ids, best_first
 from matchloom.ranking.bm25 import BM25Evidence
 from matchloom.ranking.centroid import Centroid
-from matchloom.ranking.columns import Columns
 from matchloom.ranking.evidence import Evidence, Known
 from matchloom.ranking.mixture import Cases, scale
 from matchloom.ranking.reading import Read, Reading
@@ -170,17 +169,16 @@ class AskedCollection:
 
     def nearest(self, read: Read, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers the known question that is nearest to the one asked; equal ones by their text."""
-        likeness = self._asked.dot(read.features, read.values)
+        parts = self._questions_of
+        own = [parts.indices[parts.indptr[answer] : parts.indptr[answer + 1]] for answer in answers]
+        dense = np.zeros(self.known.questions.vectors.shape[1])
+        dense[read.features] = read.values
+        likeness = iter((self.known.questions.vectors[np.concatenate([*own, []]).astype(np.int64)] @ dense).tolist())
         found: list[str | None] = []
-        for answer in answers:
-            rows = self._questions_of.indices[self._questions_of.indptr[answer] : self._questions_of.indptr[answer + 1]]
-            own = [(-float(likeness[row]), self.questions[row]) for row in rows.tolist()]
-            found.append(min(own)[1] if own else None)
+        for rows in own:
+            likely = [(-next(likeness), self.questions[row]) for row in rows.tolist()]
+            found.append(min(likely)[1] if likely else None)
         return found
-
-    @cached_property
-    def _asked(self) -> Columns:
-        return Columns(self.known.questions.vectors)
 
     @cached_property
     def _questions_of(self) -> sp.csc_array:
