@@ -34,6 +34,7 @@ from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Tex
 
 Cut = Callable[[str], list[str]]
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
+_UNTRAINED: dict[str, dict[str, Argument]] = {"late_interaction": {"k": 1}, "sentence_bert": {}}
 _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
@@ -397,18 +398,24 @@ class Matcher:
         write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
-    def untrained(cls, encoder: Path | str, *, tokenizer: Tokenizer | None = None) -> Matcher:
+    def untrained(
+        cls, encoder: Path | str, *, model: str = "late_interaction", tokenizer: Tokenizer | None = None
+    ) -> Matcher:
         """A matcher that needs no pairs to learn from: a pretrained encoder, and each query word's best partner.
 
         Args:
             encoder: The folder of an encoder, or its name as `matchloom encoders` lists it.
+            model: late_interaction, or sentence_bert: the cosine of two texts' mean vectors.
             tokenizer: How a text becomes words; English by default, as many as the encoder could read.
         """
         made = Transformer.load(find_encoder(encoder))
-        name, arguments = "late_interaction", {"k": 1}
-        model = build_model(name, arguments, made, seed=0).eval()
+        if model not in _UNTRAINED:
+            raise MatchloomError(f"model is {model!r}, expected one that needs no training: {', '.join(_UNTRAINED)}")
+        arguments = _UNTRAINED[model]
         reader = made.reader(tokenizer or Tokenizer(max_words=made.tokenizer.most), Vocab([], [], [], 0))
-        return cls(name, dict(arguments), model, reader, {"untrained": True})
+        return cls(
+            model, dict(arguments), build_model(model, arguments, made, seed=0).eval(), reader, {"untrained": True}
+        )
 
     @classmethod
     def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:

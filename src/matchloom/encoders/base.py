@@ -40,6 +40,15 @@ class Encoder(nn.Module, ABC):
         """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
         return texts.mask
 
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all that it reads of each text. (N, size)"""
+        x = self(texts)
+        return (x * self.shares(texts).to(x.dtype)[:, :, None]).sum(1)  # type: ignore[no-any-return]
+
+    def shares(self, texts: Texts) -> Tensor:
+        """Which part of that mean each word has, in double precision. (N, L)"""
+        return texts.mask / texts.lengths.double()[:, None]
+
     def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
         """A text as the pieces that this encoder reads, each with the word it belongs to, by the words' places."""
         raise TypeError(f"{type(self).__name__} reads words, not pieces")

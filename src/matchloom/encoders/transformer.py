@@ -26,7 +26,9 @@ from matchloom.data.reader import WordPieces
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.folder import read_folder
 from matchloom.encoders.pieces import PieceTokenizer
+from matchloom.encoders.pooling import counts_of, mean_of, pieces_of, words_of
 from matchloom.encoders.shape import ACTIVATIONS, Shape
+from matchloom.encoders.text_by_text import TextByText
 from matchloom.text.tokenize import Span
 from matchloom.types import MatchloomError, Pieces, Texts
 
@@ -127,13 +129,17 @@ class Transformer(Encoder):
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, D); of a word that was cut away nothing but zeros."""
         pieces = self._read(texts)
-        x = self.positions(pieces)
-        # The sum of each word's pieces; place L takes what belongs to no word, and is dropped.
-        N, L = texts.words.shape
-        places = torch.where(pieces.words < 0, L, pieces.words)[:, :, None]
-        sums = x.new_zeros(N, L + 1, self.size).scatter_add(1, places.expand(-1, -1, self.size), x)
-        counts = x.new_zeros(N, L + 1, 1).scatter_add(1, places, torch.ones_like(x[:, :, :1]))
-        return (sums / counts.clamp_min(1))[:, :L]
+        return words_of(self.positions(pieces), pieces, texts.words.shape[1])
+
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all pieces, marks and punctuation included, as such encoders are trained to be read. (N, D)"""
+        pieces = self._read(texts)
+        return mean_of(self.positions(pieces), pieces)
+
+    def shares(self, texts: Texts) -> Tensor:
+        """A word has as much of the mean as it has pieces. (N, L)"""
+        pieces = self._read(texts)
+        return counts_of(pieces, texts.words.shape[1]) / pieces.lengths[:, None]
 
     def seen(self, texts: Texts) -> Tensor:
         """True where there is a word of which it has read a piece. (N, L)"""
@@ -154,8 +160,7 @@ class Transformer(Encoder):
 
     def _read(self, texts: Texts) -> Pieces:
         """The pieces to read: in training not all of a long text, whose closing mark then stands where it is cut."""
-        pieces, most = texts.pieces, self.training_pieces
-        assert pieces is not None, "the texts were read without pieces"
+        pieces, most = pieces_of(texts), self.training_pieces
         if not self.training or not self.learns or pieces.ids.shape[1] <= most:
             return pieces
         ids, words, lengths = pieces.ids[:, :most].clone(), pieces.words[:, :most].clone(), pieces.lengths
@@ -163,6 +168,10 @@ class Transformer(Encoder):
         ids[cut, -1] = pieces.ids.gather(1, (lengths - 1)[:, None])[cut, 0]
         words[cut, -1] = -1
         return Pieces(ids, words, lengths.clamp_max(most))
+
+    def in_double(self) -> Encoder:
+        """The same, reading text by text: see `TextByText`."""
+        return TextByText(self)
 
     def learn(self, wanted: bool, *, sparse: bool) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
