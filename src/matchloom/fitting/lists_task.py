@@ -55,6 +55,9 @@ class ListsTask:
     measure = "RR"
     measures = ("RR", "AP", "P@1")
 
+    def __init__(self, encoder: Path | None = None) -> None:
+        self.encoder = encoder
+
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """70:15:15 by question, with 20 questions or a quarter to choose and to test on where that is more.
 
