@@ -37,6 +37,7 @@ _VAST = 50_000  # answers from which a third of them is looked at
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
 CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
+_EXCEPTION = 0.3  # of the questions, below which an answer with several of them is an exception
 _REPEATED = 2  # questions an answer from which they are worth it
 
 
@@ -223,4 +224,6 @@ def _counted(member: sp.csr_array) -> Floats:
     sizes = np.bincount(member.indices, minlength=member.shape[1])
     alone = min(1.0, float((sizes == 0).sum()) / max(1, int((sizes == 1).sum())))
     most = np.maximum.reduceat(sizes[member.indices], member.indptr[:-1]) if member.nnz else np.empty(0)
+    if alone and np.count_nonzero(most > 1) < _EXCEPTION * len(most):
+        return np.ones(len(most))
     return np.where(most > 1, 1.0, alone)
