@@ -60,7 +60,7 @@ def tokenizer_json(family: str = "bert", pieces: list[str] | None = None) -> dic
             "trim_offsets": True,
             "use_regex": True,
         }
-        made["post_processor"] = _around("<s>", 0, "</s>", 2)
+        made["post_processor"] = _around("<s>", 0, "</s>", 2, pairs_typed=False)
         made["model"] = {
             "type": "BPE",
             "dropout": None,
@@ -74,17 +74,23 @@ def tokenizer_json(family: str = "bert", pieces: list[str] | None = None) -> dic
     return made
 
 
-def _around(start: str, start_id: int, end: str, end_id: int) -> dict[str, Any]:
+def _around(start: str, start_id: int, end: str, end_id: int, *, pairs_typed: bool = True) -> dict[str, Any]:
+    """Marks around a text, and between two: RoBERTa has two there and no types."""
     marks = {start: start_id, end: end_id}
     single = [
         {"SpecialToken": {"id": start, "type_id": 0}},
         {"Sequence": {"id": "A", "type_id": 0}},
         {"SpecialToken": {"id": end, "type_id": 0}},
     ]
+    of_second = int(pairs_typed)
+    second = [
+        {"Sequence": {"id": "B", "type_id": of_second}},
+        {"SpecialToken": {"id": end, "type_id": of_second}},
+    ]
     return {
         "type": "TemplateProcessing",
         "single": single,
-        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
+        "pair": [*single, *([] if pairs_typed else single[2:]), *second],
         "special_tokens": {mark: {"id": mark, "ids": [n], "tokens": [mark]} for mark, n in marks.items()},
     }
 

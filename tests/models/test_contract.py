@@ -105,6 +105,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "decay": [0.0],
     },
     "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True]},
+    "cross_encoder": {"layers": [2, 3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})

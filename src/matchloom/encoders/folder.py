@@ -106,9 +106,12 @@ def _read_weights(path: Path, shape: Shape, *, distilled: bool) -> dict[str, Ten
     take = _Taken(path, found)
     D, layers = shape.size, "transformer.layer" if distilled else "encoder.layer"
     places = take("embeddings.position_embeddings.weight", shape.positions, D)
-    if not distilled:  # every text is of the first type: a vector that all its positions have in common
-        places = places + take("embeddings.token_type_embeddings.weight", None, D)[0]
-    weights = {"words": take("embeddings.word_embeddings.weight", shape.vocabulary, D), "places": places}
+    second = torch.zeros(D)
+    if not distilled:  # a text alone is of the first type: a vector that all its positions have in common
+        types = take("embeddings.token_type_embeddings.weight", None, D)
+        places, second = places + types[0], types[-1] - types[0]  # RoBERTa has one type
+    words = take("embeddings.word_embeddings.weight", shape.vocabulary, D)
+    weights = {"words": words, "places": places, "second": second}
     for kind in ("weight", "bias"):
         weights[f"norm.{kind}"] = take(f"embeddings.LayerNorm.{kind}", D)
     widths = {

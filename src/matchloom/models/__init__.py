@@ -13,6 +13,7 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
+from matchloom.models.cross_encoder import CrossEncoder
 from matchloom.models.deep_match import DeepMatch
 from matchloom.models.knrm import KNRM
 from matchloom.models.late_interaction import LateInteraction
@@ -46,6 +47,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cnn_mlp": CNNMLP,
     "rae": RAE,
     "late_interaction": LateInteraction,
+    "cross_encoder": CrossEncoder,
 }
 
 
