@@ -149,8 +149,8 @@ class Transformer(Encoder):
         """True where there is a word of which it has read a piece. (N, L)"""
         words = self._read(texts).words
         N, L = texts.words.shape
-        found = torch.zeros(N, L + 1, dtype=torch.bool, device=words.device)
-        return found.scatter(1, torch.where(words < 0, L, words), True)[:, :L]
+        found = torch.zeros(N, L + 1, dtype=torch.int64, device=words.device)  # graphs scatter no truth values
+        return found.scatter(1, torch.where(words < 0, L, words), 1)[:, :L] > 0
 
     def positions(self, pieces: Pieces) -> Tensor:
         """The vectors of all pieces behind the last layer, (N, P, D)."""
@@ -178,7 +178,7 @@ class Transformer(Encoder):
         """Two texts in a row, with marks between; the right one's words are counted on from L. Cut where places end."""
         # The left text brings the first mark between them; what is between besides stands for the right one's own.
         marks = self.tokenizer.between[1:]
-        others = right.ids.new_tensor(marks).expand(len(right.ids), len(marks))
+        others = right.ids.new_tensor(marks).expand(right.ids.shape[0], len(marks))
         ids = torch.cat([left.ids, others, right.ids[:, 1:]], 1)
         theirs = torch.where(right.words < 0, -1, right.words + L)
         words = torch.cat([left.words, torch.full_like(others, -1), theirs[:, 1:]], 1)

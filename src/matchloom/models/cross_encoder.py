@@ -105,7 +105,7 @@ class OwnLayers(nn.Module):
 
     def forward(self, left: Tensor, right: Tensor, ours: Tensor, theirs: Tensor, links: Tensor | None) -> Tensor:
         """(B, L, D), (B, R, D) and their masks -> (B, D)"""
-        B, D = len(left), left.shape[2]
+        B, D = left.shape[0], left.shape[2]
         x = torch.cat([self.mark.expand(B, 1, D), left, right + self.second], 1)
         words = torch.arange(-1, x.shape[1] - 1, device=x.device).expand(B, -1)
         mask = torch.cat([ours.new_ones(B, 1), ours, theirs], 1)
