@@ -15,6 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789'"
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WHOLE = ["how", "do", "open", "file", "the", "read", "sort", "list", "\u4fdd\u9669"]
 PIECES = [*MARKS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "##ing", "##ed", *WHOLE]
+CHARACTERS = "保险公司怎么退款密码忘记了重置在设里账户订单"
 FAMILIES = ("bert", "roberta", "distilbert")
 
 
@@ -142,11 +143,21 @@ def tensors_of(config: dict[str, Any], seed: int = 0) -> dict[str, Tensor]:
     return {name: torch.randn(*shape, generator=generator) * 0.6 for name, shape in shapes.items()}
 
 
-def write_folder(folder: Path, family: str = "bert", *, prefix: str = "", seed: int = 0) -> Path:
+def chinese_json() -> dict[str, Any]:
+    """A WordPiece tokenizer as Chinese BERTs have it: every character is a piece of its own."""
+    made = tokenizer_json(pieces=[*MARKS, *LETTERS, *(f"##{letter}" for letter in LETTERS), *CHARACTERS])
+    made["normalizer"]["handle_chinese_chars"] = True
+    return made
+
+
+def write_folder(
+    folder: Path, family: str = "bert", *, prefix: str = "", seed: int = 0, tokenizer: dict[str, Any] | None = None
+) -> Path:
     """A whole encoder."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = config_json(family)
+    tokenizer = tokenizer or tokenizer_json(family)
+    config = config_json(family, len(tokenizer["model"]["vocab"]))
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json(family)), encoding="utf-8")
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     save_file({prefix + name: x for name, x in tensors_of(config, seed).items()}, folder / "model.safetensors")
     return folder

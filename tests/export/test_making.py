@@ -145,9 +145,12 @@ def test_the_encoder_in_eight_bits(tmp_path: Path) -> None:
     made = export_onnx(matcher, tmp_path / "graphs", int8=True, texts=TEXTS)
     assert made.int8 is not None
     assert made.int8.texts == len(TEXTS)
-    assert 0.9 < made.int8.least_cosine <= made.int8.mean_cosine < 1
+    assert 0.98 < made.int8.least_cosine <= made.int8.mean_cosine < 1
     found = scores_by_graphs(made.folder, TEXTS[0], TEXTS)
-    np.testing.assert_allclose(found, matcher.score([Pair(TEXTS[0], text) for text in TEXTS]), rtol=0.2, atol=10)
+    expected = matcher.score([Pair(TEXTS[0], text) for text in TEXTS])
+    assert np.corrcoef(found, expected)[0, 1] > 0.99
+    alone = [scores_by_graphs(made.folder, TEXTS[0], [text])[0] for text in TEXTS]
+    np.testing.assert_allclose(found, alone, rtol=1e-5, atol=1e-4)  # no text's numbers depend on the others
     with pytest.raises(MatchloomError, match="eight bits are for pretrained encoders"):
         export_onnx(make_matcher("late_interaction"), tmp_path / "other", int8=True, texts=TEXTS)
     with pytest.raises(MatchloomError, match="eight bits need some texts"):

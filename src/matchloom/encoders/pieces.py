@@ -32,6 +32,15 @@ class PieceTokenizer:
         known = self._tokenizer.get_vocab_size(with_added_tokens=True)
         if not 0 <= shape.vocabulary - known < _ROUNDED:
             raise MatchloomError(f"tokenizer.json knows {known:,} pieces and the encoder {shape.vocabulary:,}")
+        largest = max(self._tokenizer.get_vocab(with_added_tokens=True).values())
+        if largest >= shape.vocabulary:
+            raise MatchloomError(
+                f"tokenizer.json has a piece number {largest:,}, the encoder {shape.vocabulary:,} pieces"
+            )
+        try:
+            self._tokenizer.encode("a \U0010ffff")  # what no vocabulary has
+        except Exception as error:  # it raises nothing more specific
+            raise MatchloomError(f"tokenizer.json cannot cut every text into pieces ({error})") from None
         marks = self._tokenizer.encode("a").word_ids
         if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
             raise MatchloomError("tokenizer.json puts no marks around a text, as BERT-like encoders need them")
