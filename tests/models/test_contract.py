@@ -106,6 +106,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     },
     "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True]},
     "sentence_bert": {},
+    "cross_encoder": {"layers": [2, 3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from matchloom import Matcher
+from matchloom.cli.options import TokenizerOption
 from matchloom.cli.printing import note
+from matchloom.cli.reading import tokenizer_of
 from matchloom.encoders.card import read_card
 from matchloom.encoders.folder import WEIGHTS, read_config
 from matchloom.encoders.library import KNOWN, VARIABLE, Found, add_encoder, cache, find_encoder, found_encoders
@@ -35,6 +37,7 @@ def command(
         Path | None,
         typer.Option(metavar="FOLDER", help="use: where to save the untrained matcher.", show_default=False),
     ] = None,
+    tokenizer: TokenizerOption = "english",
 ) -> None:
     """List pretrained encoders, add one, or use one untrained.
 
@@ -69,7 +72,8 @@ def command(
     elif out is not None:
         if (out / "matcher.json").exists():
             raise MatchloomError(f"{out} already holds a matcher; choose another --out")
-        Matcher.untrained(find_encoder(encoder)).save(out)
+        reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
+        Matcher.untrained(find_encoder(encoder), tokenizer=reading).save(out)
         print(f"The matcher is in {out}; nothing of it was trained.")
     else:
         _list(found_encoders())

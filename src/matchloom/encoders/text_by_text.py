@@ -25,6 +25,7 @@ class TextByText(Encoder):
     """
 
     vocabulary = None
+    reads_pairs = True
 
     def __init__(self, transformer: Transformer) -> None:
         super().__init__()
@@ -47,6 +48,15 @@ class TextByText(Encoder):
         """(N, L)"""
         return self._transformer[0].seen(texts)
 
+    def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
+        """Pair by pair. (B, D)"""
+        found = []
+        with inline_pool(1):
+            for n in range(len(left.words)):
+                linked = None if links is None else links[n : n + 1].float()
+                found.append(self._transformer[0].together(_alone(left, n), _alone(right, n), linked))
+        return torch.cat(found).double()
+
     def settings(self) -> dict[str, Any]:
         """Those of the transformer."""
         return self._transformer[0].settings()
@@ -61,7 +71,13 @@ class TextByText(Encoder):
         x = torch.zeros(*pieces.ids.shape, self.size, dtype=torch.float64, device=pieces.ids.device)
         with inline_pool(1):  # a second thread would part sums in another way
             for n, length in enumerate(pieces.lengths.tolist()):
-                row = slice(n, n + 1)
-                alone = Pieces(pieces.ids[row, :length], pieces.words[row, :length], pieces.lengths[row])
-                x[n, :length] = self._transformer[0].positions(alone)[0]
+                x[n, :length] = self._transformer[0].positions(pieces_of(_alone(texts, n)))[0]
         return x
+
+
+def _alone(texts: Texts, n: int) -> Texts:
+    """The n-th text without padding of its pieces."""
+    pieces, row = pieces_of(texts), slice(n, n + 1)
+    length = int(pieces.lengths[n])
+    own = Pieces(pieces.ids[row, :length], pieces.words[row, :length], pieces.lengths[row])
+    return Texts(texts.words[row], texts.lengths[row], None, own)

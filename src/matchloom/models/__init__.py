@@ -13,6 +13,7 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
+from matchloom.models.cross_encoder import CrossEncoder
 from matchloom.models.deep_match import DeepMatch
 from matchloom.models.knrm import KNRM
 from matchloom.models.late_interaction import LateInteraction
@@ -48,6 +49,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "rae": RAE,
     "late_interaction": LateInteraction,
     "sentence_bert": SentenceBERT,
+    "cross_encoder": CrossEncoder,
 }
 
 

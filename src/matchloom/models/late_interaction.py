@@ -42,6 +42,7 @@ class LateInteraction(PairModel):
     def __init__(self, encoder: Encoder, *, k: int = 3, size: int = 1024, lexical: bool = False) -> None:
         super().__init__()
         self.encoder, self.k, self.needs_lexical = encoder, k, lexical
+        self.least_words = k
         self.interaction = Cosine()
         self.projection: nn.Linear | None = None
         width = encoder.size
