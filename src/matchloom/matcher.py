@@ -195,8 +195,9 @@ class Matcher:
         left_rows, right_rows = left_rows[first], right_rows[first]
         features = None if features is None else features[first]
         scores = np.empty(len(first), dtype=np.float32)
-        order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
-        cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
+        ours, theirs = left.read_lengths[left_rows], right.read_lengths[right_rows]
+        order = np.lexsort((ours, theirs))
+        cuts = _cuts(order, theirs, ours if left.pieces is None else np.maximum(ours, theirs))
         batches = (
             make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
             for cut in cuts
@@ -257,8 +258,9 @@ class Matcher:
             return
         table = self.read(texts, progress=progress)
         distinct = np.unique(table.same)
-        order = distinct[np.argsort(table.lengths[distinct], kind="stable")]
-        cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
+        read = table.read_lengths  # attention compares all pieces of a text with each other
+        order = distinct[np.argsort(read[distinct], kind="stable")]
+        cuts = _cuts(order, read, np.full_like(read, _QUERY) if table.pieces is None else read)
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
         numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded
@@ -321,7 +323,8 @@ class Matcher:
             candidates: What `encode` made of the texts.
         """
         scores = np.empty(len(candidates.texts), dtype=np.float32)
-        with thread_pool() as pool:
+        several = len(candidates.blocks) > 1 and torch.get_num_threads() > 1
+        with thread_pool() if several else inline_pool(1) as pool:
             table, model = self.read([query]), self._double.of(self.model)
             with torch.inference_mode():
                 left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
@@ -330,9 +333,11 @@ class Matcher:
             def work(block: _Block) -> Scores:
                 zeros = np.zeros_like(block.rows)
                 features = features_of(table, block.table, zeros, block.rows)
-                first, of_row = distinct_pairs(zeros, block.places, features)
-                places = torch.from_numpy(block.places[first])
-                found = None if features is None else torch.from_numpy(features[first])
+                if features is None:  # then each text that was encoded is a pair with the query
+                    places, found, of_row = torch.arange(len(block.encoded)), None, block.places
+                else:
+                    first, of_row = distinct_pairs(zeros, block.places, features)
+                    places, found = torch.from_numpy(block.places[first]), torch.from_numpy(features[first])
                 batch = PairBatch(left, block.texts, torch.zeros_like(places), places, found).to(self.device)
                 with torch.inference_mode():
                     return rounded(model.match(encoded, block.encoded, _as_read_by(model, batch)))[of_row]
@@ -397,18 +402,43 @@ class Matcher:
         write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
-    def untrained(cls, encoder: Path | str, *, tokenizer: Tokenizer | None = None) -> Matcher:
+    def untrained(
+        cls,
+        encoder: Path | str,
+        *,
+        size: int | None = None,
+        texts: Iterable[str] | None = None,
+        bits: int = 8,
+        tokenizer: Tokenizer | None = None,
+        progress: bool = False,
+    ) -> Matcher:
         """A matcher that needs no pairs to learn from: a pretrained encoder, and each query word's best partner.
 
         Args:
             encoder: The folder of an encoder, or its name as `matchloom encoders` lists it.
+            size: Numbers that are kept of each position, such as 128; all of the encoder's by default.
+            texts: Texts like those to be matched, which tell the numbers worth keeping; some hundred do.
+            bits: Of each number, 8 or 32.
             tokenizer: How a text becomes words; English by default, as many as the encoder could read.
+            progress: Whether to show a bar.
         """
         made = Transformer.load(find_encoder(encoder))
-        name, arguments = "late_interaction", {"k": 1}
+        name, arguments = "late_interaction", {"k": 1, "bits": bits}
+        if size is not None:
+            at_least_one("size", size)
+            arguments["size"] = size
         model = build_model(name, arguments, made, seed=0).eval()
         reader = made.reader(tokenizer or Tokenizer(max_words=made.tokenizer.most), Vocab([], [], [], 0))
-        return cls(name, dict(arguments), model, reader, {"untrained": True})
+        matcher = cls(name, dict(arguments), model, reader, {"untrained": True})
+        if size is not None and size < made.size:
+            known = sorted(set(many_texts("texts", () if texts is None else texts)))  # in whatever order they came
+            if not known:
+                raise MatchloomError(
+                    f"size {size} keeps a part of the encoder's {made.size} numbers; give texts that tell which"
+                )
+            table = matcher.read(known)
+            model.pretrain(table, matcher.read([]), np.empty((0, 3), dtype=np.int64), 0, progress)
+        return matcher
 
     @classmethod
     def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:
