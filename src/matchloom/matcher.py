@@ -33,6 +33,7 @@ from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
 
 Cut = Callable[[str], list[str]]
+Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
 _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
@@ -368,6 +369,48 @@ class Matcher:
             if model is not self.model:
                 first, second = first.double(), second.double()
             return rounded(model.match(first, second, batch))
+
+    def positions(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> list[Positions]:
+        """The positions of each text as numbers of eight bits, for a late-interaction matcher: (words, n) each.
+
+        Args:
+            texts: Any texts.
+            side: Read them as queries ("left") or as candidates ("right").
+            progress: Whether to show a bar.
+        """
+        if not self.model.stored_positions:
+            raise MatchloomError(f"this {self.name} has no positions that can be stored; late_interaction has")
+        model = self._double.of(self.model)
+        found: dict[int, Positions] = {}
+        texts = many_texts("texts", texts)
+        for block in self._blocks(texts, model.encode if side == "left" else model.encode_right, progress):
+            encoded, lengths = block.encoded.cpu().numpy(), block.texts.lengths.tolist()
+            for row, place in zip(block.rows.tolist(), block.places.tolist(), strict=True):
+                found[row] = encoded[place, : lengths[place]]
+        return [found[row] for row in range(len(texts))]
+
+    def match_positions(self, left: Positions, right: Sequence[Positions]) -> Scores:
+        """The scores of one query's positions with those of N candidates, as `score` gives them for their texts.
+
+        Args:
+            left: What `positions` made of one query.
+            right: What it made of N candidates.
+        """
+        scores = np.empty(len(right), dtype=np.float32)
+        order = np.argsort([len(one) for one in right], kind="stable")
+        model = self._double.of(self.model)
+        unread = Texts(torch.zeros((1, 1), dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+        query = torch.tensor(left[None], device=self.device)
+        with inline_pool(1), torch.inference_mode():
+            for start in range(0, len(order), _BATCH):
+                cut = order[start : start + _BATCH]
+                padded = np.full((len(cut), len(right[cut[-1]]), left.shape[1]), -1, np.int8)  # as what was not read
+                for n, row in enumerate(cut):
+                    padded[n, : len(right[row])] = right[row]
+                rows = torch.arange(len(cut), device=self.device)
+                batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
+                scores[cut] = rounded(model.match(query, torch.from_numpy(padded).to(self.device), batch))
+        return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score.

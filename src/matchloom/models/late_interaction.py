@@ -53,6 +53,7 @@ class LateInteraction(PairModel):
         if bits not in (8, 32):
             raise MatchloomError(f"argument bits of late_interaction must be 8 or 32, found {bits}")
         self.bits = bits
+        self.stored_positions = bits == 8 and not lexical  # else a match asks for the words as well
         self.encoder, self.k, self.needs_lexical = encoder, k, lexical
         self.interaction = Cosine()
         self.projection: nn.Linear | None = None
