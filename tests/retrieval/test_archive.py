@@ -246,7 +246,7 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
 
 def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
-    made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
+    made_matcher("late_interaction", seed=1).save(tmp_path / "m1")
     index = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
     index.add(made_pairs(60))
     before = index.search("baden kelar lomik", top=5)

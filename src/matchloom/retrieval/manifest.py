@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 FORMAT = 5
 _WITHOUT_POSITIONS = 4  # what an archive without them still says, so that an older matchloom opens it
 ALPHA = 0.7  # the paper's
+BATCH = 10_000  # pairs in memory, and in one commit
+BATCH_OF_POSITIONS = 1_000  # where each pair is some ten thousand bytes, and a while to encode
 _FILE = "archive.json"
 _PATIENCE = 2.0  # seconds for which a writer waits without a word
 _LARGEST = 1_000_000  # bytes of settings; they have some hundred
@@ -82,8 +84,8 @@ class ArchiveManifest:
 
     @property
     def batch(self) -> int:
-        """Pairs in memory, and in one commit: fewer where each is some ten thousand bytes and a while to encode."""
-        return 10_000 if self.position_size is None else 1_000
+        """How many pairs are in memory, and in one commit."""
+        return BATCH if self.position_size is None else BATCH_OF_POSITIONS
 
     @property
     def next_table(self) -> str:
