@@ -41,9 +41,7 @@ def was_read(encoded: Tensor) -> Tensor:
 
 def inverse_lengths(encoded: Tensor, dtype: torch.dtype) -> Tensor:
     """1 / |q| of each position; 0 where q is 0 or was not read. (N, L)"""
-    squares = torch.zeros(encoded.shape[:2], dtype=dtype, device=encoded.device)
-    for n, power in enumerate(_POWERS):
-        squares += encoded[:, :, n - DIGITS].to(dtype) * power
+    squares = encoded[:, :, -DIGITS:].to(dtype) @ torch.tensor(_POWERS, dtype=dtype, device=encoded.device)
     return torch.where(squares > 0, squares, torch.inf).rsqrt()
 
 

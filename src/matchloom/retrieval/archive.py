@@ -72,6 +72,11 @@ class Archive:
         self._refresh()
         return self._manifest
 
+    @property
+    def batch(self) -> int:
+        """How many pairs to write at a time, by the settings as they were last read."""
+        return self._manifest.batch
+
     def current(self) -> tuple[ArchiveManifest, Store]:
         """The settings as they are now, and the newest version of the table that they name."""
         while True:

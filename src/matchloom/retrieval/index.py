@@ -157,7 +157,7 @@ class QuestionIndex:
         with bar() as shown:
             task = shown.add_task("Indexing", total=None, note="", visible=progress)
             try:
-                while batch := list(islice(pairs, self._archive.manifest.batch)):
+                while batch := list(islice(pairs, self._archive.batch)):
                     right = [pair for pair in batch if pair.label is None or pair.label > 0]
                     rows = {row.key: row for row in map(PairRow.of, right)}  # of two with one key, the last
                     there = self._archive.upsert(list(rows.values()))
