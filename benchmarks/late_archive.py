@@ -4,10 +4,10 @@
 
 The archive holds 20,000 answers of the community questions `cqa` (the folder MATCHLOOM_DATA, or ../shared/data beside
 the project), 5 to 50 words each, without their questions, so that nothing but the match s(t, a) decides (alpha 0). Of
-the questions 300 are asked; one answer is right for each. The encoder has seen such texts (Amazon QA), so that its figures
-are too good beside BM25's; what the candidates miss of an exhaustive search is not touched by that. BM25 alone is what
-an archive without a matcher searches by; exhaustive is every stored answer matched with the question. One thread; times
-are medians of a search, its CPU time beside.
+the questions 300 are asked; one answer is right for each. The encoder has seen such texts (Amazon QA), so that its
+figures are too good beside BM25's; what the candidates miss of an exhaustive search is not touched by that. BM25 alone
+is what an archive without a matcher searches by; exhaustive is every stored answer matched with the question. One
+thread; times are medians of a search, its CPU time beside.
 """
 
 from __future__ import annotations

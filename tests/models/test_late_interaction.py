@@ -57,6 +57,16 @@ def test_exact_matches_count_by_their_gate() -> None:
     assert trace.residual == pytest.approx(0, abs=1e-6)
 
 
+def test_unrounded_it_has_the_same_weights_and_positions_as_they_are() -> None:
+    model = make_model("late_interaction", size=4)
+    other = model.unrounded()
+    assert other.projection.weight is model.projection.weight
+    with torch.no_grad():
+        assert_same_scores(other, late_interaction)
+        assert_same_scores(model, late_interaction_int8)
+    assert (model.stored_positions, other.stored_positions) == (True, False)
+
+
 def test_other_bits_are_refused() -> None:
     with pytest.raises(MatchloomError, match="bits of late_interaction must be 8 or 32, found 16"):
         build_model("late_interaction", {"bits": 16}, embedding(), seed=0)

@@ -85,6 +85,10 @@ class PairModel(nn.Module, ABC):
         vocabulary alone decide: they are what a matcher saves and what a resumed run goes on with. This does nothing.
         """
 
+    def unrounded(self) -> PairModel:
+        """The same model with the same weights, but for what it rounds to score or store: what others may run."""
+        return self
+
     def size(self) -> int:
         """How many parameters it has beside its encoder."""
         return sum(parameter.numel() for parameter in self.own_parameters())

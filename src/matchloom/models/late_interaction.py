@@ -18,6 +18,8 @@ Departures   MaxSim adds up over the query's positions and ours is a mean, so th
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -111,6 +113,12 @@ class LateInteraction(PairModel):
         raised = torch.exp(logits - logits.amax(1, keepdim=True)) * seen
         gates = raised / raised.sum(1, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
         return gather_rows(gates, batch.left_rows)
+
+    def unrounded(self) -> LateInteraction:
+        """With positions as they are."""
+        other = copy.copy(self)
+        other.bits, other.stored_positions = 32, False
+        return other
 
     def pretrain(
         self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool

@@ -3,10 +3,10 @@
 A position is what `Matcher.positions` gives: a word's numbers in int8, and its length. A table has two columns of them,
 beside the pooled vectors by which candidates are found: the mean of a text's positions, at a length of one.
 
-LanceDB's own column of many vectors a row was tried (0.40). It takes floats only, four times these bytes, knows cosines
-alone, wants its index over all words of the archive before it is fast, and has no gates and no partners beyond the
-best; and appended rows are compared one by one until the next index. Bytes beside pooled vectors and the full-text
-index need none of it, and a score is the one that `Matcher.score` gives.
+LanceDB's own column of many vectors a row was tried (0.40). It finds what it should, appended rows among it, but it
+refuses int8: floats are four times these bytes, and an index copies them. To compare 1,000 texts of 20 words it took
+110 ms of CPU time (45 with an index), which is ten times ours, and it knows no gates and no partners beyond the best.
+From bytes beside pooled vectors and the full-text index a score is the one that `Matcher.score` gives.
 """
 
 from __future__ import annotations
