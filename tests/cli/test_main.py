@@ -32,6 +32,7 @@ DESIGNED = [
     "explain",
     "index",
     "search",
+    "serve",
     "tune",
     "reproduce",
     "doctor",

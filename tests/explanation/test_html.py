@@ -123,9 +123,11 @@ def test_the_table_goes_from_nothing_to_the_score() -> None:
     page = Page(render_html([tensor_like()]))
     assert page.rows == [
         ["query word", "text word", "channel", "value", "contribution", "so far", "from 0 to the score"],
-        ["passport3", "passport3", "tensor 1", "1.000", "+0.5000", "0.5000", ""],
-        ["renew1", "new2", "tensor 1", "0.800", "+0.2500", "0.7500", ""],
-        ["passport3", "passport3", "tensor 2", "0.900", "−0.1250", "0.6250", ""],
+        # One pair of words that counts in two channels is one row, which opens.
+        ["passport3", "passport3", "2 channels", "", "+0.3750", "0.3750", ""],
+        ["", "", "tensor 1", "1.000", "+0.5000", "0.5000", ""],
+        ["", "", "tensor 2", "0.900", "−0.1250", "0.3750", ""],
+        ["renew1", "new2", "tensor 1", "0.800", "+0.2500", "0.6250", ""],
         ["passport3", "abroad4", "tensor 2", "0.800", "+0.0625", "0.6875", ""],
         ["residual (bias, and what belongs to no word pair)", "−0.1875", "0.5000", ""],
         ["score", "0.5000", "0.5000", ""],

@@ -59,6 +59,7 @@ COMMANDS = {
     "search": Command(
         "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
     ),
+    "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
     "tune": Command(
         "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
     ),
