@@ -133,6 +133,8 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
 def _first_wrong(error: RequestValidationError) -> str:
     """The first thing that is wrong, without the value: it may be long, or nobody's business."""
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return f"the body is no JSON: {first.get('ctx', {}).get('error', 'it cannot be read')}"
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     more = len(error.errors()) - 1
     return f"{where or 'the body'}: {first['msg']}" + (f" (and {more} more)" if more else "")

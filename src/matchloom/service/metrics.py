@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -15,7 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        made = {"registry": self.registry, "namespace": "matchloom"}
+        made: dict[str, Any] = {"registry": self.registry, "namespace": "matchloom"}
         self.requests = Counter("requests", "Answered requests.", ["route", "status"], **made)
         self.seconds = Histogram(
             "request_seconds", "From a request's first line to its answer.", ["route"], buckets=_SECONDS, **made
