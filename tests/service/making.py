@@ -84,7 +84,9 @@ def make_fitted_folder(folder: Path) -> None:
     make_fitted().save(folder)
 
 
-def make_app(folder: Path, *names: str, key: str | None = None, limits: Limits | None = None, **options: Any) -> FastAPI:
+def make_app(
+    folder: Path, *names: str, key: str | None = None, limits: Limits | None = None, **options: Any
+) -> FastAPI:
     """An app over some of the folders of `write_all`."""
     return create_app(
         [Folder(name, folder / name) for name in names],

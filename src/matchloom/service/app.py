@@ -225,8 +225,6 @@ def _add_reading(app: FastAPI, service: Service) -> None:
     async def search(asked: s.SearchRequest) -> Response:
         """The answers that fit a question best, each once; none where nothing of the question is known."""
         system, by = service.system(asked.system), service.by(asked.by)
-        limits.check_count("top", asked.top, limits.top)
-        limits.check_count("candidates", asked.candidates)
         limits.check_texts([asked.question], system.tokenizer)
         async with workers.admitted():
             return _json(await workers.call(answering.search, system, asked.question, by, asked.model_dump()))
@@ -236,7 +234,6 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         """Why a text, or an answer by its id, got its score: contributions and the residual add up to it."""
         system, by = service.system_or_bm25(asked.system), service.by(asked.by)
         cut = answering.tokenizer_of(system)
-        limits.check_count("top", asked.top, limits.top)
         limits.check_count("candidates", len(asked.candidates))
         limits.check_texts([asked.query, asked.text, *asked.candidates], cut)
         limits.check_cells(asked.query, asked.text, cut)
@@ -261,6 +258,7 @@ def _add_writing(app: FastAPI, service: Service) -> None:
         system, opened = service.archive(name)
         limits.check_count("pairs", len(asked.pairs))
         limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
+        limits.check_ids(name for pair in asked.pairs for name in (pair.query_id, pair.text_id))
         pairs = [Pair(one.query, one.text, None, one.query_id, one.text_id) for one in asked.pairs]
         async with workers.admitted():
             done = await workers.write(_written, lambda: opened().add(pairs))
@@ -287,6 +285,7 @@ def _add_writing(app: FastAPI, service: Service) -> None:
         if service.feedback is None:
             raise Refused(403, "no_feedback", "this service was started with --no-feedback")
         limits.check_texts([asked.question, asked.text], system.tokenizer)
+        limits.check_ids([asked.id])
         line = {"query": asked.question, "text": asked.text, "label": asked.label, "text_id": asked.id}
         line = {**line, "system": system.name}
         async with workers.admitted():

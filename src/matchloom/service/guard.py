@@ -8,6 +8,7 @@ request that is slow to arrive holds a connection and nothing else: it is not ad
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import secrets
 import time
@@ -39,6 +40,7 @@ _SAFE = [
 _GUARDED = ("/v1/", "/metrics")
 _GIVEN_ID = regex.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HERE = regex.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
+_HALF = regex.compile(rb"\\u[dD][89a-fA-F]")
 _SEND = 30.0  # seconds that a client may take to read what it asked for
 
 
@@ -128,7 +130,9 @@ class Guard:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if size and kind != b"application/json":  # also what a form of another site could send unasked
             raise Refused(415, "not_json", "expected JSON, with 'Content-Type: application/json'")
-        return b"".join(parts)
+        body = b"".join(parts)
+        _check_letters(body)
+        return body
 
     async def _run(self, scope: Scope, receive: Receive, answer: _Answer, body: bytes) -> bool:
         """Let the app answer; False if the client went away first, whose work is then dropped."""
@@ -170,6 +174,20 @@ class Guard:
             client=client[0] if client else None,
             **fields,
         )
+
+
+def _check_letters(body: bytes) -> None:
+    """Refuse what is no UTF-8, and texts with half a character, which JSON can write and no answer could hold."""
+    try:
+        body.decode()
+        if _HALF.search(body):  # most of these are halves of whole characters
+            json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Refused(422, "invalid", "a text holds half a character (an unpaired surrogate)") from None
+    except UnicodeDecodeError:
+        raise Refused(400, "not_json", "the body is not UTF-8") from None
+    except (ValueError, RecursionError):
+        return  # no JSON at all, which is told where it is read
 
 
 class _Answer:

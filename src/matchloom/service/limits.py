@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from matchloom.service.problems import Refused
 from matchloom.text.tokenize import Tokenizer
 
+_ID = 500  # characters
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -19,7 +21,6 @@ class Limits:
         words: Words of one text (--max-words); more is 422, `too_many_words`.
         texts: Candidates, pairs or ids in one request (--max-texts); more is 422, `too_many_texts`.
         cells: Pairs of words in one explanation, whose map has a number for each; more is 422, `too_many_words`.
-        top: Answers that one search may ask for; more is 422, `too_many_texts`.
         waiting: Requests that are worked on or wait (--queue); one more is 503 at once.
         seconds: From a request's first line to its answer (--timeout); later is 503.
         upload: Seconds in which a request must have arrived; a slower one is 408.
@@ -31,17 +32,17 @@ class Limits:
     words: int = 2_000
     texts: int = 1_000
     cells: int = 250_000
-    top: int = 100
     waiting: int = 256
     seconds: float = 10.0
     upload: float = 10.0
     workers: int = 2
 
-    def check_count(self, name: str, count: int, limit: int | None = None) -> None:
+    def check_count(self, name: str, count: int) -> None:
         """Refuse a list that is too long."""
-        most = self.texts if limit is None else limit
-        if count > most:
-            raise Refused(422, "too_many_texts", f"{name}: {count:,} were given; at most {most:,} are taken at a time")
+        if count > self.texts:
+            raise Refused(
+                422, "too_many_texts", f"{name}: {count:,} were given; at most {self.texts:,} are taken at a time"
+            )
 
     def check_texts(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
         """Refuse a text that is too long, by its letters or by the words that this tokenizer would make of it."""
@@ -55,6 +56,12 @@ class Limits:
             count = len(tokenizer._replace(max_words=None).spans(text))
             if count > self.words:
                 raise Refused(422, "too_many_words", f"a text has {count:,} words; at most {self.words:,} are read")
+
+    def check_ids(self, ids: Iterable[str]) -> None:
+        """Refuse ids that no person gave."""
+        longest = max(map(len, ids), default=0)
+        if longest > _ID:
+            raise Refused(422, "text_too_long", f"an id has {longest:,} characters; at most {_ID} are kept")
 
     def check_cells(self, query: str, text: str, tokenizer: Tokenizer) -> None:
         """Refuse an explanation whose map would fill the memory."""

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+
+def _whole(value: object) -> object:
+    """1.0 is a whole number in JSON, as 1 is; `true` is none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Bounds stand before the validator: only so does the description have them.
+UpTo100 = Annotated[int, Field(ge=1, le=100), BeforeValidator(_whole)]
+UpTo1000 = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(_whole)]
+UpTo10000 = Annotated[int, Field(ge=1, le=10_000), BeforeValidator(_whole)]
+Label = Annotated[int, Field(ge=0, le=1), BeforeValidator(_whole)]
 Text = Annotated[str, Field(description="Any text.")]
 Name = Annotated[
     str | None, Field(default=None, description="A served system; the first one by default.", max_length=64)
@@ -18,7 +29,7 @@ By = Annotated[
         description="What ranks in the system's place: bm25, to compare with, or another served system.",
     ),
 ]
-Top = Annotated[int, Field(default=10, ge=1, le=1000, description="How many at most.")]
+Top = Annotated[UpTo100, Field(default=10, description="How many at most.")]
 _EXAMPLE = "I forgot my password"
 
 
@@ -41,9 +52,7 @@ class ScoreRequest(_Asked):
     """Score some pairs."""
 
     system: Name
-    pairs: Annotated[
-        list[PairIn], Field(max_length=10_000, examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])
-    ]
+    pairs: Annotated[list[PairIn], Field(examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])]
 
 
 class ScoreAnswer(_Answered):
@@ -65,8 +74,8 @@ class RankRequest(_Asked):
         ),
     ]
     query: Annotated[str, Field(examples=[_EXAMPLE])]
-    candidates: Annotated[list[str], Field(max_length=10_000, examples=[["Choose Reset password.", "Ask sales."]])]
-    top: Annotated[int | None, Field(default=None, ge=1, le=10_000, description="How many at most; all by default.")]
+    candidates: Annotated[list[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
+    top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
 
 
 class RankedText(_Answered):
@@ -103,7 +112,7 @@ class SearchRequest(_Asked):
             description="Archives: the weight of the questions' similarity.",
         ),
     ]
-    candidates: Annotated[int, Field(default=100, ge=1, le=10_000, description="Archives: pairs with a full score.")]
+    candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
     explain: Annotated[bool, Field(default=False, description="Archives: say why each answer was found.")]
 
 
@@ -141,9 +150,7 @@ class ExplainRequest(_Asked):
     by: By
     top: Top
     alpha: Annotated[float | None, Field(default=None, ge=0, le=1, allow_inf_nan=False)]
-    candidates: Annotated[
-        list[str], Field(default=[], max_length=10_000, description="bm25: the texts in which it counts words.")
-    ]
+    candidates: Annotated[list[str], Field(default=[], description="bm25: the texts in which it counts words.")]
     form: Annotated[
         Literal["json", "html"], Field(default="json", description="Data for programs, or a piece of a page.")
     ]
@@ -163,8 +170,8 @@ class ArchivedPair(_Asked):
 
     query: Annotated[str, Field(description="The question.")]
     text: Annotated[str, Field(description="Its answer.")]
-    query_id: Annotated[str, Field(default="", max_length=500)]
-    text_id: Annotated[str, Field(default="", max_length=500)]
+    query_id: Annotated[str, Field(default="")]
+    text_id: Annotated[str, Field(default="")]
 
 
 class AddRequest(_Asked):
@@ -172,7 +179,7 @@ class AddRequest(_Asked):
 
     pairs: Annotated[
         list[ArchivedPair],
-        Field(max_length=10_000, examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
+        Field(examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
     ]
 
 
@@ -186,7 +193,7 @@ class AddAnswer(_Answered):
 class DeleteRequest(_Asked):
     """Delete pairs from an archive."""
 
-    ids: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=10_000, examples=[["invoices"]])]
+    ids: Annotated[list[str], Field(examples=[["invoices"]])]
 
 
 class DeleteAnswer(_Answered):
@@ -201,8 +208,8 @@ class FeedbackRequest(_Asked):
 
     question: Annotated[str, Field(examples=[_EXAMPLE])]
     text: Annotated[str, Field(examples=["Choose Reset password."])]
-    label: Annotated[Literal[0, 1], Field(description="1 for a right answer, 0 for a wrong one.")]
-    id: Annotated[str, Field(default="", max_length=500, description="Of the answer.")]
+    label: Annotated[Label, Field(description="1 for a right answer, 0 for a wrong one.")]
+    id: Annotated[str, Field(default="", description="Of the answer.")]
     system: Name
 
 
@@ -216,8 +223,8 @@ class ReloadRequest(_Asked):
     """Read systems anew."""
 
     systems: Annotated[
-        list[Annotated[str, Field(max_length=64)]],
-        Field(default=[], max_length=1000, description="Their names; all of them where none is named."),
+        list[str],
+        Field(default=[], description="Their names; all of them where none is named."),
     ]
 
 
