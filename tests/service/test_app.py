@@ -132,7 +132,12 @@ def test_explanations_are_the_library_s(app: FastAPI, served: Path) -> None:
     assert 'class="texts"' in html
     assert " style=" not in html, "the page's policy allows none"
     by_id = ask(app, "/v1/explain", {"system": "faq", "query": query, "id": "password"}).json()
-    assert by_id["explanation"] == explain(Fitted.load(served / "faq"), query, text).to_dict(grid=True)
+    told, whole = by_id["explanation"], explain(Fitted.load(served / "faq"), query, text).to_dict(grid=True)
+    assert {name: told[name] for name in ("score", "signals", "grid")} == {
+        name: whole[name] for name in ("score", "signals", "grid")
+    }
+    sections = [(one["name"], one["source"]["text"]) for one in told["text"]["sections"]]
+    assert sections == [("known question", "I forgot my password"), ("answer", text)], "in the user's own words"
     (first, *_) = QuestionIndex.open(served / "tickets").search(query, top=3, explain=True)
     archived = ask(app, "/v1/explain", {"system": "tickets", "query": query, "id": first.id}).json()
     assert first.explanation is not None

@@ -72,13 +72,13 @@ def test_a_request_that_never_ends_is_let_go(url: str) -> None:
 
 
 def test_a_head_that_comes_letter_by_letter_is_let_go(url: str) -> None:
-    with connect(url) as made:
-        start = time.monotonic()
-        with pytest.raises(OSError, match=r".*"):
-            for letter in head(5) * 100:
-                made.sendall(bytes([letter]))
-                time.sleep(0.02)
-        assert time.monotonic() - start < 15
+    def dawdle(made: socket.socket) -> None:
+        for letter in head(5) * 100:
+            made.sendall(bytes([letter]))
+            time.sleep(0.02)
+
+    with connect(url) as made, pytest.raises(OSError, match=r"(?i)reset|pipe"):
+        dawdle(made)
 
 
 @pytest.mark.parametrize(

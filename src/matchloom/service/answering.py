@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchloom.explanation import Explanation, explain
+from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.retrieval import Answer
@@ -145,7 +147,28 @@ def explain_pair(system: System | None, by: System | str | None, asked: Mapping[
     if system.answers is not None and asked["id"]:
         text = _text_of(system.answers, asked["id"], system.name)
     scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, System) else system)
-    return explain(scorer, query, text)
+    return with_known_question(scorer, explain(scorer, query, text), query, text)
+
+
+def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -> Explanation:
+    """An explanation whose text begins with the words of a known question, in two sections with their own texts.
+
+    So does what a fitted ranker explains: the known question that is nearest, and then the answer.
+    """
+    inner = getattr(scorer, "scorer", scorer)  # of a fitted system
+    cut = getattr(inner, "tokenizer", None)
+    if cut is None or made.sections or not hasattr(inner, "answers"):
+        return made
+    told = cut(text)
+    count = len(made.text) - len(told)
+    found = inner.answers.find(text)
+    if count <= 0 or found is None or made.text[count:] != told:
+        return made
+    asked = next((one for one in inner.answers.questions[found] if cut(one) == made.text[:count]), None)
+    if asked is None:
+        return made
+    sources = (source_of(cut, query, made.query), source_of(cut, asked, made.text[:count]), source_of(cut, text, told))
+    return replace(made, sections=(("known question", 0), ("answer", count)), sources=sources)
 
 
 def _explained_answer(system: System, by: System | str | None, asked: Mapping[str, Any]) -> Explanation:
