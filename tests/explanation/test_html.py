@@ -132,9 +132,9 @@ def test_the_table_goes_from_nothing_to_the_score() -> None:
         ["residual (bias, and what belongs to no word pair)", "−0.1875", "0.5000", ""],
         ["score", "0.5000", "0.5000", ""],
     ]
-    # Bars of a waterfall over 0 to .75, each beginning where the one before ended.
+    # Bars of a waterfall over 0 to .6875: the pair, and its two channels, each beginning where the one before ended.
     bars = [a["style"] for t, a in page.tags if t == "i" and a.get("style")]
-    assert bars[:3] == ["--from:0.00%;--size:66.67%", "--from:66.67%;--size:33.33%", "--from:83.33%;--size:16.67%"]
+    assert bars[:3] == ["--from:0.00%;--size:54.55%", "--from:0.00%;--size:72.73%", "--from:54.55%;--size:18.18%"]
     assert bars[-1] == "--from:0.00%;--size:66.67%"
 
 

@@ -130,7 +130,7 @@ class _Table:
         return (
             f'<td class="number" role="cell">{signed(contribution, self.places)}</td>'
             f'<td class="number running" role="cell">{figure(self.total, self.places)}</td>'
-            f"{self._fall(start, self.total, 'down' if contribution < 0 else 'up')}"
+            f"{self._fall(start, self.total, 'down' if round(contribution, self.places) < 0 else 'up')}"
         )
 
     def _percent(self, number: float) -> float:

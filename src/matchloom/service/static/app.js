@@ -2,7 +2,7 @@
 import { Problem, ask, useKey } from "./api.js";
 import { cards } from "./cards.js";
 import { moved, places, summary } from "./compare.js";
-import { find, h } from "./dom.js";
+import { find, h, printable } from "./dom.js";
 import { explained } from "./explained.js";
 
 const TOP = 10;
@@ -121,8 +121,9 @@ const bare = (asked) => (asked.system === "bm25" ? asked : { ...asked, candidate
 function opening(question, names) {
   return async (answer, host, signal) => {
     const panels = names.map((name) => h("div", { class: "panel" }, names.length > 1 ? h("h3", {}, label(name)) : null, h("div", {})));
-    host.classList.toggle("both", names.length > 1);
-    host.replaceChildren(...panels);
+    const both = names.length > 1;
+    host.classList.toggle("both", both);
+    host.replaceChildren(...(both ? [h("h2", {}, "Why: ", h("bdi", {}, printable(answer.text)))] : []), h("div", { class: "panels" }, panels));
     await Promise.all(names.map(async (name, n) => {
       const inside = panels[n].lastElementChild;
       try {
@@ -169,11 +170,13 @@ async function run() {
   if (!found || signal.aborted) return;
   const [ours, theirs] = found.map((one) => one.answers);
   const onThumb = state.feedback ? (answer, right) => thumb(question, answer, right) : null;
+  const across = theirs ? h("div", { class: "across" }) : null;
   const columns = found.map((one, n) => cards({
+    across,
     title: names.length > 1 ? label(names[n]) : "",
     answers: one.answers,
     notes: theirs ? places(one.answers, n ? ours : theirs).map((place) => moved(place, label(names[1 - n]))) : null,
-    onOpen: opening(question, n ? [...names].reverse() : names),
+    onOpen: opening(question, names),
     onThumb,
   }));
   const lines = [];
@@ -183,7 +186,7 @@ async function run() {
     lines.push(`Little of this question is known here: ${Math.round(100 * (1 - known))}% that none of these answers it.`);
   }
   results.classList.toggle("two", Boolean(theirs));
-  results.replaceChildren(...lines.filter(Boolean).map((line) => h("p", { class: "lead" }, line)), h("div", { class: "columns" }, columns));
+  results.replaceChildren(...lines.filter(Boolean).map((line) => h("p", { class: "lead" }, line)), ...(across ? [across] : []), h("div", { class: "columns" }, columns));
   find("#status").textContent = `${ours.length} ${ours.length === 1 ? "answer" : "answers"}.`;
 }
 

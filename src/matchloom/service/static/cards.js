@@ -40,7 +40,8 @@ function thumbs(answer, onThumb) {
   return h("span", { class: "thumbs" }, buttons);
 }
 
-/* view: {title, answers, notes: [{kind, said}] or null, onOpen(answer, host, signal), onThumb or null} */
+/* view: {title, answers, notes: [{kind, said}] or null, onOpen(answer, host, signal), onThumb or null,
+   across: where what opens is put, one at a time, or null for below its card} */
 export function cards(view) {
   const scale = scaleOf(view.answers);
   const list = view.answers.map((answer, n) => card(view, answer, n, scale));
@@ -63,16 +64,23 @@ function card(view, answer, n, scale) {
   const close = () => {
     if (open) open.abort();
     open = null;
+    if (view.across) view.across.close = null;
     host.hidden = true;
     host.replaceChildren();
     opener.setAttribute("aria-expanded", "false");
   };
   opener.addEventListener("click", async () => {
     if (open) return close();
+    if (view.across) {
+      if (view.across.close) view.across.close();
+      view.across.close = close;
+      view.across.replaceChildren(host);
+    }
     open = new AbortController();
     host.hidden = false;
     opener.setAttribute("aria-expanded", "true");
     await view.onOpen(answer, host, open.signal);
+    if (view.across) host.scrollIntoView({ block: "nearest" });
   });
   opener.addEventListener("keydown", (event) => { if (event.key === "Escape" && open) close(); });
   host.addEventListener("keydown", (event) => {
@@ -89,5 +97,5 @@ function card(view, answer, n, scale) {
     note ? h("span", { class: `moved ${note.kind}` }, note.said) : null,
     view.onThumb ? thumbs(answer, view.onThumb) : null,
   );
-  return h("li", { class: "card" }, opener, facts, host);
+  return h("li", { class: "card" }, opener, facts, view.across ? null : host);
 }
