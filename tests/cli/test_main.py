@@ -34,6 +34,7 @@ DESIGNED = [
     "search",
     "serve",
     "tune",
+    "report",
     "reproduce",
     "doctor",
     "encoders",

@@ -72,6 +72,18 @@ def render_fragment(explanation: Explanation) -> str:
     return f'<article class="one">\n{inside}\n</article>'.replace(' style="', ' data-style="')
 
 
+def explanation_block(explanation: Explanation, name: str) -> str:
+    """One explanation under a name that opens it, as a part of a page in one file that has page.css and the scripts."""
+    scale = _largest_word_contributions([explanation])[explanation.scorer]
+    inside = _inside(explanation, False, scale, _map_scales([explanation]))
+    return (
+        f'<details class="one"><summary><span>{safe_text(name)}</span> '
+        f'<span class="figure">{_score(explanation)}</span> '
+        f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
+        f'<div class="inside">\n{inside}\n</div>\n</details>'
+    )
+
+
 def _score(explanation: Explanation) -> str:
     return figure(explanation.trace.score, decimal_places(explanation))
 

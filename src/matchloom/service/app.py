@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Query, Request
 from fastapi import Path as PathArgument
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -25,7 +25,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.loaded import Folder
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.pages import read_assets
-from matchloom.service.problems import Refused, problem
+from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError, Pair
 
@@ -94,6 +94,7 @@ def create_app(
     _add_state(app, service)
     _add_reading(app, service)
     _add_writing(app, service)
+    _add_runs(app, service)
     _add_page(app)
     return app
 
@@ -294,6 +295,38 @@ def _add_writing(app: FastAPI, service: Service) -> None:
         return _json({"kept": True})
 
 
+def _add_runs(app: FastAPI, service: Service) -> None:
+    def found() -> dict[str, Any]:
+        if service.runs is None:
+            raise Refused(404, "unknown", "this service was started without --runs")
+        from matchloom.reports import find_runs  # brings what `fit` needs, which others need not wait for
+
+        return {run.name: run for run in find_runs(service.runs)}
+
+    @app.get("/v1/runs", tags=["runs"], response_model=s.RunsAnswer, responses=_only(401, 404, 421, 503))
+    async def runs() -> Response:
+        """The trainings and fits of the folder that is shown; running ones first."""
+        async with service.workers.admitted():
+            listed = await service.workers.call(found)
+        about = [{"name": r.name, "kind": r.kind, "running": r.running, "changed": r.changed} for r in listed.values()]
+        return _json({"runs": about})
+
+    @app.get("/v1/run", tags=["runs"], response_model=s.RunAnswer, responses=_only(401, 404, 421, 422, 503))
+    async def run(name: Annotated[str, Query(description="As /v1/runs gives it.")]) -> Response:
+        """One training or fit as a piece of a page, as far as it has come."""
+
+        def work() -> dict[str, Any]:
+            from matchloom.reports import render_fragment as render_run
+
+            listed = found()
+            if name not in listed:
+                raise unknown("run", name, list(listed)[:10])
+            return {"name": name, "running": listed[name].running, "html": render_run(listed[name])}
+
+        async with service.workers.admitted():
+            return _json(await service.workers.call(work))
+
+
 def _written(work: Any) -> Any:
     """A write that the library refuses is a conflict: another writes, or an id means several answers."""
     try:
@@ -317,6 +350,10 @@ def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
         return send("index.html", request)
+
+    @app.get("/runs", include_in_schema=False)
+    async def runs(request: Request) -> Response:
+        return send("runs.html", request)
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str, request: Request) -> Response:

@@ -33,6 +33,8 @@ def read_assets() -> dict[str, Asset]:
     shared = files("matchloom.explanation")
     for name, more in _SHARED.items():
         found[name] = shared.joinpath(name).read_bytes() + more.encode()
+    for package in ("fitting", "reports"):
+        found[f"{package}.css"] = files(f"matchloom.{package}").joinpath("page.css").read_bytes()
     # The one that draws an explanation needs the map, which a page in one file has beside it.
     wiring = shared.joinpath("page.js").read_text(encoding="utf-8")
     wiring = wiring.partition('\ndocument.querySelectorAll(".one")')[0]

@@ -259,6 +259,29 @@ class SystemsAnswer(_Answered):
     limits: dict[str, float]
 
 
+class RunAbout(_Answered):
+    """One training or fit; `changed` is when its files last did, in seconds since 1970."""
+
+    name: str
+    kind: str
+    running: bool
+    changed: float
+
+
+class RunsAnswer(_Answered):
+    """The runs, those that go on first."""
+
+    runs: list[RunAbout]
+
+
+class RunAnswer(_Answered):
+    """A run as a piece of a page."""
+
+    name: str
+    running: bool
+    html: str
+
+
 class State(_Answered):
     """Alive, ready, or not yet."""
 
