@@ -36,9 +36,16 @@ def command(
     ] = None,
     writable: Annotated[bool, typer.Option("--writable", help="Let clients add to archives and delete.")] = False,
     feedback: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where thumbs up and down are kept, as pairs for 'fit'.")
-    ] = Path("feedback.jsonl"),
-    no_feedback: Annotated[bool, typer.Option("--no-feedback", help="Keep no thumbs.")] = False,
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where thumbs up and down are kept, as pairs for 'fit'. Default: feedback.jsonl here.",
+            show_default=False,
+        ),
+    ] = None,
+    no_feedback: Annotated[
+        bool, typer.Option("--no-feedback", help="Keep no thumbs, unless --feedback names a file.")
+    ] = False,
     runs: Annotated[
         Path | None,
         typer.Option(
@@ -96,7 +103,7 @@ def command(
         limits=limits,
         keys=keys,
         writable=writable,
-        feedback=None if no_feedback else feedback,
+        feedback=feedback if feedback is not None or no_feedback else Path("feedback.jsonl"),
         runs=runs,
     )
     listening = bind(host, port)
