@@ -21,7 +21,14 @@ from matchloom.ranking.certainty import Certainty, learn_certainty
 from matchloom.ranking.collection import AskedCollection, Weighed, known_questions
 from matchloom.ranking.meaning import MeaningOfNearest, Meanings
 from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
-from matchloom.ranking.ranker_files import ENCODER, MeaningVectors, SavedRanker, read_ranker, write_ranker
+from matchloom.ranking.ranker_files import (
+    ENCODER,
+    MeaningVectors,
+    SavedRanker,
+    encoder_seal,
+    read_ranker,
+    write_ranker,
+)
 from matchloom.ranking.reading import Read
 from matchloom.ranking.tracing import RightSide, trace_of
 from matchloom.sealed import as_saved
@@ -183,8 +190,8 @@ class AnswerRanker:
         vectors = None
         if meaning is not None:
             vectors = MeaningVectors(meaning.questions.astype(np.float32), meaning.texts.astype(np.float32))
-            settings["encoder"] = meaning.meanings.matcher.digest
             meaning.meanings.matcher.save(Path(folder) / ENCODER)
+            settings["encoder"] = encoder_seal(Path(folder))
         write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights, vectors))
 
     @classmethod
@@ -196,7 +203,7 @@ class AnswerRanker:
             tokenizer = Tokenizer.from_dict(about["tokenizer"])
             meanings = None
             if matcher is not None and vectors is not None:
-                if matcher.digest != about["encoder"]:
+                if encoder_seal(Path(folder)) != about["encoder"]:
                     raise MatchloomError(f"{folder} has another encoder than it was fitted with; copy or fit it again")
                 texts = [*known_questions(answers.sorted())[0], *answers.sorted().texts]
                 known = np.concatenate([vectors.questions, vectors.texts])

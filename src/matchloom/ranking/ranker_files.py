@@ -2,7 +2,7 @@
 
 Written together and sealed by digests in ranker.json, which also seals itself. Everything else is computed again. A
 ranker with a pretrained encoder has the vectors of its texts as one more table, and the encoder as a matcher in
-`encoder/`, which seals itself; its digest is in ranker.json.
+`encoder/`, which seals itself; the digest of that seal is in ranker.json.
 """
 
 from __future__ import annotations
@@ -111,6 +111,12 @@ def read_ranker(folder: Path) -> SavedRanker:
         weights = LinearWeights(**tables[WEIGHTS]) if WEIGHTS in tables else None
         vectors = MeaningVectors(**tables[VECTORS]) if VECTORS in tables else None
     return SavedRanker(about, answers, translations, weights, vectors)
+
+
+def encoder_seal(folder: Path) -> str:
+    """What tells the encoder in a ranker's folder from others: the digest of its weights' header, which seals all."""
+    with (folder / ENCODER / "weights.safetensors").open("rb") as file:
+        return _sha(file.read(int.from_bytes(file.read(8), "little")))
 
 
 def _lines(answers: Answers) -> list[str]:
