@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ from matchloom.fitting.pair_classifier import NAMES, PairClassifier, _side_of
 from matchloom.fitting.pairs_task import LOADERS, PairsTask, one_list
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
+from tests.encoders.making import write_folder
 
 WORDS = [f"{a}{b}" for a in ("lo", "mi", "ki", "fo", "whe", "sto") for b in ("om", "ll", "ln", "rge", "el", "ne", "ck")]
 
@@ -32,9 +34,9 @@ def labelled(number: int = 120, seed: int = 0) -> list[Pair]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scorer]:
-    task, pairs = PairsTask(), labelled()
-    data = task.split(pairs, 0)
     folder = tmp_path_factory.mktemp("pairs")
+    task, pairs = PairsTask(write_folder(folder / "small") if find_spec("tokenizers") else None), labelled()
+    data = task.split(pairs, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matchloom.fitting.trained.DIMENSIONS", 8)
         patch.setattr(pairs_task, "NETWORK_FROM", 100)

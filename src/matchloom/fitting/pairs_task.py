@@ -20,7 +20,9 @@ from matchloom.fitting.report import Asked
 from matchloom.fitting.systems import Candidate, Data, Outcome
 from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
+from matchloom.matcher import Matcher
 from matchloom.models import Argument
+from matchloom.ranking.meaning import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -96,6 +98,12 @@ class PairsTask:
         if len(pairs) >= NETWORK_FROM:
             about = "words in their context, exact matches, and features of the pair"
             found.append(Candidate(_MODEL, about, _network(tokenizer, seed), seconds=10 + len(pairs) / 100))
+        if self.encoder is not None:
+            some = pairs[:: len(pairs) // 200 + 1]
+            reading = encoding_seconds([text for pair in some for text in pair[:2]])
+            about = "the pretrained encoder as it is: cosine of the two texts"
+            seconds = 0.2 * reading * len(pairs) / len(some)  # of the development pairs, about
+            found.append(Candidate("encoder_cosine", about, _cosine(self.encoder, tokenizer), True, seconds))
         return found
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
@@ -134,6 +142,14 @@ def _overlap(tokenizer: Tokenizer) -> Make:
     return make
 
 
+def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        matcher = Matcher.untrained(encoder, model="sentence_bert", tokenizer=tokenizer)
+        return Calibrated.fit(matcher, _some(development), tokenizer)
+
+    return make
+
+
 def _classifier(tokenizer: Tokenizer) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         return Calibrated.fit(PairClassifier.fit(train, development, tokenizer), development, tokenizer)
@@ -156,6 +172,11 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         return Calibrated.fit(matcher, development, tokenizer)
 
     return make
+
+
+def _some(pairs: Sequence[Pair]) -> list[Pair]:
+    """At most some thousands of the pairs, whatever order they came in."""
+    return sorted(pairs, key=lambda pair: digest(pair.query, pair.text))[:_LOOKED_AT]
 
 
 def one_list(pairs: Sequence[Pair]) -> list[Pair]:
