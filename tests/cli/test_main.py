@@ -33,6 +33,7 @@ DESIGNED = [
     "index",
     "search",
     "tune",
+    "export",
     "reproduce",
     "doctor",
     "encoders",

@@ -67,7 +67,7 @@ def pointed_at(folder: Path) -> None:
 
 
 def roberta(change: Callable[[Path], None]) -> Callable[[Path], None]:
-    return lambda folder: (write_folder(folder, "roberta"), change(folder)) and None
+    return lambda folder: change(write_folder(folder, "roberta"))
 
 
 def bin_alone(folder: Path) -> None:
