@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.onnx import is_in_onnx_export
 
 from matchloom.encoders import Encoder
 from matchloom.encoders.shape import Shape
@@ -32,6 +33,7 @@ from matchloom.types import Component, PairBatch, Texts, Trace
 
 STEPS = (12, 24, 48, 96)  # points at which an integral is summed, until it is good enough
 EXACT = 1e-3
+WORDS = 4096  # of all pairs that are read at a time: layers keep tens of kilobytes for each, in double precision
 
 
 class CrossEncoder(PairModel):
@@ -54,8 +56,12 @@ class CrossEncoder(PairModel):
         return torch.empty(*texts.words.shape, 0, device=texts.words.device)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """Scores (B,); the encodings hold nothing, and the texts themselves are read."""
-        return self.head(self.first(batch))[:, 0]  # type: ignore[no-any-return]
+        """Scores (B,); the encodings hold nothing, and the texts themselves are read, some pairs at a time."""
+        if torch.is_grad_enabled() or is_in_onnx_export():
+            return self.head(self.first(batch))[:, 0]  # type: ignore[no-any-return]
+        some = max(1, WORDS // (batch.left.words.shape[1] + batch.right.words.shape[1]))
+        rows = zip(*(torch.split(side, some) for side in (batch.left_rows, batch.right_rows)), strict=True)
+        return torch.cat([self.head(self.first(PairBatch(batch.left, batch.right, *pair)))[:, 0] for pair in rows])
 
     def first(self, batch: PairBatch, links: Tensor | None = None) -> Tensor:
         """C, where words of the two texts see as much of each other as links (B, L, R) say; None: all. (B, D)"""
