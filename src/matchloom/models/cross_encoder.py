@@ -34,6 +34,7 @@ from matchloom.types import Component, PairBatch, Texts, Trace
 STEPS = (12, 24, 48, 96)  # points at which an integral is summed, until it is good enough
 EXACT = 1e-3
 WORDS = 4096  # of all pairs that are read at a time: layers keep tens of kilobytes for each, in double precision
+CELLS = 50_000  # of all maps of attention that a trace keeps at a time: each is kept for every head of every layer
 
 
 class CrossEncoder(PairModel):
@@ -89,12 +90,16 @@ class CrossEncoder(PairModel):
     def at(self, batch: PairBatch, b: int, shares: Tensor) -> tuple[Tensor, Tensor]:
         """The b-th pair's score at each of N shares of all its links (N,), and the slopes of these links (N, L, R)."""
         left, right = batch.left.take(batch.left_rows[b : b + 1]), batch.right.take(batch.right_rows[b : b + 1])
-        rows = torch.zeros(len(shares), dtype=torch.int64, device=left.words.device)
         widths = left.words.shape[1], right.words.shape[1]
-        links = shares.to(self.head.weight)[:, None, None].expand(-1, *widths).clone().requires_grad_()
-        with torch.enable_grad():
-            scores = self.head(self.first(PairBatch(left, right, rows, rows), links))[:, 0]
-            return scores.detach(), torch.autograd.grad(scores.sum(), links)[0]
+        scores, slopes = [], []
+        for some in torch.split(shares.to(self.head.weight), max(1, CELLS // sum(widths) ** 2)):
+            rows = torch.zeros(len(some), dtype=torch.int64, device=some.device)
+            links = some[:, None, None].expand(-1, *widths).clone().requires_grad_()
+            with torch.enable_grad():
+                found = self.head(self.first(PairBatch(left, right, rows, rows), links))[:, 0]
+                slopes.append(torch.autograd.grad(found.sum(), links)[0])
+            scores.append(found.detach())
+        return torch.cat(scores), torch.cat(slopes)
 
 
 class OwnLayers(nn.Module):
