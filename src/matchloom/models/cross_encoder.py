@@ -2,7 +2,7 @@
 
 Symbols      [CLS] X [SEP] Y [SEP] -> one sequence;  C -> first, the vector of its first mark;  W -> w;
              score = w'C + b. Words of either text see those of the other in every layer, so that there is nothing to
-             encode before both are known: the most exact reader and the slowest ranker, for the first few of a search.
+             encode before both are known: the slowest of all rankers, for the first few of a search.
 Departures   BERT's pooler (a layer and tanh between C and w) is left out, as folders of sentence encoders have none
              that was trained. A query is cut at half the encoder's positions, and a text where they end. Over an
              encoder that reads one text at a time, such as word vectors, `layers` of our own read both: one head, no
