@@ -17,8 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from matchloom import Pair, QuestionIndex
 from matchloom.cli import main
 from matchloom.models.base import PairModel
-from matchloom.retrieval import archive as archive_module
-from matchloom.retrieval import store
+from matchloom.retrieval import manifest, store
 
 # Children of a server that has imported everything but LanceDB, whose threads no fork survives.
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -55,7 +54,7 @@ def reencode(report: Path, archive: Path, matcher: Path, batches: int) -> None:
     index = QuestionIndex.open(archive)
     with (
         report.open("a", encoding="utf-8", buffering=1) as file,
-        patch.object(archive_module, "BATCH", 10),
+        patch.multiple(manifest, BATCH=10, BATCH_OF_POSITIONS=10),
         patch.object(store.Store, "append", append_and_report),
     ):
         file.write("ready\n")

@@ -33,7 +33,9 @@ from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
 
 Cut = Callable[[str], list[str]]
+Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
+UNTRAINED = ("late_interaction", "sentence_bert")  # models that need no training over a pretrained encoder
 _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
@@ -195,8 +197,9 @@ class Matcher:
         left_rows, right_rows = left_rows[first], right_rows[first]
         features = None if features is None else features[first]
         scores = np.empty(len(first), dtype=np.float32)
-        order = np.lexsort((left.lengths[left_rows], right.lengths[right_rows]))
-        cuts = _cuts(order, right.lengths[right_rows], left.lengths[left_rows])
+        ours, theirs = left.read_lengths[left_rows], right.read_lengths[right_rows]
+        order = np.lexsort((ours, theirs))
+        cuts = _cuts(order, theirs, ours if left.pieces is None else np.maximum(ours, theirs))
         batches = (
             make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
             for cut in cuts
@@ -257,8 +260,9 @@ class Matcher:
             return
         table = self.read(texts, progress=progress)
         distinct = np.unique(table.same)
-        order = distinct[np.argsort(table.lengths[distinct], kind="stable")]
-        cuts = _cuts(order, table.lengths, np.full_like(table.lengths, _QUERY))
+        read = table.read_lengths  # attention compares all pieces of a text with each other
+        order = distinct[np.argsort(read[distinct], kind="stable")]
+        cuts = _cuts(order, read, np.full_like(read, _QUERY) if table.pieces is None else read)
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
         numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded
@@ -321,7 +325,8 @@ class Matcher:
             candidates: What `encode` made of the texts.
         """
         scores = np.empty(len(candidates.texts), dtype=np.float32)
-        with thread_pool() as pool:
+        several = len(candidates.blocks) > 1 and torch.get_num_threads() > 1
+        with thread_pool() if several else inline_pool(1) as pool:
             table, model = self.read([query]), self._double.of(self.model)
             with torch.inference_mode():
                 left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
@@ -330,9 +335,11 @@ class Matcher:
             def work(block: _Block) -> Scores:
                 zeros = np.zeros_like(block.rows)
                 features = features_of(table, block.table, zeros, block.rows)
-                first, of_row = distinct_pairs(zeros, block.places, features)
-                places = torch.from_numpy(block.places[first])
-                found = None if features is None else torch.from_numpy(features[first])
+                if features is None:  # then each text that was encoded is a pair with the query
+                    places, found, of_row = torch.arange(len(block.encoded)), None, block.places
+                else:
+                    first, of_row = distinct_pairs(zeros, block.places, features)
+                    places, found = torch.from_numpy(block.places[first]), torch.from_numpy(features[first])
                 batch = PairBatch(left, block.texts, torch.zeros_like(places), places, found).to(self.device)
                 with torch.inference_mode():
                     return rounded(model.match(encoded, block.encoded, _as_read_by(model, batch)))[of_row]
@@ -363,6 +370,48 @@ class Matcher:
             if model is not self.model:
                 first, second = first.double(), second.double()
             return rounded(model.match(first, second, batch))
+
+    def positions(self, texts: Sequence[str], *, side: str = "left", progress: bool = False) -> list[Positions]:
+        """The positions of each text as numbers of eight bits, for a late-interaction matcher: (words, n) each.
+
+        Args:
+            texts: Any texts.
+            side: Read them as queries ("left") or as candidates ("right").
+            progress: Whether to show a bar.
+        """
+        if not self.model.stored_positions:
+            raise MatchloomError(f"this {self.name} has no positions that can be stored; late_interaction has")
+        model = self._double.of(self.model)
+        found: dict[int, Positions] = {}
+        texts = many_texts("texts", texts)
+        for block in self._blocks(texts, model.encode if side == "left" else model.encode_right, progress):
+            encoded, lengths = block.encoded.cpu().numpy(), block.texts.lengths.tolist()
+            for row, place in zip(block.rows.tolist(), block.places.tolist(), strict=True):
+                found[row] = encoded[place, : lengths[place]]
+        return [found[row] for row in range(len(texts))]
+
+    def match_positions(self, left: Positions, right: Sequence[Positions]) -> Scores:
+        """The scores of one query's positions with those of N candidates, as `score` gives them for their texts.
+
+        Args:
+            left: What `positions` made of one query.
+            right: What it made of N candidates.
+        """
+        scores = np.empty(len(right), dtype=np.float32)
+        order = np.argsort([len(one) for one in right], kind="stable")
+        model = self._double.of(self.model)
+        unread = Texts(torch.zeros((1, 1), dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+        query = torch.tensor(left[None], device=self.device)
+        with inline_pool(1), torch.inference_mode():
+            for start in range(0, len(order), _BATCH):
+                cut = order[start : start + _BATCH]
+                padded = np.full((len(cut), len(right[cut[-1]]), left.shape[1]), -1, np.int8)  # as what was not read
+                for n, row in enumerate(cut):
+                    padded[n, : len(right[row])] = right[row]
+                rows = torch.arange(len(cut), device=self.device)
+                batch = PairBatch(unread, unread, torch.zeros_like(rows), rows)
+                scores[cut] = rounded(model.match(query, torch.from_numpy(padded).to(self.device), batch))
+        return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts and why they got their score.
@@ -397,18 +446,49 @@ class Matcher:
         write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
-    def untrained(cls, encoder: Path | str, *, tokenizer: Tokenizer | None = None) -> Matcher:
+    def untrained(
+        cls,
+        encoder: Path | str,
+        *,
+        model: str = "late_interaction",
+        size: int | None = None,
+        texts: Iterable[str] | None = None,
+        bits: int = 8,
+        tokenizer: Tokenizer | None = None,
+        progress: bool = False,
+    ) -> Matcher:
         """A matcher that needs no pairs to learn from: a pretrained encoder, and each query word's best partner.
 
         Args:
             encoder: The folder of an encoder, or its name as `matchloom encoders` lists it.
+            model: late_interaction, or sentence_bert (the cosine of two texts' means), which has no size and no bits.
+            size: Numbers that are kept of each position, such as 128; all of the encoder's by default.
+            texts: Texts like those to be matched, which tell the numbers worth keeping; some hundred do.
+            bits: Of each number, 8 or 32.
             tokenizer: How a text becomes words; English by default, as many as the encoder could read.
+            progress: Whether to show a bar.
         """
         made = Transformer.load(find_encoder(encoder))
-        name, arguments = "late_interaction", {"k": 1}
-        model = build_model(name, arguments, made, seed=0).eval()
+        if model not in UNTRAINED:
+            raise MatchloomError(f"model is {model!r}, expected one that needs no training: {', '.join(UNTRAINED)}")
+        arguments: dict[str, Argument] = {}
+        if model == "late_interaction":
+            arguments = {"k": 1, "bits": bits}
+            if size is not None:
+                at_least_one("size", size)
+                arguments["size"] = size
+        built = build_model(model, arguments, made, seed=0).eval()
         reader = made.reader(tokenizer or Tokenizer(max_words=made.tokenizer.most), Vocab([], [], [], 0))
-        return cls(name, dict(arguments), model, reader, {"untrained": True})
+        matcher = cls(model, dict(arguments), built, reader, {"untrained": True})
+        if "size" in arguments and size is not None and size < made.size:
+            known = sorted(set(many_texts("texts", () if texts is None else texts)))  # in whatever order they came
+            if not known:
+                raise MatchloomError(
+                    f"size {size} keeps a part of the encoder's {made.size} numbers; give texts that tell which"
+                )
+            table = matcher.read(known)
+            built.pretrain(table, matcher.read([]), np.empty((0, 3), dtype=np.int64), 0, progress)
+        return matcher
 
     @classmethod
     def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:

@@ -14,6 +14,7 @@ import pytest
 from matchloom import QuestionIndex
 from matchloom.cli import main
 from tests.cli.conftest import SMALL, THINGS, Run, error_of, write_tsv
+from tests.encoders.making import write_folder
 
 
 @pytest.fixture(scope="session")
@@ -159,6 +160,19 @@ def test_a_page_explains_the_answers(run: Run, archive: Path, tmp_path: Path) ->
     page = (tmp_path / "why.html").read_text(encoding="utf-8")
     assert "wick" in page
     assert page.count('<h2>question</h2><p class="words" data-side="text"') == 1
+
+
+def test_an_untrained_encoder_searches_and_says_why(run: Run, faq: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    archive, matcher = tmp_path / "a", tmp_path / "m"
+    assert run("encoders", "use", write_folder(tmp_path / "small"), "--out", matcher).code == 0
+    built = run("index", archive, faq, "--matcher", matcher)
+    assert f"late_interaction ({matcher}), 8 numbers a word" in " ".join(built.out.split())
+    found = json.loads(run("search", archive, "making soap", "--json", "--explain", "--top", 3).out)["answers"]
+    assert found[0]["id"] == "soap"
+    named = {channel["name"].split(":")[0] for channel in found[0]["explanation"]["channels"]}
+    assert named == {"question", "answer"}
+    assert run("doctor", archive).code == 0
 
 
 def test_a_matcher_that_was_trained_again(run: Run, faq: Path, encoder: Path, corpus: Path, tmp_path: Path) -> None:

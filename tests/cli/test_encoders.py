@@ -46,6 +46,9 @@ def test_lists_adds_and_uses(run: Run, tmp_path: Path) -> None:
     ranked = run("rank", tmp_path / "matcher", "sort a list", texts)
     assert ranked.code == 0
     assert {"open the file", "sort the list"} == {line.split("  ")[-1] for line in ranked.out.splitlines()[1:3]}
+    small = run("encoders", "use", "mine", "--out", tmp_path / "less", "--size", 3, "--texts", texts)
+    assert small.code == 0
+    assert run("rank", tmp_path / "less", "sort a list", texts).code == 0
     again = run("encoders", "use", "mine", "--out", tmp_path / "matcher")
     assert (again.code, "already holds a matcher" in again.err) == (2, True)
 
@@ -128,6 +131,8 @@ def test_a_folder_that_cannot_be_used_is_named_and_the_others_listed(
         (["add"], "which encoder? Expected 'matchloom encoders add ENCODER'"),
         (["use", "x"], "'use' needs --out FOLDER for the matcher"),
         (["--out", "x"], "--out belongs to 'use'"),
+        (["use", "x", "--out", "x", "--size", "3"], "--size and --texts belong to 'use', and to each other"),
+        (["--size", "3", "--texts", "x"], "--size and --texts belong to 'use', and to each other"),
         (["use", "nothing", "--out", "x"], "encoder 'nothing' is not found (none is there yet)"),
     ],
 )

@@ -67,7 +67,11 @@ def pointed_at(folder: Path) -> None:
 
 
 def roberta(change: Callable[[Path], None]) -> Callable[[Path], None]:
-    return lambda folder: change(write_folder(folder, "roberta"))
+    def damage(folder: Path) -> None:
+        write_folder(folder, "roberta")
+        change(folder)
+
+    return damage
 
 
 def bin_alone(folder: Path) -> None:

@@ -193,8 +193,24 @@ def test_untrained_is_maxsim_of_words(tmp_path: Path) -> None:
     with torch.no_grad():
         x, y = (matcher.model.encoder(read(matcher.model.encoder, [side]))[0] for side in (query, text))
     cosines = torch.nn.functional.normalize(x, dim=1) @ torch.nn.functional.normalize(y, dim=1).T
-    assert matcher.score([Pair(query, text)])[0] == pytest.approx(20 * float(cosines.amax(1).mean()), abs=1e-5)
+    maxsim = 20 * float(cosines.amax(1).mean())
+    assert matcher.score([Pair(query, text)])[0] == pytest.approx(maxsim, abs=0.01)
+    whole = Matcher.untrained(tmp_path / "small", bits=32)
+    assert whole.score([Pair(query, text)])[0] == pytest.approx(maxsim, abs=1e-5)
     assert matcher.score([Pair("", text), Pair(query, "?!")]).tolist() == [0, 0]
+
+
+def test_untrained_with_fewer_numbers_wants_texts(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "small")
+    texts = ["open files and read the list", "how do I sort", "the file"]
+    matcher = Matcher.untrained(folder, size=3, texts=texts)
+    again = Matcher.untrained(folder, size=3, texts=texts[::-1] * 2)
+    assert matcher.digest == again.digest
+    encoded = matcher.encode(texts).blocks[0].encoded
+    assert (encoded.dtype, encoded.shape[2]) == (torch.int8, 3 + 4)
+    with pytest.raises(MatchloomError, match="size 3 keeps a part of the encoder's 8 numbers; give texts"):
+        Matcher.untrained(folder, size=3)
+    assert Matcher.untrained(folder, size=8).model.projection is None
 
 
 def test_chinese_words_are_read_too(tmp_path: Path) -> None:

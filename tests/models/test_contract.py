@@ -104,7 +104,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "rate": [0.1],
         "decay": [0.0],
     },
-    "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True]},
+    "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True], "bits": [32]},
+    "sentence_bert": {},
     "cross_encoder": {"layers": [2, 3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
@@ -177,7 +178,8 @@ def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
 def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
     batch = make_pairs(model)
-    scores = model(batch).detach()
+    with torch.no_grad():  # as scores are computed; for gradients a model may be less coarse
+        scores = model(batch)
     for n, trace in enumerate(model.trace(batch)):
         L = int(batch.left.lengths[batch.left_rows[n]])
         R = int(batch.right.lengths[batch.right_rows[n]])
@@ -216,7 +218,7 @@ def test_overfits_eight_pairs(name: str) -> None:
     assert (model(batch)[0::2] > model(batch)[1::2] + 0.4).all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "sentence_bert"])  # which draws nothing
 def test_same_seed_same_model(name: str) -> None:
     arguments = {"late_interaction": {"size": 3}}.get(name, {})  # it draws nothing but a projection
     first, again, other = (build_model(name, arguments, embedding(), seed=seed).state_dict() for seed in (3, 3, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import torch
 
@@ -27,18 +28,17 @@ def made_pairs(count: int, seed: int = 0, prefix: str = "q") -> list[Pair]:
     return pairs
 
 
-def made_matcher(name: str = "lstm_rnn", seed: int = 0) -> Matcher:
+def made_matcher(name: str = "lstm_rnn", seed: int = 0, arguments: Mapping[str, Argument] | None = None) -> Matcher:
     """A matcher with drawn weights, large enough for its scores to differ."""
     tokenizer = Tokenizer()
     vocab = Vocab.build([WORDS])
     embedding = WordEmbedding(len(vocab), 8)
     with torch.no_grad():
         embedding.embedding.weight.copy_(torch.randn(len(vocab), 8, generator=torch.Generator().manual_seed(seed)))
-    arguments: dict[str, Argument] = {"hidden": 6} if "lstm" in name else {}
-    if name == "match_srnn":
-        arguments = {"dimensions": 3}
+    if arguments is None:
+        arguments = {"hidden": 6} if "lstm" in name else {"dimensions": 3} if name == "match_srnn" else {}
     model = build_model(name, arguments, embedding, seed=seed).eval()
     with torch.no_grad():
         for parameter in model.own_parameters():
             parameter.mul_(5)
-    return Matcher(name, arguments, model, embedding.reader(tokenizer, vocab))
+    return Matcher(name, dict(arguments), model, embedding.reader(tokenizer, vocab))

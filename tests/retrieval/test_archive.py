@@ -246,7 +246,7 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
 
 def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
-    made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
+    made_matcher("late_interaction", seed=1).save(tmp_path / "m1")
     index = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
     index.add(made_pairs(60))
     before = index.search("baden kelar lomik", top=5)
@@ -308,7 +308,7 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         ("{", "is damaged; 'matchloom doctor .* --repair' mends it where it can, or index the pairs into a new folder"),
         ("[]", "is damaged"),
         ('{"format": 4}', "is damaged"),
-        ('{"format": 2}', "has format 2, this matchloom reads 4; index its pairs again"),
+        ('{"format": 2}', "has format 2, this matchloom reads 4 and 5; index its pairs again"),
         (made_settings(alpha=7), "is damaged"),
         (made_settings(alpha="0.7"), "is damaged"),
         (made_settings(alpha=None), "is damaged"),
@@ -320,7 +320,7 @@ def test_a_matcher_can_come_later(tmp_path: Path) -> None:
         (made_settings(tokenizer={"kind": "english", "max_words": "x"}), "is damaged"),
         (made_settings(format=True), "is damaged"),
         (made_settings(format="4"), "is damaged"),
-        ('{"format": 99}', "has format 99, this matchloom reads up to 4; upgrade"),
+        ('{"format": 99}', "has format 99, this matchloom reads up to 5; upgrade"),
     ],
 )
 def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: str) -> None:

@@ -121,7 +121,7 @@ def test_any_scorer_can_rerank(encoded: bool, tmp_path: Path) -> None:
             assert one.score == pytest.approx((one.similarity + one.match) / 2, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", [None, "lstm_rnn", "cntn", "match_srnn"])
+@pytest.mark.parametrize("name", [None, "lstm_rnn", "cntn", "match_srnn", "late_interaction"])
 @pytest.mark.parametrize("alpha", [0.0, 0.35, 1.0])
 def test_explanations_add_up_to_the_mixture(name: str | None, alpha: float, tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a", made_matcher(name) if name else None)

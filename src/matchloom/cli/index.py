@@ -71,9 +71,9 @@ def command(
     Deleted and replaced pairs are no longer found, but their texts stay in the archive's files until these are
     merged from time to time; --compact removes them at once by copying the archive.
 
-    With a matcher that has sentence vectors, the archive finds questions that share no word. After training it
-    again, --reencode brings the archive up to date; until that is done, searches see the old vectors. With ARCHIVE
-    alone the command prints its status.
+    With a matcher that has sentence vectors, or one over a pretrained encoder ('matchloom encoders use'), the archive
+    finds questions that share no word. After training it again, --reencode brings the archive up to date; until that is
+    done, searches see the old vectors. With ARCHIVE alone the command prints its status.
 
     \b
     Examples:
@@ -151,7 +151,10 @@ def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
     by = status["matcher"] or "BM25 alone"
     if status["matcher"]:
         where = f" ({status['matcher_folder']})" if status["matcher_folder"] else ""
-        by += where + (f", vectors of {vectors}" if vectors else ", no sentence vectors")
+        if status["position_size"]:
+            by += where + f", {status['position_size']} numbers a word"
+        else:
+            by += where + (f", vectors of {vectors}" if vectors else ", no sentence vectors")
     for key, value in (
         ("pairs", f"{status['pairs']:,}"),
         ("answers", f"{status['answers']:,}"),

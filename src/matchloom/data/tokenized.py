@@ -56,6 +56,11 @@ class TokenizedTexts:
         """How many words each text has."""
         return self.words.lengths
 
+    @property
+    def read_lengths(self) -> Rows:
+        """How many positions of each text an encoder reads: its pieces, or its words where there are none."""
+        return self.words.lengths if self.pieces is None else self.pieces[0].lengths
+
     def word_ids(self, row: int) -> NDArray[np.int64]:
         """The ids of one text's words."""
         start = int(self.words.starts[row])

@@ -42,6 +42,15 @@ class Encoder(nn.Module, ABC):
         """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
         return texts.mask
 
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all that it reads of each text. (N, size)"""
+        x = self(texts)
+        return (x * self.shares(texts).to(x.dtype)[:, :, None]).sum(1)  # type: ignore[no-any-return]
+
+    def shares(self, texts: Texts) -> Tensor:
+        """Which part of that mean each word has, in double precision. (N, L)"""
+        return texts.mask / texts.lengths.double()[:, None]
+
     def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
         """One vector for each row's two texts, read as one: that of the mark before them. (B, size)
 

@@ -31,7 +31,9 @@ from matchloom.data.reader import WordPieces
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.folder import read_folder
 from matchloom.encoders.pieces import PieceTokenizer
+from matchloom.encoders.pooling import counts_of, mean_of, pieces_of, words_of
 from matchloom.encoders.shape import ACTIVATIONS, Shape
+from matchloom.encoders.text_by_text import TextByText
 from matchloom.layers.links import attention_mask
 from matchloom.text.tokenize import Span
 from matchloom.types import MatchloomError, Pieces, Texts
@@ -137,13 +139,17 @@ class Transformer(Encoder):
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, D); of a word that was cut away nothing but zeros."""
         pieces = self._read(texts)
-        x = self.positions(pieces)
-        # The sum of each word's pieces; place L takes what belongs to no word, and is dropped.
-        N, L = texts.words.shape
-        places = torch.where(pieces.words < 0, L, pieces.words)[:, :, None]
-        sums = x.new_zeros(N, L + 1, self.size).scatter_add(1, places.expand(-1, -1, self.size), x)
-        counts = x.new_zeros(N, L + 1, 1).scatter_add(1, places, torch.ones_like(x[:, :, :1]))
-        return (sums / counts.clamp_min(1))[:, :L]
+        return words_of(self.positions(pieces), pieces, texts.words.shape[1])
+
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all pieces, marks and punctuation included, as such encoders are trained to be read. (N, D)"""
+        pieces = self._read(texts)
+        return mean_of(self.positions(pieces), pieces)
+
+    def shares(self, texts: Texts) -> Tensor:
+        """A word has as much of the mean as it has pieces. (N, L)"""
+        pieces = self._read(texts)
+        return counts_of(pieces, texts.words.shape[1]) / pieces.lengths[:, None]
 
     def seen(self, texts: Texts) -> Tensor:
         """True where there is a word of which it has read a piece. (N, L)"""
@@ -202,8 +208,12 @@ class Transformer(Encoder):
 
     def _read(self, texts: Texts) -> Pieces:
         """The pieces to read: in training not all of a long text."""
-        assert texts.pieces is not None, "the texts were read without pieces"
-        return _cut(texts.pieces, self.training_pieces) if self.training and self.learns else texts.pieces
+        pieces = pieces_of(texts)
+        return _cut(pieces, self.training_pieces) if self.training and self.learns else pieces
+
+    def in_double(self) -> Encoder:
+        """The same, reading text by text: see `TextByText`."""
+        return TextByText(self)
 
     def learn(self, wanted: bool, *, sparse: bool) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""

@@ -25,6 +25,7 @@ from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.models.rae import RAE
+from matchloom.models.sentence_bert import SentenceBERT
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
@@ -47,6 +48,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cnn_mlp": CNNMLP,
     "rae": RAE,
     "late_interaction": LateInteraction,
+    "sentence_bert": SentenceBERT,
     "cross_encoder": CrossEncoder,
 }
 

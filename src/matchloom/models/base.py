@@ -28,6 +28,7 @@ class PairModel(nn.Module, ABC):
     needs_features    fill the batch's features with this feature set
     trains_embedding  False: training leaves the encoder alone; it takes no part in the score, or is wanted fixed
     sentence_vectors  `encode` makes one vector of a text, for `Matcher.vectors` and archives
+    stored_positions  `encode` makes int8 positions of a text which say all that `match` needs, for archives
     batch_coupled     a score in training depends on the whole batch (batch normalisation): training then does not split
                       a batch among workers, and mixes lengths in it
     draws_at_random   a step draws at random (dropout): training then does not split a batch either
@@ -43,6 +44,7 @@ class PairModel(nn.Module, ABC):
     needs_features = ""
     trains_embedding = True
     sentence_vectors = False
+    stored_positions = False
     batch_coupled = False
     draws_at_random = False
     max_words: int | None = None
@@ -86,6 +88,10 @@ class PairModel(nn.Module, ABC):
         What is learnt must live in parameters and buffers, changed in place and of a shape that arguments and
         vocabulary alone decide: they are what a matcher saves and what a resumed run goes on with. This does nothing.
         """
+
+    def unrounded(self) -> PairModel:
+        """The same model with the same weights, but for what it rounds to score or store: what others may run."""
+        return self
 
     def size(self) -> int:
         """How many parameters it has beside its encoder."""

@@ -10,20 +10,30 @@ Departures   MaxSim adds up over the query's positions and ours is a mean, so th
              can be compared; no order within a query's list changes. Its masks that lengthen a query are left out, and
              so are the marks around a text, which belong to no word. k, the gates and the exact matches are ours. A
              query's word that the encoder did not read, as the text was cut before it, has no part in the mean.
-             Positions are projected (ColBERT: always, to 128 numbers) where the encoder has more than `size`.
+             Positions are projected (ColBERT: always, to 128 numbers) where the encoder has more than `size`; the
+             matrix starts at the principal directions of the training texts' positions, and does without training.
+             Scores are computed from positions of eight bits (layers/int8_positions.py); where gradients are asked for,
+             which is in training, positions are not rounded.
 """
 
 from __future__ import annotations
 
+import copy
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders import Encoder
+from matchloom.layers.int8_positions import int8_cosines, quantised, unit_positions, was_read
 from matchloom.layers.interactions import Cosine, gather_rows
 from matchloom.layers.lexical import SLICES, exact_matches
+from matchloom.layers.principal_directions import principal_directions
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 SCALE = 20.0  # at which a softmax over cosines is neither flat nor all at one
 
@@ -35,12 +45,17 @@ class LateInteraction(PairModel):
         k: How many of the best partners of each query word count.
         size: Numbers of a position: an encoder with more is projected to so many by a learned matrix.
         lexical: Also count exact matches of each query word (word, stem, first letters), weighted by rarity.
+        bits: Of each number of a position that is scored or stored, 8 or 32; training does not round.
     """
 
     trained_with = ADAM
 
-    def __init__(self, encoder: Encoder, *, k: int = 3, size: int = 1024, lexical: bool = False) -> None:
+    def __init__(self, encoder: Encoder, *, k: int = 3, size: int = 1024, lexical: bool = False, bits: int = 8) -> None:
         super().__init__()
+        if bits not in (8, 32):
+            raise MatchloomError(f"argument bits of late_interaction must be 8 or 32, found {bits}")
+        self.bits = bits
+        self.stored_positions = bits == 8 and not lexical  # else a match asks for the words as well
         self.encoder, self.k, self.needs_lexical = encoder, k, lexical
         self.least_words = k
         self.interaction = Cosine()
@@ -56,9 +71,13 @@ class LateInteraction(PairModel):
         self.channels = ["cosine", *(SLICES if lexical else ())]
 
     def encode(self, texts: Texts) -> Tensor:
-        """E: a vector of length one for every word. (N, L, D)"""
+        """E: a vector of length one for every word (N, L, D); or int8 with its length behind (N, L, D + 4)."""
         x = self.encoder(texts)
-        return self.interaction.prepare(x if self.projection is None else self.projection(x))
+        if self.projection is not None:
+            x = self.projection(x)
+        if self.bits == 32 or torch.is_grad_enabled():
+            return self.interaction.prepare(x)
+        return quantised(x, self.encoder.seen(texts))
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -70,6 +89,8 @@ class LateInteraction(PairModel):
 
     def cosines(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """E_q E_d', -inf where either word was not read. (B, L, R)"""
+        if left.dtype == torch.int8:
+            return int8_cosines(left, right, batch, self.w.dtype)
         cosines = self.interaction(left, right, batch)[:, 0]
         seen = [self.encoder.seen(side) for side in (batch.left, batch.right)]
         cells = seen[0][batch.left_rows][:, :, None] & seen[1][batch.right_rows][:, None, :]
@@ -85,11 +106,36 @@ class LateInteraction(PairModel):
 
     def gates(self, left: Tensor, batch: PairBatch) -> Tensor:
         """g: how much each query word weighs; all 0 where none was read. (B, L)"""
-        seen = self.encoder.seen(batch.left)
+        if left.dtype == torch.int8:
+            seen, left = was_read(left), unit_positions(left, self.a.dtype)
+        else:
+            seen = self.encoder.seen(batch.left)
         logits = (left @ self.a).masked_fill(~seen, torch.finfo(left.dtype).min)
         raised = torch.exp(logits - logits.amax(1, keepdim=True)) * seen
         gates = raised / raised.sum(1, keepdim=True).clamp_min(torch.finfo(left.dtype).tiny)
         return gather_rows(gates, batch.left_rows)
+
+    def unrounded(self) -> LateInteraction:
+        """With positions as they are."""
+        other = copy.copy(self)
+        other.bits, other.stored_positions = 32, False
+        return other
+
+    def pretrain(
+        self, left: TokenizedTexts, right: TokenizedTexts, pairs: NDArray[np.int64], seed: int, progress: bool
+    ) -> None:
+        """Let the projection start where it keeps most of the positions of these texts."""
+        if self.projection is None:
+            return
+        encoder, training = self.encoder, self.encoder.training
+        size = self.projection.out_features
+        encoder.eval()  # the whole of a text, nothing dropped
+        found = principal_directions(
+            encoder, encoder.seen, (left, right), size, seed=seed, device=encoder.device, progress=progress
+        )
+        encoder.train(training)
+        with torch.no_grad():
+            self.projection.weight.copy_(found)
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The cosines and exact matches; each that counts adds its weight times its word's gate, and nothing else."""

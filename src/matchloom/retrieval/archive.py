@@ -24,8 +24,6 @@ from matchloom.retrieval.store import SAME, TEXTS, Store
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
-BATCH = 10_000  # pairs in memory, and in one commit
-
 
 class Archive:
     """A folder that one may write and many may read at a time."""
@@ -50,7 +48,7 @@ class Archive:
             prepare(folder)  # another may have made it meanwhile
             manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer)
             database = connect(folder)
-            made = Store.create(database, folder, manifest.table, manifest.vector_size)
+            made = _new_table(database, folder, manifest)
             Sealing(folder, manifest.table).seal(made.version, 0, "created", manifest.settings())
             manifest.write(folder)
         return cls(folder, manifest, loaded, database)
@@ -73,6 +71,11 @@ class Archive:
         """The settings as they are now, whoever replaced them."""
         self._refresh()
         return self._manifest
+
+    @property
+    def batch(self) -> int:
+        """How many pairs to write at a time, by the settings as they were last read."""
+        return self._manifest.batch
 
     def current(self) -> tuple[ArchiveManifest, Store]:
         """The settings as they are now, and the newest version of the table that they name."""
@@ -114,6 +117,7 @@ class Archive:
             "matcher": manifest.matcher_name,
             "matcher_folder": manifest.matcher_folder,
             "vector_size": manifest.vector_size,
+            "position_size": manifest.position_size,
             "tokenizer": manifest.tokenizer.kind,
             "alpha": manifest.alpha,
             "bytes": size_of(self.folder),
@@ -225,10 +229,10 @@ class Archive:
     ) -> None:
         """Put what `rows` makes of each batch into a new table, and switch to it, as a writer."""
         source = Store.open(self._database, self.folder, old.table)
-        new = Store.create(self._database, self.folder, manifest.table, manifest.vector_size)
+        new = _new_table(self._database, self.folder, manifest)
         with bar() as shown:
             task = shown.add_task("Writing", total=len(source), note="", visible=progress)
-            for batch in source.batches(BATCH, columns):
+            for batch in source.batches(manifest.batch, columns):
                 new.append(rows(batch))
                 shown.advance(task, len(batch))
             shown.update(task, note="bringing indices up to date")
@@ -248,3 +252,8 @@ class Archive:
         if now != self._stamp:
             manifest = read_manifest(self.folder)
             self._manifest, self._stamp = manifest, now
+
+
+def _new_table(database: Any, folder: Path, manifest: ArchiveManifest) -> Store:
+    positions = manifest.position_size is not None
+    return Store.create(database, folder, manifest.table, manifest.vector_size, positions=positions)

@@ -14,18 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from matchloom.layers.int8_positions import DIGITS
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
 from matchloom.retrieval import encoder
 from matchloom.retrieval.lance import connect
 from matchloom.retrieval.manifest import ArchiveManifest, locked, manifest_from, read_manifest, table_folder
+from matchloom.retrieval.positions import differ, positions_of
 from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.seals import Seals, files_of, seal_of, version_of
-from matchloom.retrieval.store import SAME, TEXTS, VECTORS, RowIds, Store, vectors_of
+from matchloom.retrieval.store import POSITIONS, SAME, TEXTS, VECTORS, RowIds, Store, vectors_of
 from matchloom.text.tokenize import stems
 from matchloom.types import MatchloomError
 
-BATCH = 10_000
 _SAMPLE = 1000  # rows whose vectors are made again
 _ASKED = 20  # words that the index is asked for
 _TOLERANCE = 1e-4  # of vectors that were made in other batches
@@ -182,7 +183,7 @@ class _Rows:
 
     def __init__(self, manifest: ArchiveManifest, words: list[str]) -> None:
         self.manifest = manifest
-        self.count = self.twice = self.empty = self.other_words = self.not_finite = 0
+        self.count = self.twice = self.empty = self.other_words = self.not_finite = self.cut_off = 0
         self.keys: set[str] = set()
         self.rows: set[int] = set()
         self.holding: dict[str, set[int]] = {word: set() for word in words}
@@ -209,6 +210,10 @@ class _Rows:
                 self.holding[word].add(row)
         if VECTORS in table.column_names:
             self.not_finite += int((~np.isfinite(np.concatenate(vectors_of(table), axis=1))).any(axis=1).sum())
+        if self.manifest.position_size is not None:
+            width = self.manifest.position_size + DIGITS
+            sides = zip(*(table[column].to_pylist() for column in POSITIONS), strict=True)
+            self.cut_off += sum(any(not one or len(one) % width for one in both) for both in sides)
 
 
 def look_at_rows(
@@ -225,7 +230,7 @@ def look_at_rows(
     """Read every row, and compare: counts, words, vectors, indices."""
     expected = len(store)
     names = set(store.columns)
-    wanted = {*TEXTS, SAME, "words", *([VECTORS] if manifest.vector_size is not None else [])}
+    wanted = {*TEXTS, SAME, "words", *_encoded(manifest)}
     if names != wanted:
         yield Finding("columns", False, f"found {', '.join(sorted(names))}; expected {', '.join(sorted(wanted))}")
         return
@@ -233,7 +238,7 @@ def look_at_rows(
     rows = _Rows(manifest, asked)
     with bar() as shown:
         task = shown.add_task("Reading", total=expected, note="", visible=progress)
-        for batch in store.batches(BATCH, with_rows=True):
+        for batch in store.batches(manifest.batch, with_rows=True):
             rows.take(batch)
             shown.advance(task, len(batch))
     yield _told_of_counts(rows, expected, seals.writes[store.version].rows if store.version in seals.writes else None)
@@ -244,6 +249,12 @@ def look_at_rows(
         yield _told_of_vectors(folder, manifest, store, rows, matcher, every_vector)
     if indices:
         yield from _told_of_indices(store, rows)
+
+
+def _encoded(manifest: ArchiveManifest) -> list[str]:
+    """The columns that a matcher filled."""
+    vectors = [VECTORS] if manifest.vector_size is not None else []
+    return vectors if manifest.position_size is None else [*vectors, *POSITIONS]
 
 
 def _told_of_counts(rows: _Rows, expected: int, sealed: int | None) -> Finding:
@@ -269,6 +280,8 @@ def _told_of_vectors(
 ) -> Finding:
     if rows.not_finite:
         return Finding("vectors", False, _of(rows.not_finite, rows.count, "hold numbers that are not finite"))
+    if rows.cut_off:
+        return Finding("vectors", False, _of(rows.cut_off, rows.count, "have positions that are cut off"))
     if rows.empty:
         return Finding("vectors", True, "finite, but not compared: there are rows without a text")
     try:
@@ -276,9 +289,9 @@ def _told_of_vectors(
     except MatchloomError as error:
         return Finding("vectors", True, f"finite, but not compared: {error}")
     batches = (
-        store.batches(BATCH)
+        store.batches(manifest.batch)
         if every_vector or rows.count <= _SAMPLE
-        else iter(store.sample([*TEXTS, VECTORS], _SAMPLE).to_batches())
+        else iter(store.sample([*TEXTS, *_encoded(manifest)], _SAMPLE).to_batches())
     )
     wrong = count = 0
     for batch in batches:
@@ -286,7 +299,12 @@ def _told_of_vectors(
         made = encoder.rows(manifest, matcher, [PairRow(**row) for row in there.select(TEXTS).to_pylist()])
         sides = zip(vectors_of(there), vectors_of(made), strict=True)
         apart = np.maximum(*(np.abs(found - again).max(axis=1, initial=0.0) for found, again in sides))
-        wrong += int((apart > _TOLERANCE * max(1.0, np.abs(np.concatenate(vectors_of(made))).max(initial=0.0))).sum())
+        other = apart > _TOLERANCE * max(1.0, np.abs(np.concatenate(vectors_of(made))).max(initial=0.0))
+        if manifest.position_size is not None:
+            for column in POSITIONS:
+                both = (positions_of(rows, column, manifest.position_size) for rows in (there, made))
+                other |= np.array([differ(*pair) for pair in zip(*both, strict=True)], dtype=bool)
+        wrong += int(other.sum())
         count += len(there)
     which = f"{'all ' if count == rows.count else ''}{count:,} made again by {manifest.matcher_name}"
     return Finding("vectors", not wrong, f"{which}: {_of(wrong, count, 'differ')}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from matchloom.matcher import Matcher
 from matchloom.retrieval.manifest import ArchiveManifest
+from matchloom.retrieval.positions import as_columns, pooled
 from matchloom.retrieval.rows import PairRow
 from matchloom.retrieval.store import SAME, TEXTS, Vectors, rows_of, unit
 from matchloom.text.tokenize import Tokenizer, stems
@@ -32,13 +34,24 @@ def manifest_of(
         tokenizer("")  # an unknown kind is refused
         return ArchiveManifest(table, tokenizer)
     where = str(Path(given).resolve()) if isinstance(given, Path | str) else None
+    positions = None
     try:
-        size = int(matcher.vectors([""]).shape[1])
+        if matcher.model.stored_positions:
+            size: int | None = int(pooled(matcher.positions([""])).shape[1])
+            positions = size
+        else:
+            size = int(matcher.vectors([""]).shape[1])
     except MatchloomError:  # a model that reads both texts together
         size = None
     words = matcher.tokenizer._replace(max_words=None)
     return ArchiveManifest(
-        table, words, matcher=matcher.digest, matcher_name=matcher.name, matcher_folder=where, vector_size=size
+        table,
+        words,
+        matcher=matcher.digest,
+        matcher_name=matcher.name,
+        matcher_folder=where,
+        vector_size=size,
+        position_size=positions,
     )
 
 
@@ -76,18 +89,23 @@ def _is_folder(where: str) -> bool:
 
 
 def rows(manifest: ArchiveManifest, matcher: Matcher | None, pairs: Sequence[PairRow]) -> pa.Table:
-    """Pairs as the table holds them: texts, the stems of their words, and vectors where there are any."""
+    """Pairs as the table holds them: texts, the stems of their words, vectors and positions where there are any."""
     cut = manifest.tokenizer
     columns = {name: [getattr(pair, name) for pair in pairs] for name in (*TEXTS, SAME)}
     questions, answers = columns["question"], columns["answer"]
     words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
     columns["words"] = words
     vectors: tuple[Vectors, Vectors] | None = None
-    if manifest.vector_size is not None:
+    more: dict[str, Any] = {}
+    if manifest.position_size is not None:
+        assert matcher is not None
+        sides = matcher.positions(questions), matcher.positions(answers, side="right")
+        vectors, more = (pooled(sides[0]), pooled(sides[1])), as_columns(*sides)
+    elif manifest.vector_size is not None:
         assert matcher is not None  # whatever has vectors has what made them
         vectors = (unit(matcher.vectors(questions)), matcher.vectors(answers, side="right"))
     try:
-        return rows_of(columns, vectors)
+        return rows_of(columns, vectors, more)
     except UnicodeEncodeError as error:
         broken = error.object[error.start : error.end]
         raise MatchloomError(f"a pair cannot be archived: {broken!r} is half a character; remove it") from None

@@ -15,7 +15,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.given import one_path
 from matchloom.matcher import Matcher
 from matchloom.progress import bar
-from matchloom.retrieval.archive import BATCH, Archive
+from matchloom.retrieval.archive import Archive
 from matchloom.retrieval.checkup import CheckUp, check_archive
 from matchloom.retrieval.repair import Repaired, repair_archive
 from matchloom.retrieval.rows import PairRow
@@ -145,8 +145,8 @@ class QuestionIndex:
         An answer may have many questions: a pair for each, with the same text (and text_id, if it has one). A pair's
         id is its `query_id` and `text_id`, those that are not empty, joined by '/'; without either, a digest of the
         answer. A pair whose `query_id` and id are there already takes its place; without a `query_id`, one whose
-        text_id (or answer) and question are. Each batch of 10,000 is on the disk, whole, before the next is read: what
-        a killed process had reported is there.
+        text_id (or answer) and question are. Each batch of 10,000 (1,000 where positions are stored) is on the disk,
+        whole, before the next is read: what a killed process had reported is there.
 
         Args:
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
@@ -157,7 +157,7 @@ class QuestionIndex:
         with bar() as shown:
             task = shown.add_task("Indexing", total=None, note="", visible=progress)
             try:
-                while batch := list(islice(pairs, BATCH)):
+                while batch := list(islice(pairs, self._archive.batch)):
                     right = [pair for pair in batch if pair.label is None or pair.label > 0]
                     rows = {row.key: row for row in map(PairRow.of, right)}  # of two with one key, the last
                     there = self._archive.upsert(list(rows.values()))

@@ -25,8 +25,12 @@ from matchloom.types import MatchloomError
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 4  # 1 held words where 2 holds stems; 2 held question vectors of any length; 3 one question an answer
+# 1 held words where 2 holds stems; 2 held question vectors of any length; 3 one question an answer; 4 no positions.
+FORMAT = 5
+_WITHOUT_POSITIONS = 4  # what an archive without them still says, so that an older matchloom opens it
 ALPHA = 0.7  # the paper's
+BATCH = 10_000  # pairs in memory, and in one commit
+BATCH_OF_POSITIONS = 1_000  # where each pair is some ten thousand bytes, and a while to encode
 _FILE = "archive.json"
 _PATIENCE = 2.0  # seconds for which a writer waits without a word
 _LARGEST = 1_000_000  # bytes of settings; they have some hundred
@@ -53,6 +57,7 @@ class _Kinds(Struct, forbid_unknown_fields=True):
     matcher_name: Annotated[str, Meta(max_length=256)] | None = None
     matcher_folder: str | None = None
     vector_size: Annotated[int, Meta(ge=1, lt=2**20)] | None = None
+    position_size: Annotated[int, Meta(ge=1, lt=2**20)] | None = None
     trained_on: _Count = 0
     written: _Count = 0
     seal: str | None = None  # an archive of an earlier matchloom has none
@@ -73,8 +78,14 @@ class ArchiveManifest:
     matcher_name: str | None = None
     matcher_folder: str | None = None
     vector_size: int | None = None
+    position_size: int | None = None  # numbers of a position, where the archive stores them
     trained_on: int = 0  # rows that the vector index was trained on
     written: int = 0  # rows put into the table or taken out of it, by which readers know that what they counted is old
+
+    @property
+    def batch(self) -> int:
+        """How many pairs are in memory, and in one commit."""
+        return BATCH if self.position_size is None else BATCH_OF_POSITIONS
 
     @property
     def next_table(self) -> str:
@@ -83,7 +94,11 @@ class ArchiveManifest:
 
     def settings(self) -> dict[str, Any]:
         """As they are written, without their seal."""
-        return {"format": FORMAT, **asdict(self), "tokenizer": self.tokenizer._asdict()}
+        settings = {"format": FORMAT, **asdict(self), "tokenizer": self.tokenizer._asdict()}
+        if self.position_size is None:
+            del settings["position_size"]
+            settings["format"] = _WITHOUT_POSITIONS
+        return settings
 
     def write(self, folder: Path) -> None:
         """Take effect for every reader at once."""
@@ -120,10 +135,15 @@ def read_manifest(folder: Path) -> ArchiveManifest:
         raise _damaged(folder) from None
     try:
         version = msgspec.json.decode(content, type=_AnyFormat).format
-        if version != FORMAT:
-            told = "upgrade matchloom" if version > FORMAT else "index its pairs again into a new folder"
-            upto = "reads up to" if version > FORMAT else "reads"
-            raise MatchloomError(f"{folder} has format {version}, this matchloom {upto} {FORMAT}; {told}")
+        if version > FORMAT:
+            raise MatchloomError(
+                f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
+            )
+        if version < _WITHOUT_POSITIONS:
+            raise MatchloomError(
+                f"{folder} has format {version}, this matchloom reads {_WITHOUT_POSITIONS} and {FORMAT}; index its "
+                "pairs again into a new folder"
+            )
         return manifest_from(msgspec.json.decode(content))
     except MatchloomError:
         raise

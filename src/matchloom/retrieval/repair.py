@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from matchloom.progress import bar
-from matchloom.retrieval.checkup import BATCH, CheckUp, Files, look, look_at_files, look_at_rows, recovered
+from matchloom.retrieval.checkup import CheckUp, Files, look, look_at_files, look_at_rows, recovered
 from matchloom.retrieval.lance import connect
 from matchloom.retrieval.manifest import ArchiveManifest, locked, read_manifest, table_folder
 from matchloom.retrieval.seals import Sealing, version_of
@@ -158,10 +158,11 @@ def _free(folder: Path, table: str, further: int) -> str:
 
 
 def _copy(folder: Path, manifest: ArchiveManifest, source: Store, done: str, progress: bool) -> int:
-    new = Store.create(connect(folder), folder, manifest.table, manifest.vector_size)
+    positions = manifest.position_size is not None
+    new = Store.create(connect(folder), folder, manifest.table, manifest.vector_size, positions=positions)
     with bar() as shown:
         task = shown.add_task("Writing", total=len(source), note="", visible=progress)
-        for batch in source.batches(BATCH):
+        for batch in source.batches(manifest.batch):
             new.append(pa.Table.from_batches([batch]))
             shown.advance(task, len(batch))
         manifest = replace(manifest, trained_on=new.maintain(0), written=manifest.written + len(new))

@@ -5,10 +5,12 @@ A new question t is compared with every candidate (q, a) of the archive by the m
     score = alpha * v_t . v_q + (1 - alpha) * s(t, a)
 
 Candidates come from two sides, the full-text index over the words of question and answer, and the vectors (see
-candidate_direction.py); they are taken in turns, best first, up to `candidates` in all. Each part can be replaced:
+candidate_direction.py; of a late interaction, the means of positions); they are taken in turns, best first, up to
+`candidates` in all. Each part can be replaced:
 
     the archive's matcher           v_t . v_q                       s(t, a)
     has sentence vectors (CNTN)     from the stored vectors         from the stored vectors
+    is a late interaction           s(t, q), stored positions       from the stored positions
     has none (MV-LSTM, Match-SRNN)  BM25 share of t with q          by the matcher, at every search
     there is none                   BM25 share of t with q          BM25 share of t with a
     `rerank` is given               as above                        by that scorer, at every search
@@ -32,11 +34,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from matchloom.explanation import Explanation, mixed_explanation, term_of
+from matchloom.matcher import Matcher, Positions
 from matchloom.retrieval.candidate_direction import CandidateDirection
-from matchloom.retrieval.normalized_bm25 import NormalizedBM25, asked
+from matchloom.retrieval.lance import doctor
+from matchloom.retrieval.normalized_bm25 import NormalizedBM25
+from matchloom.retrieval.normalized_bm25 import asked as told_apart
+from matchloom.retrieval.positions import positions_of
 from matchloom.retrieval.similarity import SentenceSimilarity
-from matchloom.retrieval.snapshot import Gathered, Snapshot
-from matchloom.retrieval.store import SAME, TEXTS, VECTORS, RowIds, Vectors, unit, vectors_of
+from matchloom.retrieval.snapshot import Asked, Gathered, Snapshot
+from matchloom.retrieval.store import POSITIONS, SAME, TEXTS, VECTORS, RowIds, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
@@ -62,7 +68,7 @@ class MixtureScores(NamedTuple):
     similarity: Scores
     match: Scores
     answers: list[str]  # equal where the answer is the same
-    of_question: NormalizedBM25 | SentenceSimilarity
+    of_question: NormalizedBM25 | SentenceSimilarity | Matcher
     of_answer: Scorer
 
 
@@ -86,12 +92,12 @@ class Searcher:
         explain: bool,
     ) -> list[Answer]:
         """The best of the candidates; see `QuestionIndex.search`."""
-        vector = snapshot.vector(question)
+        asked = snapshot.asked(question)
         while True:
-            rows = self.candidates(snapshot, question, vector, candidates, alpha)
+            rows = self.candidates(snapshot, asked, candidates, alpha)
             if not rows:
                 return []
-            found = self.mixture(snapshot, question, vector, rows, rerank)
+            found = self.mixture(snapshot, asked, rows, rerank)
             if len({*found.answers}) >= top or len(rows) < candidates:
                 break
             candidates *= 4  # questions of few answers have taken all places
@@ -113,19 +119,23 @@ class Searcher:
             answers = [one._replace(explanation=_explanation(found, question, one, alpha, words)) for one in answers]
         return answers
 
-    def candidates(self, snapshot: Snapshot, question: str, vector: Vectors | None, count: int, alpha: float) -> RowIds:
+    def candidates(self, snapshot: Snapshot, asked: Asked, count: int, alpha: float) -> RowIds:
         """The rows worth a full score with this alpha: by words and by vectors in turns, the best of each first."""
-        towards = None
-        if snapshot.matcher is not None and vector is not None:
+        towards, vector = None, asked.vector
+        if asked.positions is not None and vector is not None:
+            towards = np.concatenate([alpha * vector, (1 - alpha) * vector])
+        elif snapshot.matcher is not None and vector is not None:
             towards = self._direction(snapshot).towards(snapshot.matcher, vector, alpha)
-        by_words, by_vector = snapshot.store.nearest(asked(snapshot.manifest.tokenizer(question)), towards, count)
+        words = told_apart(snapshot.manifest.tokenizer(asked.text))
+        by_words, by_vector = snapshot.store.nearest(words, towards, count)
         turns = chain.from_iterable(zip_longest(by_vector, by_words))
         return list(dict.fromkeys(row for row in turns if row is not None))[:count]
 
-    def mixture(
-        self, snapshot: Snapshot, question: str, vector: Vectors | None, rows: RowIds, rerank: Scorer | None = None
-    ) -> MixtureScores:
+    def mixture(self, snapshot: Snapshot, asked: Asked, rows: RowIds, rerank: Scorer | None = None) -> MixtureScores:
         """Similarity and match of these rows."""
+        question, vector, positions = asked
+        if snapshot.matcher is not None and positions is not None:
+            return _by_positions(snapshot, snapshot.matcher, question, positions, rows, rerank)
         if snapshot.matcher is None or vector is None:
             of_question, of_answer = self._counts(snapshot)
             scorer = rerank or snapshot.matcher or of_answer
@@ -178,6 +188,23 @@ def best_of_answers(scores: Scores, answers: Sequence[str]) -> tuple[NDArray[np.
     best = np.full(len(names), -np.inf, scores.dtype)
     np.maximum.at(best, answer_of, scores)
     return answer_of, best
+
+
+def _by_positions(
+    snapshot: Snapshot, matcher: Matcher, question: str, positions: Positions, rows: RowIds, rerank: Scorer | None
+) -> MixtureScores:
+    """Both parts by the positions that the archive stores, on one scale: s(t, q) and s(t, a)."""
+    wanted = POSITIONS if rerank is None else (POSITIONS[0], "answer")
+    taken, size = snapshot.store.take(rows, [*wanted, SAME]), snapshot.manifest.position_size
+    assert size is not None
+    try:
+        sides = [positions_of(taken, column, size) for column in wanted if column in POSITIONS]
+    except (TypeError, ValueError):
+        folder = snapshot.store.folder
+        raise MatchloomError(f"{folder} is damaged (positions are cut off); {doctor(folder)}") from None
+    similarity = matcher.match_positions(positions, sides[0])
+    match = matcher.match_positions(positions, sides[1]) if rerank is None else _scores(rerank, question, taken)
+    return MixtureScores(similarity, match, _same(taken), matcher, rerank or matcher)
 
 
 def _same(taken: pa.Table) -> list[str]:

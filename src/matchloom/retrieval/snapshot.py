@@ -6,13 +6,22 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from matchloom.matcher import Matcher
+from matchloom.matcher import Matcher, Positions
 from matchloom.retrieval.manifest import ArchiveManifest
+from matchloom.retrieval.positions import pooled
 from matchloom.retrieval.store import Store, Vectors
 
 T = TypeVar("T")
 
 _SMALL = 1000  # pairs that are counted again after every write
+
+
+class Asked(NamedTuple):
+    """A new question: t, and its vector v_t and positions where the archive has any."""
+
+    text: str
+    vector: Vectors | None = None
+    positions: Positions | None = None
 
 
 class Snapshot(NamedTuple):
@@ -22,11 +31,14 @@ class Snapshot(NamedTuple):
     store: Store
     matcher: Matcher | None
 
-    def vector(self, question: str) -> Vectors | None:
-        """v_t, where the archive has vectors."""
+    def asked(self, question: str) -> Asked:
+        """A question as this archive compares it."""
         if self.matcher is None or self.manifest.vector_size is None:
-            return None
-        return np.asarray(self.matcher.vectors([question])[0], np.float32)
+            return Asked(question)
+        if self.manifest.position_size is not None:
+            positions = self.matcher.positions([question])
+            return Asked(question, pooled(positions)[0], positions[0])
+        return Asked(question, np.asarray(self.matcher.vectors([question])[0], np.float32))
 
 
 class Gathered(Generic[T]):

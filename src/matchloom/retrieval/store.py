@@ -37,6 +37,7 @@ RowIds = list[int]
 TEXTS = PairRow._fields
 SAME = "same"  # what rows with the same answer share
 VECTORS = "vectors"  # of the question and of the answer, one behind the other
+POSITIONS = ("question_positions", "answer_positions")  # bytes, see positions.py
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
 _FILES = 32  # small ones, from as many small writes: a search opens them all
@@ -54,11 +55,13 @@ class Store:
         self._table = table
 
     @classmethod
-    def create(cls, database: Any, folder: Path, name: str, size: int | None) -> Store:
-        """An empty table, with two vectors of this size to a pair where there are any."""
+    def create(cls, database: Any, folder: Path, name: str, size: int | None, *, positions: bool = False) -> Store:
+        """An empty table, with two vectors of this size to a pair where there are any, and with `positions` these."""
         fields = [pa.field(column, pa.string()) for column in (*TEXTS, SAME, "words")]
         if size is not None:
             fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
+        if positions:
+            fields += [pa.field(column, pa.binary()) for column in POSITIONS]
         with told_in_one_line(folder):
             made = cls(folder, name, run(database.create_table(name, schema=pa.schema(fields))))
             made._index_words()  # also of no rows: from now on the index says how words are cut
@@ -237,13 +240,15 @@ async def _row_ids(query: Any, count: int) -> RowIds:
     return rows
 
 
-def rows_of(columns: dict[str, list[str]], vectors: tuple[Vectors, Vectors] | None) -> pa.Table:
-    """Rows as the table holds them."""
+def rows_of(
+    columns: dict[str, list[str]], vectors: tuple[Vectors, Vectors] | None, more: dict[str, Any] | None = None
+) -> pa.Table:
+    """Rows as the table holds them, with `more` columns."""
     arrays: dict[str, Any] = {name: pa.array(values, pa.string()) for name, values in columns.items()}
     if vectors is not None:
         both = np.concatenate(vectors, axis=1)
         arrays[VECTORS] = pa.FixedSizeListArray.from_arrays(pa.array(both.ravel()), both.shape[1])
-    return pa.table(arrays)
+    return pa.table(arrays | (more or {}))
 
 
 def vectors_of(rows: pa.Table) -> tuple[Vectors, Vectors]:

@@ -44,15 +44,15 @@ def tune_alpha(
     unretrieved: list[tuple[str, int]] = []
     parts: list[MixtureScores] = []
     for question, right in track(judged.items(), "Searching", total=len(judged), show=progress):
-        vector = snapshot.vector(question)
+        asked = snapshot.asked(question)
         if both:
             ranked = [row for answer in right for row in rows_of[answer]]
         else:  # what any alpha could bring up
-            found = (searcher.candidates(snapshot, question, vector, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
+            found = (searcher.candidates(snapshot, asked, candidates, alpha) for alpha in (0.0, 0.5, 1.0))
             ranked = list(dict.fromkeys(chain.from_iterable(found)))
         answers: list[str] = []
         if ranked:
-            parts.append(searcher.mixture(snapshot, question, vector, ranked, rerank))
+            parts.append(searcher.mixture(snapshot, asked, ranked, rerank))
             answers = sorted({*parts[-1].answers})  # as best_of_answers has them
         query_ids += [question] * len(answers)
         text_ids += [digest(answer) for answer in answers]  # ties follow no order of writing
