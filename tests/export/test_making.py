@@ -38,7 +38,7 @@ SMALL: dict[str, dict[str, int | float | str | bool]] = {
     "cnn_mlp": {"depth": 1, "filters": 4, "sentence": 4, "units": 4},
     "late_interaction": {"lexical": True},
 }
-OVER_PIECES = ("mv_lstm", "late_interaction", "cross_encoder", "cntn")
+OVER_PIECES = ("mv_lstm", "late_interaction", "cross_encoder", "sentence_bert", "cntn")
 
 
 def make_matcher(name: str, folder: Path | None = None) -> Matcher:
