@@ -34,6 +34,7 @@ DESIGNED = [
     "search",
     "serve",
     "tune",
+    "export",
     "report",
     "reproduce",
     "doctor",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ SMALL: dict[str, dict[str, int | float | str | bool]] = {
     "cnn_mlp": {"depth": 1, "filters": 4, "sentence": 4, "units": 4},
     "late_interaction": {"lexical": True},
 }
-OVER_PIECES = ("mv_lstm", "late_interaction", "cross_encoder", "cntn")
+OVER_PIECES = ("mv_lstm", "late_interaction", "cross_encoder", "sentence_bert", "cntn")
 
 
 def make_matcher(name: str, folder: Path | None = None) -> Matcher:
@@ -46,7 +47,7 @@ def make_matcher(name: str, folder: Path | None = None) -> Matcher:
         pytest.importorskip("tokenizers")
     encoder = embedding() if folder is None else Transformer.load(write_folder(folder))
     model = make_model(name, encoder=encoder, **arguments).float()
-    return Matcher(name, dict(arguments), model, encoder.reader(TOKENIZER, VOCAB))
+    return Matcher(name, dict(arguments), model.unrounded(), encoder.reader(TOKENIZER, VOCAB))
 
 
 def scores_by_graphs(folder: Path, query: str, texts: list[str]) -> np.ndarray:
@@ -83,6 +84,20 @@ def test_graphs_over_a_pretrained_encoder(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, matcher.score([Pair(TEXTS[0], text) for text in texts]), rtol=1e-4, atol=1e-4)
     found = scores_by_graphs(made.folder, texts[-1], texts)
     np.testing.assert_allclose(found, matcher.score([Pair(texts[-1], text) for text in texts]), rtol=1e-4, atol=1e-4)
+
+
+def test_positions_that_a_ranking_rounds_are_as_they_were(tmp_path: Path) -> None:
+    encoder = embedding()
+    model = make_model("late_interaction", encoder=encoder).float()
+    assert model.bits == 8
+    matcher = Matcher("late_interaction", {}, model, encoder.reader(TOKENIZER, VOCAB))
+    folder = export_onnx(matcher, tmp_path / "graphs").folder
+    found = scores_by_graphs(folder, TEXTS[0], TEXTS)
+    plain = replace(matcher, model=model.unrounded())
+    np.testing.assert_allclose(found, plain.score([Pair(TEXTS[0], text) for text in TEXTS]), rtol=1e-4, atol=1e-4)
+    rounded = matcher.score([Pair(TEXTS[0], text) for text in TEXTS])
+    assert json.loads((folder / "export.json").read_text(encoding="utf-8"))["matcher"] == matcher.digest
+    assert 1e-4 < np.abs(found - rounded).max() < 2
 
 
 @pytest.mark.parametrize("name", REFUSED)

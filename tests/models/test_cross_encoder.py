@@ -31,6 +31,19 @@ def test_its_own_layers_equal_the_sums_position_by_position(layers: int) -> None
     assert_same_gradients(model, cross_encoder)
 
 
+def test_many_pairs_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model("cross_encoder")
+    batch = make_pairs(model)
+    with torch.no_grad():
+        together = model(batch)
+        traces = model.trace(batch)
+        monkeypatch.setattr("matchloom.models.cross_encoder.WORDS", 60)
+        monkeypatch.setattr("matchloom.models.cross_encoder.CELLS", 3000)
+        torch.testing.assert_close(model(batch), together, rtol=0, atol=1e-12)
+        for one, other in zip(model.trace(batch), traces, strict=True):
+            np.testing.assert_allclose(one.grid, other.grid, rtol=0, atol=1e-9)
+
+
 def matcher_over(folder: Path, family: str = "bert") -> Matcher:
     pytest.importorskip("tokenizers")
     encoder = Transformer.load(write_folder(folder, family))

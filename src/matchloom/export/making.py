@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +59,7 @@ def export_onnx(
         raise MatchloomError("eight bits are for pretrained encoders, and this matcher has word vectors")
     if int8 and not texts:
         raise MatchloomError("eight bits need some texts to be compared on, such as those of your pairs")
+    matcher = replace(matcher, model=matcher.model.unrounded())  # what is rounded for a ranking's sake is not here
     batch = some_batch(matcher, np.random.default_rng(1), 2, 3, (4, 7))
     graphs = make_graphs(matcher.model, batch)
     check, compared = check_graphs(matcher, graphs), None

@@ -2,7 +2,7 @@
 
 Symbols      [CLS] X [SEP] Y [SEP] -> one sequence;  C -> first, the vector of its first mark;  W -> w;
              score = w'C + b. Words of either text see those of the other in every layer, so that there is nothing to
-             encode before both are known: the most exact reader and the slowest ranker, for the first few of a search.
+             encode before both are known: the slowest of all rankers, for the first few of a search.
 Departures   BERT's pooler (a layer and tanh between C and w) is left out, as folders of sentence encoders have none
              that was trained. A query is cut at half the encoder's positions, and a text where they end. Over an
              encoder that reads one text at a time, such as word vectors, `layers` of our own read both: one head, no
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.onnx import is_in_onnx_export
 
 from matchloom.encoders import Encoder
 from matchloom.encoders.shape import Shape
@@ -32,6 +33,8 @@ from matchloom.types import Component, PairBatch, Texts, Trace
 
 STEPS = (12, 24, 48, 96)  # points at which an integral is summed, until it is good enough
 EXACT = 1e-3
+WORDS = 4096  # of all pairs that are read at a time: layers keep tens of kilobytes for each, in double precision
+CELLS = 50_000  # of all maps of attention that a trace keeps at a time: each is kept for every head of every layer
 
 
 class CrossEncoder(PairModel):
@@ -54,8 +57,12 @@ class CrossEncoder(PairModel):
         return torch.empty(*texts.words.shape, 0, device=texts.words.device)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """Scores (B,); the encodings hold nothing, and the texts themselves are read."""
-        return self.head(self.first(batch))[:, 0]  # type: ignore[no-any-return]
+        """Scores (B,); the encodings hold nothing, and the texts themselves are read, some pairs at a time."""
+        if torch.is_grad_enabled() or is_in_onnx_export():
+            return self.head(self.first(batch))[:, 0]  # type: ignore[no-any-return]
+        some = max(1, WORDS // (batch.left.words.shape[1] + batch.right.words.shape[1]))
+        rows = zip(*(torch.split(side, some) for side in (batch.left_rows, batch.right_rows)), strict=True)
+        return torch.cat([self.head(self.first(PairBatch(batch.left, batch.right, *pair)))[:, 0] for pair in rows])
 
     def first(self, batch: PairBatch, links: Tensor | None = None) -> Tensor:
         """C, where words of the two texts see as much of each other as links (B, L, R) say; None: all. (B, D)"""
@@ -86,12 +93,16 @@ class CrossEncoder(PairModel):
     def at(self, batch: PairBatch, b: int, shares: Tensor) -> tuple[Tensor, Tensor]:
         """The b-th pair's score at each of N shares of all its links (N,), and the slopes of these links (N, L, R)."""
         left, right = batch.left.take(batch.left_rows[b : b + 1]), batch.right.take(batch.right_rows[b : b + 1])
-        rows = torch.zeros(len(shares), dtype=torch.int64, device=left.words.device)
         widths = left.words.shape[1], right.words.shape[1]
-        links = shares.to(self.head.weight)[:, None, None].expand(-1, *widths).clone().requires_grad_()
-        with torch.enable_grad():
-            scores = self.head(self.first(PairBatch(left, right, rows, rows), links))[:, 0]
-            return scores.detach(), torch.autograd.grad(scores.sum(), links)[0]
+        scores, slopes = [], []
+        for some in torch.split(shares.to(self.head.weight), max(1, CELLS // sum(widths) ** 2)):
+            rows = torch.zeros(len(some), dtype=torch.int64, device=some.device)
+            links = some[:, None, None].expand(-1, *widths).clone().requires_grad_()
+            with torch.enable_grad():
+                found = self.head(self.first(PairBatch(left, right, rows, rows), links))[:, 0]
+                slopes.append(torch.autograd.grad(found.sum(), links)[0])
+            scores.append(found.detach())
+        return torch.cat(scores), torch.cat(slopes)
 
 
 class OwnLayers(nn.Module):
