@@ -29,7 +29,7 @@ ORDER = [
     ("explanation",),
     ("matcher_files",),
     ("matcher",),
-    ("evaluation",),
+    ("evaluation", "export"),
     ("training",),
     ("ranking",),
     ("comparison", "retrieval"),

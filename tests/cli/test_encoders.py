@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from pathlib import Path
 
 import pytest
 
+from matchloom import Matcher
 from matchloom.encoders import library
 from tests.cli.conftest import Run
-from tests.encoders.making import write_folder
+from tests.encoders.making import PIECES, chinese_json, tokenizer_json, write_folder
 
 pytest.importorskip("tokenizers")
 
@@ -48,6 +51,65 @@ def test_lists_adds_and_uses(run: Run, tmp_path: Path) -> None:
     assert run("rank", tmp_path / "less", "sort a list", texts).code == 0
     again = run("encoders", "use", "mine", "--out", tmp_path / "matcher")
     assert (again.code, "already holds a matcher" in again.err) == (2, True)
+
+
+def test_an_untrained_matcher_has_the_tokenizer_that_was_asked_for(run: Run, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "chinese", tokenizer=chinese_json())
+    assert run("encoders", "use", folder, "--out", tmp_path / "m", "--tokenizer", "chinese").code == 0
+    assert Matcher.load(tmp_path / "m").tokenizer.kind == "chinese"
+    wrong = run("encoders", "use", folder, "--out", tmp_path / "n", "--tokenizer", "klingon")
+    assert (wrong.code, "klingon" in wrong.err) == (2, True)
+    assert not (tmp_path / "n").exists()
+
+
+DAMAGES = ["missing", "cut off", "foreign", "another shape", "a pickle", "another tokenizer", "a pointer"]
+
+
+def damage(folder: Path, how: str) -> None:
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    if how == "missing":
+        (folder / "tokenizer.json").unlink()
+    elif how == "cut off":
+        weights.write_bytes(weights.read_bytes()[:-100])
+    elif how == "foreign":
+        weights.write_bytes(b"PNG, or whatever it is")
+    elif how == "another shape":
+        config.write_text(config.read_text().replace('"hidden_size": 8', '"hidden_size": 16'))
+    elif how == "a pickle":
+        weights.write_bytes(pickle.dumps({"weights": [1.0]}))
+    elif how == "another tokenizer":
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json(pieces=[*PIECES, "more"])))
+    else:
+        weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_no_command_takes_a_damaged_folder(run: Run, tmp_path: Path, corpus: Path, how: str) -> None:
+    folder = write_folder(tmp_path / "mine")
+    damage(folder, how)
+    out = tmp_path / "out"
+    for arguments in (
+        ["encoders", "add", folder],
+        ["encoders", "use", folder, "--out", out],
+        ["train", corpus / "train.tsv", "--dev", corpus / "dev.tsv", "--encoder", folder, "--out", out],
+    ):
+        found = run(*arguments)
+        assert (found.code, found.out) == (2, ""), arguments
+        assert str(folder) in found.err
+        assert found.err.splitlines()[-1].startswith("matchloom: error: ")
+        assert not [line for line in found.err.splitlines()[:-1] if "Traceback" in line]
+        assert not list(out.glob("*"))
+    assert run("encoders").out.startswith("No encoder is found")  # nothing of it was kept
+
+
+def test_that_a_text_is_cut_is_told(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run("encoders", "use", write_folder(tmp_path / "mine"), "--out", tmp_path / "m")
+    texts = tmp_path / "texts.txt"
+    texts.write_text("open the file " * 30 + "\nsort the list\n")
+    assert run("rank", tmp_path / "m", "sort a list", texts).code == 0
+    assert [record.getMessage() for record in caplog.records] == [
+        "a text of 42 pieces is read to its first 40, as every longer one will be"
+    ]
 
 
 def test_a_folder_that_cannot_be_used_is_named_and_the_others_listed(

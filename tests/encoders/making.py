@@ -15,6 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789'"
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WHOLE = ["how", "do", "open", "file", "the", "read", "sort", "list", "\u4fdd\u9669"]
 PIECES = [*MARKS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "##ing", "##ed", *WHOLE]
+CHARACTERS = "保险公司怎么退款密码忘记了重置在设里账户订单"
 FAMILIES = ("bert", "roberta", "distilbert")
 
 
@@ -60,7 +61,7 @@ def tokenizer_json(family: str = "bert", pieces: list[str] | None = None) -> dic
             "trim_offsets": True,
             "use_regex": True,
         }
-        made["post_processor"] = _around("<s>", 0, "</s>", 2)
+        made["post_processor"] = _around("<s>", 0, "</s>", 2, pairs_typed=False)
         made["model"] = {
             "type": "BPE",
             "dropout": None,
@@ -74,17 +75,23 @@ def tokenizer_json(family: str = "bert", pieces: list[str] | None = None) -> dic
     return made
 
 
-def _around(start: str, start_id: int, end: str, end_id: int) -> dict[str, Any]:
+def _around(start: str, start_id: int, end: str, end_id: int, *, pairs_typed: bool = True) -> dict[str, Any]:
+    """Marks around a text, and between two: RoBERTa has two there and no types."""
     marks = {start: start_id, end: end_id}
     single = [
         {"SpecialToken": {"id": start, "type_id": 0}},
         {"Sequence": {"id": "A", "type_id": 0}},
         {"SpecialToken": {"id": end, "type_id": 0}},
     ]
+    of_second = int(pairs_typed)
+    second = [
+        {"Sequence": {"id": "B", "type_id": of_second}},
+        {"SpecialToken": {"id": end, "type_id": of_second}},
+    ]
     return {
         "type": "TemplateProcessing",
         "single": single,
-        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
+        "pair": [*single, *([] if pairs_typed else single[2:]), *second],
         "special_tokens": {mark: {"id": mark, "ids": [n], "tokens": [mark]} for mark, n in marks.items()},
     }
 
@@ -136,11 +143,21 @@ def tensors_of(config: dict[str, Any], seed: int = 0) -> dict[str, Tensor]:
     return {name: torch.randn(*shape, generator=generator) * 0.6 for name, shape in shapes.items()}
 
 
-def write_folder(folder: Path, family: str = "bert", *, prefix: str = "", seed: int = 0) -> Path:
+def chinese_json() -> dict[str, Any]:
+    """A WordPiece tokenizer as Chinese BERTs have it: every character is a piece of its own."""
+    made = tokenizer_json(pieces=[*MARKS, *LETTERS, *(f"##{letter}" for letter in LETTERS), *CHARACTERS])
+    made["normalizer"]["handle_chinese_chars"] = True
+    return made
+
+
+def write_folder(
+    folder: Path, family: str = "bert", *, prefix: str = "", seed: int = 0, tokenizer: dict[str, Any] | None = None
+) -> Path:
     """A whole encoder."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = config_json(family)
+    tokenizer = tokenizer or tokenizer_json(family)
+    config = config_json(family, len(tokenizer["model"]["vocab"]))
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json(family)), encoding="utf-8")
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     save_file({prefix + name: x for name, x in tensors_of(config, seed).items()}, folder / "model.safetensors")
     return folder

@@ -41,6 +41,8 @@ CASES = [
     ("rae", {}),
     ("late_interaction", {}),
     ("late_interaction", {"k": 1, "size": 4, "lexical": True}),
+    ("sentence_bert", {}),
+    ("cross_encoder", {}),
 ]
 each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=[f"{n}-{a}" for n, a in CASES])
 

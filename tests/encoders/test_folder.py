@@ -58,17 +58,39 @@ def saved_by_torch(folder: Path) -> None:
     torch.save({"x": torch.zeros(2)}, folder / "model.safetensors")
 
 
+def in_parts(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+
+
+def pointed_at(folder: Path) -> None:
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+
+
+def roberta(change: Callable[[Path], None]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        write_folder(folder, "roberta")
+        change(folder)
+
+    return damage
+
+
 def bin_alone(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
 QUERY = "encoder.layer.0.attention.self.query.weight"
+TYPES = "embeddings.token_type_embeddings.weight"
+FAR, NO_UNKNOWN = tokenizer_json(), tokenizer_json()
+FAR["model"]["vocab"]["how"] = 5000
+NO_UNKNOWN["model"]["unk_token"] = "[NONE]"
 NO_MARKS = {**tokenizer_json(), "post_processor": None}
 CASES = [
     (without("config.json"), r"has no config.json, so it is no whole encoder"),
     (without("tokenizer.json"), r"has no tokenizer.json, so it is no whole encoder"),
     (without("model.safetensors"), r"has no model.safetensors, so it is no whole encoder; copy it again"),
     (bin_alone, r"has no model.safetensors.* its .bin file is a pickle, which is never read"),
+    (in_parts, r"has no model.safetensors.* its weights are in several files, which are not read"),
+    (pointed_at, r"model.safetensors is a pointer of Git LFS and not the file itself"),
     (cut("config.json"), r"config.json is damaged or cut off"),
     (cut("tokenizer.json"), r"tokenizer.json is damaged, cut off or of another kind"),
     (cut("model.safetensors"), r"model.safetensors is damaged, cut off or no safetensors file"),
@@ -83,6 +105,8 @@ CASES = [
     (change_config(num_attention_heads=0), r"config.json: heads of the encoder must be a whole number above 0"),
     (change_config(vocab_size=10**10), r"config.json: an encoder of 10,000,000,000 pieces and 8 numbers is too large"),
     (change_config(hidden_act="swish"), r"config.json: activation 'swish' of the encoder is none of those known"),
+    (change_config(hidden_act=["gelu"]), r"config.json: activation \['gelu'\] of the encoder is none of those known"),
+    (roberta(change_config(pad_token_id="1")), r"config.json: pad_token_id must be a whole number, found '1'"),
     (change_config(layer_norm_eps="tiny"), r"config.json: epsilon of the encoder must be from 0 to 1, found 'tiny'"),
     (change_config(hidden_size=16), r"position_embeddings.weight is 40 x 8, but config.json tells of 40 x 16"),
     (change_config(num_hidden_layers=3), r"model.safetensors lacks encoder.layer.2.attention.self.query.weight"),
@@ -98,6 +122,9 @@ CASES = [
         change_tokenizer(tokenizer_json(pieces=[*PIECES, "extra"])),
         rf"tokenizer.json knows {len(PIECES) + 1} pieces and the encoder {len(PIECES)}; copy the files of one",
     ),
+    (change_tensors(lambda t: t.update({TYPES: t[TYPES][:0]})), r"token_type_embeddings.weight is empty"),
+    (change_tokenizer(FAR), r"tokenizer.json has a piece number 5,000, the encoder"),
+    (change_tokenizer(NO_UNKNOWN), r"tokenizer.json cannot cut every text into pieces \(WordPiece error: Missing"),
     (change_tokenizer(NO_MARKS), r"tokenizer.json puts no marks around a text"),
 ]
 

@@ -10,13 +10,14 @@ import pytest
 from matchloom.explanation import explain
 from matchloom.fitting import lists_task
 from matchloom.fitting.list_mixture import FILE, ListMixture
-from matchloom.fitting.lists_task import LOADERS, ListsTask
+from matchloom.fitting.lists_task import LOADERS, MAXSIM, TUNED, ListsTask
 from matchloom.fitting.report import FitReport
 from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
+from tests.encoders.making import write_folder
 
 THINGS = [
     f"{a}{b}" for a in ("loom", "mill", "kiln", "forge", "wheel") for b in ("er", "ing", "ock", "ham", "ley", "ton")
@@ -183,3 +184,21 @@ def test_training_stops_when_time_is_up(tmp_path: Path) -> None:
     )
     assert isinstance(matcher, Matcher)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
+
+
+def test_an_encoder_is_tried_as_it_is_and_fine_tuned(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    task, pairs = ListsTask(write_folder(tmp_path / "encoder")), lists(10)
+    data = task.split(pairs, 0)
+    candidates = {one.name: one for one in task.candidates(data.train, Tokenizer(), 0)}
+    *_, untrained, tuned = candidates.values()
+    assert (untrained.name, tuned.name, untrained.baseline, tuned.baseline) == (MAXSIM, TUNED, True, False)
+    made = {one.name: one.make(data.train, data.development, tmp_path / one.name, 60.0) for one in (untrained, tuned)}
+    assert tuned.make(data.train, data.development, tmp_path / "again", 60.0) is made[TUNED]  # trained once
+    for scorer in made.values():
+        assert isinstance(scorer, Matcher)
+        assert 0 < task.measure_on(scorer, data.development).values["RR"] <= 1
+    assert "untrained" not in made[TUNED].training
+    few = tuned.make(data.train[:12], data.development, tmp_path / "few", 1e-3)  # time for one question
+    assert isinstance(few, Matcher)
+    assert few.training["pairs"] < 12

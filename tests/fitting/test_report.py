@@ -8,6 +8,7 @@ from rich.console import Console
 
 from matchloom.fitting.kinds import PAIRS
 from matchloom.fitting.report import FitReport
+from matchloom.fitting.verdict import verdict
 from tests.fitting.samples import bare_report, small_report
 
 
@@ -44,3 +45,14 @@ def test_it_goes_through_json_and_back() -> None:
         again = FitReport.from_dict(json.loads(json.dumps(report.to_dict())))
         assert json.loads(json.dumps(again.to_dict())) == json.loads(json.dumps(report.to_dict()))
         assert printed(again) == printed(report)
+
+
+def test_the_verdict_says_where_another_was_better_on_the_test_questions() -> None:
+    report = small_report()
+    systems = [replace(one, test={**one.test, "P@1": 0.99}, p=0.01) for one in report.systems if not one.error][:1]
+    others = [one for one in report.systems if one.name != systems[0].name]
+    told = verdict(replace(report, systems=[*systems, *others]))
+    assert told[0].startswith("answer_ranker, chosen on development questions, is kept: ")
+    assert f"But {systems[0].name} was better on the test questions" in told[0]
+    close = [replace(systems[0], p=0.6), *others]
+    assert "better on the test" not in verdict(replace(report, systems=close))[0]

@@ -105,6 +105,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "decay": [0.0],
     },
     "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True], "bits": [32]},
+    "sentence_bert": {},
+    "cross_encoder": {"layers": [2, 3]},
 }
 CASES = [(name, {}) for name in MODELS] + [
     (name, {argument: value})
@@ -216,7 +218,7 @@ def test_overfits_eight_pairs(name: str) -> None:
     assert (model(batch)[0::2] > model(batch)[1::2] + 0.4).all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "sentence_bert"])  # which draws nothing
 def test_same_seed_same_model(name: str) -> None:
     arguments = {"late_interaction": {"size": 3}}.get(name, {})  # it draws nothing but a projection
     first, again, other = (build_model(name, arguments, embedding(), seed=seed).state_dict() for seed in (3, 3, 4))

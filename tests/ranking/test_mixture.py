@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.ranking.answers import Answers
+from matchloom.ranking.collection import AskedCollection
 from matchloom.ranking.mixture import (
     PRIOR,
     Cases,
@@ -15,7 +17,10 @@ from matchloom.ranking.mixture import (
     ranks,
     scale,
 )
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Pair
 from tests.drawing import examples
+from tests.ranking.collections import many
 
 NAMES = ("ridge", "bm25_doc", "centroid")
 
@@ -103,3 +108,14 @@ def test_a_score_does_not_depend_on_other_rows() -> None:
     mixture = Mixture(NAMES, np.array([0.3, 0.7, 1.1]), "")
     whole = mixture.score(raw, mean, spread)
     assert [mixture.score(raw[[n]], mean, spread)[0] for n in range(50)] == whole.tolist()
+
+
+def test_an_answer_with_several_questions_does_not_decide_where_it_is_an_exception() -> None:
+    alone = [*many(20), *(Pair("", f"spare text {n}") for n in range(4))]
+    repeated = [Pair("about thing0", many(1)[0].text, 1.0)]
+    counted = AskedCollection(Answers.of([*alone, *repeated]).sorted(), Tokenizer()).counted
+    assert counted.tolist() == [1.0] * 21
+    counted = AskedCollection(Answers.of([*alone, *many(20, questions=2)]).sorted(), Tokenizer()).counted
+    assert counted.tolist() == [1.0] * 40
+    every = AskedCollection(Answers.of([*many(20), *repeated]).sorted(), Tokenizer()).counted  # no answer without one
+    assert sorted(every.tolist()) == [0.0] * 19 + [1.0, 1.0]

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 
-def transformer(config: dict[str, Any], tensors: dict[str, Tensor], ids: list[int]) -> list[Tensor]:
-    """The vector of each piece of one text behind the last layer."""
+def transformer(
+    config: dict[str, Any], tensors: dict[str, Tensor], ids: list[int], types: list[int] | None = None
+) -> list[Tensor]:
+    """The vector of each piece of one text behind the last layer; `types` as a tokenizer gives them for two texts."""
     T = {name: x.double() for name, x in tensors.items()}
     distilled, shifted = config["model_type"] == "distilbert", "roberta" in config["model_type"]
     layers = config["n_layers" if distilled else "num_hidden_layers"]
@@ -33,7 +35,7 @@ def transformer(config: dict[str, Any], tensors: dict[str, Tensor], ids: list[in
         x = T["embeddings.word_embeddings.weight"][piece]
         x = x + T["embeddings.position_embeddings.weight"][n + (config["pad_token_id"] + 1 if shifted else 0)]
         if not distilled:
-            x = x + T["embeddings.token_type_embeddings.weight"][0]
+            x = x + T["embeddings.token_type_embeddings.weight"][types[n] if types else 0]
         xs.append(norm("embeddings.LayerNorm", x))
     for n in range(layers):
         if distilled:

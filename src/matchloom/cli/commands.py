@@ -62,6 +62,7 @@ COMMANDS = {
     "tune": Command(
         "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
     ),
+    "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
     "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
     "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
     "encoders": Command("matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."),

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from matchloom import Matcher
+from matchloom.cli.options import TokenizerOption
 from matchloom.cli.printing import note
+from matchloom.cli.reading import tokenizer_of
 from matchloom.encoders.card import read_card
 from matchloom.encoders.folder import WEIGHTS, read_config
 from matchloom.encoders.library import KNOWN, VARIABLE, Found, add_encoder, cache, find_encoder, found_encoders
@@ -50,6 +52,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    tokenizer: TokenizerOption = "english",
 ) -> None:
     """List pretrained encoders, add one, or use one untrained.
 
@@ -90,7 +93,9 @@ def command(
         if (out / "matcher.json").exists():
             raise MatchloomError(f"{out} already holds a matcher; choose another --out")
         lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]
-        Matcher.untrained(find_encoder(encoder), size=size, texts=lines, progress=True).save(out)
+        reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
+        made = Matcher.untrained(find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True)
+        made.save(out)
         print(f"The matcher is in {out}; nothing of it was trained.")
     else:
         _list(found_encoders())

@@ -12,6 +12,7 @@ from matchloom.cli.options import ColumnsOption, SeedOption
 from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.fitting import Fitted, fit
+from matchloom.fitting.encoder import AUTO
 
 
 def command(
@@ -35,6 +36,14 @@ def command(
         ),
     ] = None,
     columns: ColumnsOption = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            metavar="ENCODER",
+            help="A pretrained encoder that may be used: a folder, or a name that 'matchloom encoders' lists; auto is "
+            "the first of these, none is none.",
+        ),
+    ] = AUTO,
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
     resume: Annotated[
@@ -48,6 +57,8 @@ def command(
     instead, chooses on development questions ranked against every answer (or each question's own candidates), measures
     once on test questions, and keeps what it chose, made again from everything, with a report page. DIR is then a
     SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+
+    Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains.
 
     Ctrl-C keeps the best so far. What was measured stays in DIR: --resume goes on from there, also after a kill.
 
@@ -66,6 +77,7 @@ def command(
         minutes=minutes,
         tokenizer=cut,
         columns=parse_columns(columns),
+        encoder=None if encoder == "none" else encoder,
         seed=seed,
         overwrite=overwrite,
         resume=resume,

@@ -22,11 +22,13 @@ class Encoder(nn.Module, ABC):
     size        numbers of a vector
     vocabulary  how many word ids it knows, for models that count words by their ids; None where it reads pieces
     draws_at_random  while it learns, a step of training draws at random in it (dropout), as for a model
+    reads_pairs      it can read two texts as one (`together`)
     """
 
     size: int
     vocabulary: int | None = None
     draws_at_random = False
+    reads_pairs = False
 
     @abstractmethod
     def forward(self, texts: Texts) -> Tensor:
@@ -39,6 +41,22 @@ class Encoder(nn.Module, ABC):
     def seen(self, texts: Texts) -> Tensor:
         """True where there is a word that it has read: not where a long text was cut, nor in padding. (N, L)"""
         return texts.mask
+
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all that it reads of each text. (N, size)"""
+        x = self(texts)
+        return (x * self.shares(texts).to(x.dtype)[:, :, None]).sum(1)  # type: ignore[no-any-return]
+
+    def shares(self, texts: Texts) -> Tensor:
+        """Which part of that mean each word has, in double precision. (N, L)"""
+        return texts.mask / texts.lengths.double()[:, None]
+
+    def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
+        """One vector for each row's two texts, read as one: that of the mark before them. (B, size)
+
+        `links` (B, L, R) says how much a left and a right word may see of each other, from 0 to 1; None: all.
+        """
+        raise TypeError(f"{type(self).__name__} reads one text at a time")
 
     def word_pieces(self, text: str, words: Sequence[Span]) -> WordPieces:
         """A text as the pieces that this encoder reads, each with the word it belongs to, by the words' places."""

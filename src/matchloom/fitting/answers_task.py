@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,20 +16,25 @@ from matchloom.explanation import explain
 from matchloom.explanation.cells import cells
 from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome
+from matchloom.matcher import Matcher
 from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
-from matchloom.ranking.collection import CLASSIFIED
+from matchloom.ranking.collection import CLASSIFIED, WHOLE
+from matchloom.ranking.meaning import Meanings, encoding_seconds
 from matchloom.ranking.ranker import AnswerRanker
+from matchloom.ranking.ridge import LARGEST
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
 
-RANKER = "answer_ranker"
+RANKER, NEAREST, WITH_ENCODER = "answer_ranker", "encoder_nearest", "encoder_ranker"
 ABOUT = {
     "bm25_stemmed": "stemmed BM25 of the question with each answer",
     "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
     "trans_lm": "translation-based language model, learnt from questions and answers",
     "linear_classifier": "scikit-learn: TF-IDF of words and letters, a linear SVM, one class an answer",
     RANKER: "a learnt mixture of classifier, centroids, BM25 of questions and answers, and translation",
+    NEAREST: "the pretrained encoder as it is: cosine with each known question and answer",
+    WITH_ENCODER: "the same mixture, with what the pretrained encoder makes of questions and answers",
 }
 _TEST, _FOLDS = 0.2, 5
 _MOST_TESTED = 1000  # questions: more make no figure better
@@ -56,6 +62,9 @@ class AnswersTask:
     measure = "P@1"
     measures = ("P@1", "R@3", "RR")
 
+    def __init__(self, encoder: Path | None = None) -> None:
+        self.encoder = encoder
+
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """A fifth of the questions for testing, drawn by their digests; the development set is drawn in `rounds`."""
         train, test = held_out(pairs, _TEST, seed)
@@ -72,17 +81,28 @@ class AnswersTask:
         answers = Answers.of(pairs)
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
-        letters = sum(map(len, answers.texts)) + sum(len(one) for own in answers.questions for one in own)
-        work = 0.1 + 1e-6 * letters
+        texts = [*answers.texts, *(one for own in answers.questions for one in own)]
+        work = 0.1 + 1e-6 * sum(map(len, texts))
         chosen = [("bm25_stemmed", work), ("nearest_question", work)]
         if asked * len(answers) <= _TRANSLATED:
             chosen.append(("trans_lm", work + 1e-4 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
             chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
         made = [Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost) for name, cost in chosen]
-        examples = (asked + len(answers)) * len(answers)
-        seconds = 3.5 * work + (1e-4 * examples if examples <= CLASSIFIED else 0.0)
-        return [*made, Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds)]
+        examples = asked + len(answers)
+        seconds = 3.5 * work + (1e-4 * examples * len(answers) if examples * len(answers) <= CLASSIFIED else 0.0)
+        if examples <= LARGEST or (len(answers) <= WHOLE and per_answer >= 2):  # the ridge solves a system of so many
+            seconds += 1.5e-10 * min(examples, LARGEST) ** 3
+        made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds))
+        if self.encoder is not None:
+            meanings = _Encoded(self.encoder, tokenizer)
+            # Every text is encoded once, in the first round.
+            rounds = 1 + (1 if asked > _CROSSED else _FOLDS)
+            once = encoding_seconds(texts) / rounds
+            for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
+                make = _ranker(tokenizer, meanings, words=words)
+                made.append(Candidate(name, ABOUT[name], make, not words, cost + (0.0 if words else once)))
+        return made
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
         """P@1, recall in the first three, and RR of the first hundred, question by question."""
@@ -187,8 +207,26 @@ def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequ
     return lambda train, development, folder, seconds: BASELINES[name](Answers.of([*train, *development]), tokenizer)
 
 
-def _ranker(tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
-    return lambda train, development, folder, seconds: AnswerRanker.fit([*train, *development], tokenizer=tokenizer)
+def _ranker(
+    tokenizer: Tokenizer, encoded: _Encoded | None = None, *, words: bool = True
+) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+    def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        meanings = None if encoded is None else encoded.meanings
+        return AnswerRanker.fit([*train, *development], tokenizer=tokenizer, meanings=meanings, words=words)
+
+    return make
+
+
+class _Encoded:
+    """The encoder, loaded when it is first needed, with the vectors that all rounds share."""
+
+    def __init__(self, encoder: Path, tokenizer: Tokenizer) -> None:
+        self._encoder, self._tokenizer = encoder, tokenizer
+
+    @cached_property
+    def meanings(self) -> Meanings:
+        """Vectors of the texts seen so far."""
+        return Meanings(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
 
 
 def _ends(asked: list[Asked], wanted: Callable[[Asked], bool]) -> list[Asked]:

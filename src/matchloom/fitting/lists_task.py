@@ -17,15 +17,17 @@ from matchloom.fitting.list_mixture import ListMixture
 from matchloom.fitting.looked_at import moved_most
 from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome
-from matchloom.fitting.trained import own_vectors, pairs_digest, train_within
+from matchloom.fitting.trained import own_vectors, pairs_digest, train_within, tune_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
+from matchloom.ranking.meaning import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer
 
 LOADERS: dict[str, Callable[[Path], Scorer]] = {**_INSIDE, "list_mixture": ListMixture.load}
+LONGEST = 200  # words of a text that an encoder reads
 LEAST = 6  # questions with a right and a wrong text
 _ENOUGH = 20  # questions to choose on, and to test on, where there are so many
 _SHOWN = 5
@@ -42,6 +44,11 @@ NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
         {"epochs": 20, "patience": 3, "freeze_vectors": True, "learning_rate": 0.01},
     ),
 }
+MAXSIM, TUNED = "encoder_maxsim", "encoder_tuned"
+ENCODERS = {
+    MAXSIM: "the pretrained encoder as it is: each question word's best partner in the text",
+    TUNED: "the same, the encoder fine-tuned on your questions",
+}
 WORDS = {
     "bm25": "rare words of the question in the text",
     "bm25_stemmed": "the same with word forms joined, without function words",
@@ -54,6 +61,9 @@ class ListsTask:
 
     measure = "RR"
     measures = ("RR", "AP", "P@1")
+
+    def __init__(self, encoder: Path | None = None) -> None:
+        self.encoder = encoder
 
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """70:15:15 by question, with 20 questions or a quarter to choose and to test on where that is more.
@@ -85,6 +95,12 @@ class ListsTask:
             found.append(Candidate(name, about, trained.maker(name), seconds=seconds))
         about = "these networks and words, weighed as development questions ask for"
         found.append(Candidate("list_mixture", about, trained.mixture, seconds=1 + len(pairs) / 2_000))
+        if self.encoder is not None:
+            reading = encoding_seconds([text for pair in pairs[:: len(pairs) // 200 + 1] for text in pair[:2]])
+            seconds = 0.2 * reading * len(pairs) / min(len(pairs), 200)  # of the development pairs, about
+            make = trained.untrained(self.encoder)
+            found.append(Candidate(MAXSIM, ENCODERS[MAXSIM], make, baseline=True, seconds=seconds))
+            found.append(Candidate(TUNED, ENCODERS[TUNED], trained.tuned(self.encoder), seconds=60 + seconds))
         return found
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
@@ -142,23 +158,54 @@ class _Trained:
         self, name: str, train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float
     ) -> Matcher:
         """Trained now, or before."""
-        key = (name, pairs_digest(train, development))
-        if key not in self.matchers:
-            _, arguments, settings = NETWORKS[name]
+        _, arguments, settings = NETWORKS[name]
+
+        def make() -> Matcher:
             start = time.monotonic()
-            try:
-                vectors = self._vectors(train, seconds)
-                self.matchers[key] = train_within(
-                    max(seconds / 2, seconds - (time.monotonic() - start)),
-                    train,
+            vectors = self._vectors(train, seconds)
+            return train_within(
+                max(seconds / 2, seconds - (time.monotonic() - start)),
+                train,
+                judged_lists(development),
+                folder / "training",
+                model=name,
+                arguments=arguments,
+                settings={**settings, "seed": self.seed, "measure": ListsTask.measure},
+                tokenizer=self.tokenizer,
+                vectors=vectors,
+            )
+
+        return self._once((name, pairs_digest(train, development)), make)
+
+    def untrained(self, encoder: Path) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+        """How the encoder as it is is made."""
+        return lambda *_: self._once((MAXSIM, ""), lambda: Matcher.untrained(encoder, tokenizer=self.tokenizer))
+
+    def tuned(self, encoder: Path) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+        """How the encoder is fine-tuned, in half of the time: what it makes is measured afterwards."""
+
+        def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+            settings = {"seed": self.seed, "measure": ListsTask.measure}
+            return self._once(
+                (TUNED, pairs_digest(train, development)),
+                lambda: tune_within(
+                    seconds / 2,
+                    judged_lists(train),
                     judged_lists(development),
                     folder / "training",
-                    model=name,
-                    arguments=arguments,
-                    settings={**settings, "seed": self.seed, "measure": ListsTask.measure},
-                    tokenizer=self.tokenizer,
-                    vectors=vectors,
-                )
+                    encoder=encoder,
+                    settings=settings,
+                    tokenizer=self.tokenizer._replace(max_words=self.tokenizer.max_words or LONGEST),
+                ),
+            )
+
+        return make
+
+    def _once(self, key: tuple[str, str], make: Callable[[], Matcher]) -> Matcher:
+        """What was made before under this key, or failed; else it is made now."""
+        if key not in self.matchers:
+            try:
+                self.matchers[key] = make()
             except MatchloomError as error:
                 self.matchers[key] = error
         found = self.matchers[key]

@@ -23,9 +23,11 @@ from matchloom.types import MatchloomError, Pair
 FILE, FORMAT = "measured.json", 1
 
 
-def key_of(pairs: Sequence[Pair], test: Sequence[Pair], kind: str, tokenizer: Tokenizer, seed: int) -> str:
+def key_of(
+    pairs: Sequence[Pair], test: Sequence[Pair], kind: str, tokenizer: Tokenizer, seed: int, encoder: str = ""
+) -> str:
     """What tells one fit from another; the time it may take is not of it."""
-    return digest(str(FORMAT), pairs_digest(pairs, test), kind, repr(tokenizer), str(seed))
+    return digest(str(FORMAT), pairs_digest(pairs, test), kind, repr(tokenizer), str(seed), encoder)
 
 
 class Measured:

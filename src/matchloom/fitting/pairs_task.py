@@ -53,6 +53,9 @@ class PairsTask:
     measure = "AP"
     measures = ("AP", "AUC", "accuracy", "F1")
 
+    def __init__(self, encoder: Path | None = None) -> None:
+        self.encoder = encoder
+
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """70:15:15 such that pairs with a text in common stay together (`group_texts` says how far), labels alike.
 

@@ -16,6 +16,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.files import is_there
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
 from matchloom.fitting.lists_task import ListsTask
@@ -30,7 +31,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 
 _log = logging.getLogger("matchloom")
 
-TASKS: dict[str, Callable[[], Task]] = {ANSWERS: AnswersTask, LISTS: ListsTask, PAIRS: PairsTask}
+TASKS: dict[str, Callable[[Path | None], Task]] = {ANSWERS: AnswersTask, LISTS: ListsTask, PAIRS: PairsTask}
 CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
 WORK = "work"  # what a fit works in, inside its folder
 _CURVE = (0.25, 0.5, 1.0)  # parts of the training questions
@@ -47,6 +48,7 @@ def fit(
     minutes: float = 10.0,
     tokenizer: Tokenizer | None = None,
     columns: Mapping[str, str] | None = None,
+    encoder: Path | str | None = AUTO,
     seed: int = 0,
     overwrite: bool = False,
     resume: bool = False,
@@ -66,6 +68,8 @@ def fit(
         minutes: How long it may take; systems that would take longer are left out.
         tokenizer: How texts become words; told from their script by default.
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+        encoder: A pretrained encoder that may be used, a folder or a name of 'matchloom encoders'; "auto" takes the
+            first that is found, if there is one, and None none.
         seed: Of the split and the draws.
         overwrite: Replace a folder that `fit` wrote before.
         resume: Go on with a fit that was stopped: what it measured in `out` is not measured again.
@@ -82,15 +86,16 @@ def fit(
         raise MatchloomError(f"pairs of kind {found.name!r} cannot be fitted")
     say(f"Found {found}.")
     cut = tokenizer or tokenizer_for(pairs)
-    task = TASKS[found.name]()
+    pretrained = encoder_for(encoder, say)
+    task = TASKS[found.name](None if pretrained is None else pretrained.folder)
     data = task.split(pairs, seed) if test is None or found.name != ANSWERS else Data(pairs, [], [])
     if test is not None:  # what would have been held out for it is learnt from
         own = [] if found.name == ANSWERS else data.test
         data = Data([*data.train, *own], data.development, list(as_pairs(test, columns=columns)))
     work = None if folder is None else folder / WORK
-    measured = Measured(
-        work, key_of(pairs, data.test if test is not None else [], found.name, cut, seed), resume=resume
-    )
+    name = "" if pretrained is None else pretrained.name
+    key = key_of(pairs, data.test if test is not None else [], found.name, cut, seed, name)
+    measured = Measured(work, key, resume=resume)
     run = _Run(task, found, cut, seed, start + 60 * minutes, work, measured, say)
     if measured.resumed:
         say(f"Going on with a fit that was stopped: {measured.resumed} measurements are kept.")
@@ -165,7 +170,9 @@ class _Run:
         self.say(f"Chosen: {chosen.name}.")
         # All that the user gave to learn from; a test file of theirs stays unseen.
         final = scorer
-        if self.kind.name == ANSWERS and self.late(self.seconds[chosen.name]):
+        if self.kind.name == ANSWERS and len(data.train) == len(pairs):
+            pass  # it has learnt from them all: the test questions are in a file of their own
+        elif self.kind.name == ANSWERS and self.late(self.seconds[chosen.name]):
             self.notes.append("There was no time to learn from the test questions too: it is kept as it was measured.")
         else:
             self.say("It learns from everything now.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from matchloom.data.ids import both_sides, digest
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
+from matchloom.ranking.meaning import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, train_vectors
 from matchloom.training import train
@@ -22,6 +24,7 @@ from matchloom.types import MatchloomError, Pair
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
 _WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its passes must not be measured
+_TUNING, _TUNED = 2e-4, 220  # seconds for a letter of a text in a step, and how many letters of it are read, about
 _ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
 
 
@@ -95,6 +98,46 @@ def train_within(
     if reason is not None:
         raise MatchloomError(f"{model} has learnt nothing: {reason}")
     return matcher
+
+
+def tune_within(
+    seconds: float,
+    pairs: Sequence[Pair],
+    development: Sequence[Pair],
+    folder: Path,
+    *,
+    encoder: Path,
+    settings: Mapping[str, Any],
+    tokenizer: Tokenizer,
+) -> Matcher:
+    """Late interaction over an encoder that is fine-tuned on as many questions as the time allows.
+
+    Which questions is drawn by their digests. There is no stopping early: rates fall to 0 towards the end.
+    """
+    cost: dict[str, float] = {}  # of a question: its own text, and those of its list that an epoch looks at
+    for pair in pairs:
+        cost.setdefault(pair.query_id, 0.0)
+        cost[pair.query_id] += _TUNING * min(len(pair.text), _TUNED)
+    sizes = Counter(pair.query_id for pair in pairs)
+    _, config = settings_of("late_interaction", {}, None, settings, pretrained=True)
+    left = seconds - encoding_seconds([pair.text for pair in development])
+    kept: set[str] = set()
+    for name in sorted(cost, key=digest):
+        looked_at = min(1.0, (config.positives + config.negatives) / sizes[name])
+        left -= config.epochs * cost[name] * looked_at
+        if left < 0 and kept:
+            break
+        kept.add(name)
+    return train(
+        [pair for pair in pairs if pair.query_id in kept],
+        development,
+        model="late_interaction",
+        config=config,
+        tokenizer=tokenizer,
+        encoder=encoder,
+        folder=folder,
+        overwrite=True,
+    )
 
 
 def pairs_digest(*parts: Sequence[Pair]) -> str:

@@ -30,6 +30,12 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
         told = f"the right answer comes first for {value:.0%} of {report.tested:,} new questions"
         if "R@3" in chosen.test:
             told += f", and is among the first three for {chosen.test['R@3']:.0%}"
+    better = max(systems.values(), key=lambda one: one.test[report.measure])
+    if better is not chosen and better.p is not None and better.p < CHANCE:
+        return (
+            f"{chosen.name}, chosen on development {of}, is kept: {told}. But {better.name} was better on the test "
+            f"{of}, by more than chance: look at both on questions of your own."
+        )
     simplest = systems.get(_SIMPLEST)
     if chosen.name == _SIMPLEST or (simplest is not None and simplest.test[report.measure] >= value):
         return f"BM25 is as good on your data: {told}. Use {chosen.name}."

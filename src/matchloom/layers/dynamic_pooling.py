@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.onnx import is_in_onnx_export
 
 
 def dynamic_max(maps: Tensor, rows: Tensor, columns: Tensor, size: int) -> Tensor:
@@ -55,6 +56,8 @@ def _largest(maps: Tensor, rows: tuple[Tensor, Tensor], columns: tuple[Tensor, T
 
 def _members(first: Tensor, last: Tensor, width: int) -> Tensor:
     """The places b * width + i of the members of each cell; a smaller cell names its last one again. (B, size, most)"""
-    offsets = torch.arange(int((last - first).max()) + 1, device=first.device)
-    starts = width * torch.arange(len(first), device=first.device)[:, None, None]
+    # In a graph, the most that a cell of this width can have: the pairs that it will meet are not known.
+    most = width // first.shape[1] + 2 if is_in_onnx_export() else int((last - first).max()) + 1
+    offsets = torch.arange(most, device=first.device)
+    starts = width * torch.arange(first.shape[0], device=first.device)[:, None, None]
     return starts + torch.minimum(first[:, :, None] + offsets, last[:, :, None])

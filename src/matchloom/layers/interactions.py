@@ -127,5 +127,5 @@ class TensorLayer(nn.Module):
         lower = torch.cat([self.W_v.T, self.b[:, None]], 1)[None]  # (1, C, E + 1)
         form = torch.cat([upper, lower])  # (E + 1, C, E + 1)
         u = pad(left, (0, 1), value=1.0) @ form.flatten(1)  # (N, L, C * (E + 1))
-        grid = dot(u.view(len(left), L * C, -1), pad(right, (0, 1), value=1.0), batch)  # (B, L * C, R)
+        grid = dot(u.view(left.shape[0], L * C, -1), pad(right, (0, 1), value=1.0), batch)  # (B, L * C, R)
         return torch.relu_(grid).view(-1, L, C, R).transpose(1, 2)  # in place: the grid is large

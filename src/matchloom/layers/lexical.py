@@ -23,8 +23,8 @@ def exact_matches(batch: PairBatch) -> Tensor:
     assert right is not None, "the batch was made without lexical fields"
     ours, theirs = left.keys[batch.left_rows], right.keys[batch.right_rows]
     same = (ours[:, :, :, None] == theirs[:, :, None, :]) & batch.cells[:, None]
-    same = same & (same.cumsum(3) == 1)
-    same = same & (same.cumsum(2) == 1)
+    same = same & (same.long().cumsum(3) == 1)  # ONNX adds up no truth values
+    same = same & (same.long().cumsum(2) == 1)
     return same * left.idf[batch.left_rows][:, :, :, None]
 
 

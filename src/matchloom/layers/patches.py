@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.onnx import is_in_onnx_export
 
 from matchloom.types import Texts
 
@@ -39,6 +40,8 @@ class Patches(nn.Module):
 
     def forward(self, texts: Texts) -> Tensor:
         """(N, patches, width)"""
+        if is_in_onnx_export():
+            return self._of_every_entry(texts)
         N = len(texts.words)
         rows = texts.mask.nonzero()[:, 0]  # the text of each word
         words = texts.words[texts.mask]
@@ -49,3 +52,10 @@ class Patches(nn.Module):
         places = rows.repeat_interleave(many) * self.count + self.homes[entries]
         vectors = self.L.index_select(0, entries)
         return vectors.new_zeros(N * self.count, vectors.shape[1]).index_add(0, places, vectors).view(N, self.count, -1)
+
+    def _of_every_entry(self, texts: Texts) -> Tensor:
+        """For a graph, which cannot look words up: how often each entry's word stands in each text, times L."""
+        counts = ((texts.words[:, :, None] == self.words) & texts.mask[:, :, None]).to(self.L.dtype).sum(1)  # (N, S)
+        order = self.homes.argsort()  # each patch has as many entries
+        L = self.L[order].view(self.count, self.size, -1)
+        return torch.einsum("ncs,csw->ncw", counts[:, order].view(-1, self.count, self.size), L)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch.onnx import is_in_onnx_export
 
 from matchloom.kernels import k_max as native
 
@@ -42,7 +43,7 @@ def ordered_k_max(x: Tensor, lengths: Tensor, k: Tensor) -> tuple[Tensor, Tensor
     """
     counts = torch.minimum(k, lengths)  # (N,)
     compared = x.detach().float()
-    find = native.places if native.serves(compared) else ordered_places
+    find = native.places if native.serves(compared) and not is_in_onnx_export() else ordered_places
     return x.gather(1, find(compared, lengths, counts)), counts
 
 
@@ -54,14 +55,17 @@ def ordered_places(x: Tensor, lengths: Tensor, counts: Tensor) -> Tensor:
     found = x.masked_fill(outside[:, None], -torch.inf).contiguous()
     smallest = _sorted(found).gather(2, (P - counts)[:, None, None].expand(-1, x.shape[1], 1))  # the k-th largest
     kept = found >= smallest  # (N, C, P)
-    if int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest
+    in_graph = is_in_onnx_export()  # where nothing may depend on the values that it was made with
+    if in_graph or int(kept.sum()) != int(counts.sum()) * x.shape[1]:  # values that equal the k-th largest
         above, equal = found > smallest, found == smallest
-        kept = above | (equal & (equal.cumsum(2) <= counts[:, None, None] - above.sum(2, keepdim=True)))
+        kept = above | (equal & (equal.long().cumsum(2) <= counts[:, None, None] - above.sum(2, keepdim=True)))
     from_end = P - torch.arange(P, dtype=torch.int32, device=x.device)
     positions = P - kept * from_end  # P where a value is dropped
-    return _sorted(positions)[:, :, : int(counts.max())].clamp_max(P - 1).long().transpose(1, 2)
+    most = counts.max() if in_graph else int(counts.max())
+    return _sorted(positions)[:, :, :most].clamp_max(P - 1).long().transpose(1, 2)
 
 
 def _sorted(x: Tensor) -> Tensor:
     """Rows in ascending order. numpy sorts short rows many times faster than torch does on the CPU."""
-    return torch.from_numpy(np.sort(x.numpy())) if x.device.type == "cpu" else x.sort().values
+    in_torch = x.device.type != "cpu" or is_in_onnx_export()
+    return x.sort().values if in_torch else torch.from_numpy(np.sort(x.numpy()))

@@ -95,5 +95,5 @@ class SentenceCNN(nn.Module):
 
 
 def dynamic_k(words: Tensor, layer: int, depth: int, k_top: int) -> Tensor:
-    """k_l of each text, exactly: the ceiling is taken in whole numbers."""
-    return (-((layer - depth) * words // depth)).clamp_min(k_top)
+    """k_l of each text, exactly: the ceiling is taken in whole numbers, none below 0, which ONNX divides otherwise."""
+    return (((depth - layer) * words + depth - 1) // depth).clamp_min(k_top)

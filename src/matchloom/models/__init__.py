@@ -13,6 +13,7 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
+from matchloom.models.cross_encoder import CrossEncoder
 from matchloom.models.deep_match import DeepMatch
 from matchloom.models.knrm import KNRM
 from matchloom.models.late_interaction import LateInteraction
@@ -24,6 +25,7 @@ from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.models.rae import RAE
+from matchloom.models.sentence_bert import SentenceBERT
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
@@ -46,6 +48,8 @@ MODELS: dict[str, Callable[..., PairModel]] = {
     "cnn_mlp": CNNMLP,
     "rae": RAE,
     "late_interaction": LateInteraction,
+    "sentence_bert": SentenceBERT,
+    "cross_encoder": CrossEncoder,
 }
 
 

@@ -35,6 +35,8 @@ class PairModel(nn.Module, ABC):
     max_words         it reads so many words of a text and no more; None: all
     trained_with      settings of `TrainConfig` that suit it better than the defaults: its authors', or others where
                       these are not known or let it learn little
+    least_words       its ONNX graphs take texts padded to at least so many words
+    not_exported      why no ONNX graph can be made of it; empty: one can
     published         its paper's arguments and settings where the defaults are others (`train(paper=True)`)
     """
 
@@ -46,6 +48,8 @@ class PairModel(nn.Module, ABC):
     batch_coupled = False
     draws_at_random = False
     max_words: int | None = None
+    least_words = 1
+    not_exported = ""
     trained_with: ClassVar[Settings] = {}
     published: ClassVar[Settings] = {}
     encoder: Encoder

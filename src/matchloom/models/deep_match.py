@@ -197,7 +197,7 @@ class Links(nn.Module):
     def forward(self, h: Tensor) -> Tensor:
         """(B, finer, units) -> (B, coarser, units)"""
         components = torch.einsum("bpo,plou->bplu", h, self.W).flatten(1, 2)  # (B, finer * links, units)
-        return self.b.expand(len(h), -1, -1).index_add(1, self.targets.flatten(), components)
+        return self.b.expand(h.shape[0], -1, -1).index_add(1, self.targets.flatten(), components)
 
 
 def known_words(table: TokenizedTexts, row: int) -> NDArray[np.int64]:

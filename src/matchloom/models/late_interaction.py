@@ -57,6 +57,7 @@ class LateInteraction(PairModel):
         self.bits = bits
         self.stored_positions = bits == 8 and not lexical  # else a match asks for the words as well
         self.encoder, self.k, self.needs_lexical = encoder, k, lexical
+        self.least_words = k
         self.interaction = Cosine()
         self.projection: nn.Linear | None = None
         width = encoder.size

@@ -27,6 +27,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.onnx import is_in_onnx_export
 
 from matchloom.encoders import Encoder
 from matchloom.layers.convolution import ConvolutionBlock
@@ -161,7 +162,8 @@ class M2SNet(PairModel):
 
     def window(self, texts: Texts) -> tuple[int, int]:
         """The part of a side of the frame that these texts need: outside of it the first convolution is 0."""
-        longest = min(int(texts.lengths.max()), self.frame)
+        # A graph has the whole frame, as it will meet texts of any length.
+        longest = self.frame if is_in_onnx_export() else min(int(texts.lengths.max()), self.frame)
         first = (self.frame - longest) // 2
         block = self.blocks[0]
         assert isinstance(block, ConvolutionBlock)
@@ -228,7 +230,7 @@ class Similarity(nn.Module):
             return 1 / (1 + distances)[:, None]
         N, W, D = left.shape
         projected = (left @ self.U.transpose(0, 1).reshape(D, -1)).view(N, W * self.channels, D)
-        grid = dot(projected, right, batch).view(len(batch), W, self.channels, -1).transpose(1, 2)
+        grid = dot(projected, right, batch).view(batch.left_rows.shape[0], W, self.channels, -1).transpose(1, 2)
         return grid if self.B is None else grid + self.B[:, place[0], place[1]]
 
 

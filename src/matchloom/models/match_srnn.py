@@ -32,6 +32,7 @@ INTERACTIONS = ("tensor", "cosine", "indicator")
 class MatchSRNN(PairModel):
     """Words interact, a spatial GRU scans the grid of interactions, and where it ends h is scored."""
 
+    not_exported = "its spatial GRU is native code, which walks a pair's cells in their order"
     published: ClassVar[Settings] = {"start": "random"}
 
     def __init__(

@@ -20,6 +20,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
+from torch.onnx import is_in_onnx_export
 
 from matchloom.encoders import Encoder
 from matchloom.layers.contributions import linear_contributions
@@ -86,7 +87,8 @@ class MultiGranCNN(PairModel):
         """How many units of each level texts of so many words have. (N, 4)"""
         counts = [words]
         for n in range(1, BLOCKS + 1):
-            k = torch.ones_like(words) if n == BLOCKS else (-((n - BLOCKS) * words // BLOCKS)).clamp_min(self.alpha)
+            part = ((BLOCKS - n) * words + BLOCKS - 1) // BLOCKS  # rounded up
+            k = torch.ones_like(words) if n == BLOCKS else part.clamp_min(self.alpha)
             counts.append(torch.minimum(k, counts[-1] + self.width - 1))
         return torch.stack(counts, 1)
 
@@ -102,8 +104,12 @@ class MultiGranCNN(PairModel):
             inside.append(torch.arange(p.shape[1], device=x.device) < k[:, None])
             x = (torch.tanh(p) * inside[-1][:, :, None]).transpose(1, 2)  # (N, D, columns)
             levels.append(x)
-        order = torch.cat(inside, 1).logical_not().to(torch.uint8).argsort(dim=1, stable=True)  # gaps to the end
-        return take_positions(torch.cat(levels, 2).transpose(1, 2), order)[:, : int(counts.sum(1).max())]
+        filled = torch.cat(inside, 1)
+        S, places = filled.shape[1], torch.arange(filled.shape[1], device=x.device)
+        order = torch.where(filled, places, places + S).argsort(dim=1) % S  # gaps to the end
+        most = counts.sum(1).max()
+        units = take_positions(torch.cat(levels, 2).transpose(1, 2), order)
+        return units[:, : most if is_in_onnx_export() else int(most)]  # a graph must not keep today's number
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""

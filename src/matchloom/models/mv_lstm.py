@@ -65,6 +65,7 @@ class MVLSTM(PairModel):
         if start not in STARTS:
             raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}")
         self.encoder, self.k, self.lexical, self.needs_features = encoder, k, lexical, features
+        self.least_words = k
         self.features = FeatureScore(features, encoder)
         self.needs_lexical = lexical or self.features.needs_lexical
         self.positions = BiLSTM(encoder.size, hidden)

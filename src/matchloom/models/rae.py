@@ -66,6 +66,7 @@ class RAE(PairModel):
     """
 
     trains_embedding = False
+    not_exported = "each text grows a tree of its own, whose steps depend on its words"
     trained_with: ClassVar[Settings] = {"weight_decay": 0.05}
     mean: Tensor
     deviation: Tensor

@@ -20,6 +20,7 @@ from matchloom.ranking.answers import Answers, Floats, Ids, best_first
 from matchloom.ranking.bm25 import BM25Evidence
 from matchloom.ranking.centroid import Centroid
 from matchloom.ranking.evidence import Evidence, Known
+from matchloom.ranking.meaning import KnownMeanings, MeaningOfNearest, Meanings
 from matchloom.ranking.mixture import Cases, scale
 from matchloom.ranking.reading import Read, Reading
 from matchloom.ranking.ridge import LARGEST, PrimalRidge, Ridge
@@ -36,6 +37,7 @@ _VAST = 50_000  # answers from which a third of them is looked at
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
 CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
+_EXCEPTION = 0.3  # of the questions, below which an answer with several of them is an exception
 _REPEATED = 2  # questions an answer from which they are worth it
 
 
@@ -51,7 +53,9 @@ class Weighed(NamedTuple):
 class AskedCollection:
     """Answers by id, with evidence.
 
-    `translations` and `weights` are those of a saved ranker, else they are learnt where they pay.
+    `translations` and `weights` are those of a saved ranker, else they are learnt where they pay. With `meanings`, what
+    a pretrained encoder makes of the texts is evidence too; without `words` it is the only evidence, and that of the
+    nearest question alone.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class AskedCollection:
         *,
         translations: Translations | None = None,
         weights: LinearWeights | None = None,
+        meanings: Meanings | None = None,
+        words: bool = True,
         learning: bool = True,
         progress: bool = False,
     ) -> None:
@@ -73,7 +79,11 @@ class AskedCollection:
         self.known = Known(asked, told, member)
         self.counted = _counted(member)
         self.rows = self._rows_to_learn_from() if learning else np.empty(0, dtype=np.int64)
-        self.evidence = self._gather(translations, weights, learning, progress)
+        self.evidence = self._gather(translations, weights, learning, progress) if words else []
+        self.meaning: KnownMeanings | None = None
+        if meanings is not None:
+            self.meaning = KnownMeanings.of(meanings, self.questions, answers.texts, progress=progress)
+            self.evidence += self.meaning.evidence(self.known)[: None if words else 1]
         self.names = tuple(piece.name for piece in self.evidence)
 
     @property
@@ -150,7 +160,6 @@ class AskedCollection:
         asked = self.known.questions.vectors
         times = np.bincount(asked.indices, minlength=asked.shape[1])
         times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
-        centroid = self.names.index("centroid")
         for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
             weighed = self._weighed([piece.left_out(row) for piece in self.evidence])
             size = len(weighed.candidates)
@@ -158,22 +167,31 @@ class AskedCollection:
             cases.there[n, :size] = True
             cases.right[n, :size] = np.isin(weighed.candidates, self.known.answers_of(row))
             features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
-            best = float(weighed.raw[:, centroid].max())
-            cases.strength[n] = best * self.reading.left_coverage(features, times)
+            covered = 1.0 if self.meaning is not None else self.reading.left_coverage(features, times)
+            cases.strength[n] = self._strength(weighed, covered)
         return cases
+
+    def _strength(self, weighed: Weighed, covered: float) -> float:
+        """By words the best cosine times the part of them that is known; by meaning the square of the best cosine."""
+        name = "centroid" if self.meaning is None else MeaningOfNearest.name
+        best = max(0.0, float(weighed.raw[:, self.names.index(name)].max()))
+        return best * (covered if self.meaning is None else best)
 
     def strength(self, question: str, weighed: Weighed) -> float:
         """How much is known of a question, see `matchloom.ranking.certainty`."""
-        best = float(weighed.raw[:, self.names.index("centroid")].max())
-        return best * self.reading.coverage(question)
+        return self._strength(weighed, self.reading.coverage(question))
 
     def nearest(self, read: Read, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers the known question that is nearest to the one asked; equal ones by their text."""
         parts = self._questions_of
         own = [parts.indices[parts.indptr[answer] : parts.indptr[answer + 1]] for answer in answers]
-        dense = np.zeros(self.known.questions.vectors.shape[1])
-        dense[read.features] = read.values
-        likeness = iter((self.known.questions.vectors[np.concatenate([*own, []]).astype(np.int64)] @ dense).tolist())
+        different = np.concatenate([*own, []]).astype(np.int64)
+        if self.meaning is not None:
+            likeness = iter((self.meaning.questions[different] @ self.meaning.meanings.asked(read.text)).tolist())
+        else:
+            dense = np.zeros(self.known.questions.vectors.shape[1])
+            dense[read.features] = read.values
+            likeness = iter((self.known.questions.vectors[different] @ dense).tolist())
         found: list[str | None] = []
         for rows in own:
             likely = [(-next(likeness), self.questions[row]) for row in rows.tolist()]
@@ -206,4 +224,6 @@ def _counted(member: sp.csr_array) -> Floats:
     sizes = np.bincount(member.indices, minlength=member.shape[1])
     alone = min(1.0, float((sizes == 0).sum()) / max(1, int((sizes == 1).sum())))
     most = np.maximum.reduceat(sizes[member.indices], member.indptr[:-1]) if member.nnz else np.empty(0)
+    if alone and np.count_nonzero(most > 1) < _EXCEPTION * len(most):
+        return np.ones(len(most))
     return np.where(most > 1, 1.0, alone)

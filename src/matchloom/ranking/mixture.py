@@ -10,7 +10,9 @@ from an answer's having been seen. With g = 0.7 the loss lies between the logari
 labelled questions decide, and the expected error of the first answer (g = 1). The loss is a sum: few questions leave
 the weights near the prior. (Where only a share of many questions is looked at, the pull is that share of 10, so that
 the others have their weight.) c_q is 1 where the answer keeps another question; the only question of an answer shows
-how answers without a question fare, and counts min(1, answers without a question / answers with one).
+how answers without a question fare, and counts min(1, answers without a question / answers with one). Where answers
+with several questions are the exception (they have less than three tenths of the questions) and others have none, all
+questions count alike: a few answers that are asked again in the same words must not decide for all others.
 
 With two pieces of evidence this is the mixture alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI
 2015), up to scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
@@ -37,6 +39,9 @@ PRIOR: Mapping[str, float] = {
     "centroid": 1.0,
     "bm25_ans": 0.4,
     "translation": 0.5,
+    "meaning_nearest": 1.5,
+    "meaning_text": 1.0,
+    "meaning_ridge": 1.0,
 }
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05

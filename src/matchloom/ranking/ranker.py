@@ -1,7 +1,8 @@
-"""From a question to ranked answers, learnt from the user's own file alone. No network, no seeds, seconds.
+"""From a question to ranked answers, learnt from the user's own file. No seeds, seconds.
 
 Several pieces of evidence look at each answer (`svm`, `ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a
-file each) and a mixture weighs them as known questions ask for when they are left out.
+file each) and a mixture weighs them as known questions ask for when they are left out. They need nothing but the file;
+with a pretrained encoder, three more (`meaning`) compare what texts mean.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from matchloom.matcher import Matcher
 from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
 from matchloom.ranking.certainty import Certainty, learn_certainty
-from matchloom.ranking.collection import AskedCollection, Weighed
+from matchloom.ranking.collection import AskedCollection, Weighed, known_questions
+from matchloom.ranking.meaning import MeaningOfNearest, Meanings
 from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
-from matchloom.ranking.ranker_files import SavedRanker, read_ranker, write_ranker
+from matchloom.ranking.ranker_files import ENCODER, MeaningVectors, SavedRanker, read_ranker, write_ranker
 from matchloom.ranking.reading import Read
-from matchloom.ranking.tracing import trace_of
+from matchloom.ranking.tracing import RightSide, trace_of
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import MatchloomError, Pair, Scores, Trace
@@ -47,18 +50,29 @@ class AnswerRanker:
 
     @classmethod
     def fit(
-        cls, pairs: Iterable[Pair], *, tokenizer: Tokenizer | None = None, seed: int = 0, progress: bool = False
+        cls,
+        pairs: Iterable[Pair],
+        *,
+        tokenizer: Tokenizer | None = None,
+        meanings: Meanings | None = None,
+        words: bool = True,
+        seed: int = 0,
+        progress: bool = False,
     ) -> AnswerRanker:
         """Learn from pairs of questions and right answers; `Answers.of` says which pairs are of one answer.
 
-        Nothing is drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        With `meanings`, what a pretrained encoder makes of the texts is evidence, too; without `words`, the cosine with
+        the nearest known text is all there is: what one would do with such an encoder and nothing else. Nothing is
+        drawn at random: `seed` is taken as every fit takes it and changes nothing.
         """
         answers = Answers.of(_mended(pair) for pair in pairs)
-        collection = AskedCollection(answers.sorted(), tokenizer or Tokenizer(), progress=progress)
+        cut = tokenizer or Tokenizer()
+        collection = AskedCollection(answers.sorted(), cut, meanings=meanings, words=words, progress=progress)
         cases = collection.cases(progress=progress)
         mixture = learn_mixture(collection.names, cases)
         certainty = learn_certainty(cases, mixture.weights)
-        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty)
+        name = "answer_ranker" if meanings is None else "encoder_ranker" if words else "encoder_nearest"
+        return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty, name)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -136,16 +150,19 @@ class AnswerRanker:
         read = self.collection.reading.read(query)
         weighed: Weighed = self.collection.weigh(read)
         known = self.collection.answers.find(text)
-        matched: list[str] = []
+        question: str | None = None
         if known is None:
             outside = self.collection.reading.read_text(text)
             contributions = [piece.outside(read, outside) for piece in self.collection.evidence]
         else:
             contributions = [piece.contributions(read, known) for piece in self.collection.evidence]
-            matched = self.tokenizer(self.collection.nearest(read, [known])[0] or "")
-        words, told = self.tokenizer(query), self.tokenizer(text)
-        trace = trace_of(self.collection, self.mixture, weighed, contributions, read, words, matched, told)
-        return words, [*matched, *told], trace
+            question = self.collection.nearest(read, [known])[0]
+        words, right = (
+            self.tokenizer(query),
+            RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text)),
+        )
+        trace = trace_of(self.collection, self.mixture, weighed, contributions, read, words, right)
+        return words, [*right.matched, *right.told], trace
 
     def save(self, folder: Path | str) -> None:
         """Write the ranker as a folder, all of its files or none; no pickle."""
@@ -161,18 +178,37 @@ class AnswerRanker:
         }
         table = self.collection.translation
         translations = None if table is None else table.translations
-        machine = self.collection.svm
+        machine, meaning = self.collection.svm, self.collection.meaning
         weights = None if machine is None else machine.weights
-        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights))
+        vectors = None
+        if meaning is not None:
+            vectors = MeaningVectors(meaning.questions.astype(np.float32), meaning.texts.astype(np.float32))
+            settings["encoder"] = meaning.meanings.matcher.digest
+            meaning.meanings.matcher.save(Path(folder) / ENCODER)
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights, vectors))
 
     @classmethod
     def load(cls, folder: Path | str) -> AnswerRanker:
         """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
-        about, answers, translations, weights = read_ranker(Path(folder))
+        about, answers, translations, weights, vectors = read_ranker(Path(folder))
+        matcher = None if vectors is None else Matcher.load(Path(folder) / ENCODER)
         with as_saved(folder, "copy or fit the ranker again"):
             tokenizer = Tokenizer.from_dict(about["tokenizer"])
+            meanings = None
+            if matcher is not None and vectors is not None:
+                if matcher.digest != about["encoder"]:
+                    raise MatchloomError(f"{folder} has another encoder than it was fitted with; copy or fit it again")
+                texts = [*known_questions(answers.sorted())[0], *answers.sorted().texts]
+                known = np.concatenate([vectors.questions, vectors.texts])
+                meanings = Meanings(matcher, dict(zip(texts, known, strict=True)))
             collection = AskedCollection(
-                answers.sorted(), tokenizer, translations=translations, weights=weights, learning=False
+                answers.sorted(),
+                tokenizer,
+                translations=translations,
+                weights=weights,
+                meanings=meanings,
+                words=about["evidence"] != [MeaningOfNearest.name],
+                learning=False,
             )
             if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:
                 raise MatchloomError(
@@ -181,7 +217,7 @@ class AnswerRanker:
             mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
             left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
             certainty = Certainty(**about.get("certainty", {}))
-            return cls(answers, mixture, left_out, collection, certainty)
+            return cls(answers, mixture, left_out, collection, certainty, str(about["ranker"]))
 
 
 def _mended(pair: Pair) -> Pair:

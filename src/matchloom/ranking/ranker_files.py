@@ -1,6 +1,8 @@
 """A ranker's folder: `ranker.json`, `answers.jsonl` and, where they were learnt, tables of translations and weights.
 
-Written together and sealed by digests in ranker.json, which also seals itself. Everything else is computed again.
+Written together and sealed by digests in ranker.json, which also seals itself. Everything else is computed again. A
+ranker with a pretrained encoder has the vectors of its texts as one more table, and the encoder as a matcher in
+`encoder/`, which seals itself; its digest is in ranker.json.
 """
 
 from __future__ import annotations
@@ -8,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import safetensors
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from matchloom.files import atomic_write, check_file
 from matchloom.folders import make_folder, sweep_leftovers
@@ -25,7 +30,15 @@ from matchloom.types import MatchloomError
 
 FORMAT = 1
 SETTINGS, ANSWERS = "ranker.json", "answers.jsonl"
-TRANSLATIONS, WEIGHTS = "translations.safetensors", "svm.safetensors"
+TRANSLATIONS, WEIGHTS, VECTORS = "translations.safetensors", "svm.safetensors", "meaning.safetensors"
+ENCODER = "encoder"
+
+
+class MeaningVectors(NamedTuple):
+    """What the encoder made of the different questions and of the answers' texts, in the order of their ids."""
+
+    questions: NDArray[np.float32]
+    texts: NDArray[np.float32]
 
 
 class SavedRanker(NamedTuple):
@@ -35,6 +48,7 @@ class SavedRanker(NamedTuple):
     answers: Answers
     translations: Translations | None
     weights: LinearWeights | None
+    vectors: MeaningVectors | None = None
 
 
 def write_ranker(folder: Path, saved: SavedRanker) -> None:
@@ -42,7 +56,7 @@ def write_ranker(folder: Path, saved: SavedRanker) -> None:
     make_folder(folder)
     sweep_leftovers(folder)
     contents = {ANSWERS: "".join(_lines(saved.answers)).encode(errors="replace")}
-    tables = ((TRANSLATIONS, saved.translations), (WEIGHTS, saved.weights))
+    tables = ((TRANSLATIONS, saved.translations), (WEIGHTS, saved.weights), (VECTORS, saved.vectors))
     contents |= {name: safetensors.numpy.save(table._asdict()) for name, table in tables if table is not None}
     about = {"format": FORMAT, **saved.settings}
     about["seals"] = {name: _sha(content) for name, content in contents.items()}
@@ -57,6 +71,8 @@ def write_ranker(folder: Path, saved: SavedRanker) -> None:
     for name, table in tables:
         if table is None:
             (folder / name).unlink(missing_ok=True)
+    if saved.vectors is None:
+        shutil.rmtree(folder / ENCODER, ignore_errors=True)
 
 
 def read_ranker(folder: Path) -> SavedRanker:
@@ -74,7 +90,7 @@ def read_ranker(folder: Path) -> SavedRanker:
     if version != FORMAT:
         remedy = "upgrade matchloom" if version > FORMAT else "fit the ranker again"
         raise MatchloomError(f"{folder} has format {version}, this matchloom reads format {FORMAT}; {remedy}")
-    if seal != _seal(about) or not seals.keys() <= {ANSWERS, TRANSLATIONS, WEIGHTS} or ANSWERS not in seals:
+    if seal != _seal(about) or not seals.keys() <= {ANSWERS, TRANSLATIONS, WEIGHTS, VECTORS} or ANSWERS not in seals:
         raise MatchloomError(f"{folder / SETTINGS} was altered since the ranker was saved; copy or fit it again")
     contents: dict[str, bytes] = {}
     for name, expected in seals.items():
@@ -93,7 +109,8 @@ def read_ranker(folder: Path) -> SavedRanker:
         tables = {name: safetensors.numpy.load(content) for name, content in contents.items() if name != ANSWERS}
         translations = Translations(**tables[TRANSLATIONS]) if TRANSLATIONS in tables else None
         weights = LinearWeights(**tables[WEIGHTS]) if WEIGHTS in tables else None
-    return SavedRanker(about, answers, translations, weights)
+        vectors = MeaningVectors(**tables[VECTORS]) if VECTORS in tables else None
+    return SavedRanker(about, answers, translations, weights, vectors)
 
 
 def _lines(answers: Answers) -> list[str]:

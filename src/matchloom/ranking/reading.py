@@ -115,7 +115,7 @@ class Reading:
 
     def read_text(self, text: str) -> Read:
         """A text that may answer one."""
-        return self._read(self._count([self.tokenizer(text)], letters=self.whole)).row(0)
+        return self._read(self._count([self.tokenizer(text)], letters=self.whole)).row(0)._replace(text=text)
 
     def coverage(self, question: str) -> float:
         """The part of a question's different stems and letters that the collection has."""

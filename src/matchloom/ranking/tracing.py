@@ -4,7 +4,8 @@ The right side of a trace is the matched question followed by the answer. What a
 equally among the places where both sides have it: a stem between its words, two stems between both pairs of words,
 letters between the words they lie in. A translation is parted as it was made, by what each word of the answer gives.
 A feature that the right side does not have (another question of the answer does, or the classifier learnt it from other
-answers) becomes a component, and so does what a mean answer gets, from which every piece of evidence is measured.
+answers) becomes a component, and so does what a mean answer gets, from which every piece of evidence is measured. A
+cosine of meanings is parted among pairs of words as `sentence_bert` does it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from matchloom.ranking.answers import Floats, Ids
 from matchloom.ranking.collection import AskedCollection, Weighed
 from matchloom.ranking.evidence import Evidence
+from matchloom.ranking.meaning import MeaningOfNearest, MeaningOfText, MeaningRidge
 from matchloom.ranking.mixture import Mixture
 from matchloom.ranking.reading import Read
 from matchloom.ranking.svm import SVMEvidence
@@ -26,7 +29,17 @@ from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 
 Cells = dict[tuple[int, int], float]
+Meant = MeaningOfNearest | MeaningOfText | MeaningRidge
 Places = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurrence the positions of its words
+
+
+class RightSide(NamedTuple):
+    """The known question that a question was matched with, if any, and the text; as they are and as words."""
+
+    question: str | None
+    text: str
+    matched: Sequence[str]
+    told: Sequence[str]
 
 
 def trace_of(
@@ -36,11 +49,10 @@ def trace_of(
     contributions: Sequence[Floats],
     read: Read,
     words: Sequence[str],
-    matched: Sequence[str],
-    text: Sequence[str],
+    right: RightSide,
 ) -> Trace:
     """The trace of one question with one text, from what each piece of evidence says on them."""
-    grid = np.repeat(empty_grid(len(words), len(matched) + len(text)), len(mixture.names), axis=0)
+    grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.told)), len(mixture.names), axis=0)
     signals: list[Signal] = []
     components: list[Component] = []
     total = 0.0
@@ -50,12 +62,13 @@ def trace_of(
         total += float(mixture.weights[channel]) * ((own - mean) / float(weighed.spread[channel]))
         if not factor:
             continue
-        cells, elsewhere = _cells(collection, piece, added, read, words, matched, text)
+        cells, elsewhere = _cells(collection, piece, added, read, words, right)
         for (i, j), value in sorted(cells.items()):
             grid[channel, i, j] = value
             signals.append(Signal(i, j, channel, value, factor * value))
         if elsewhere:
-            components.append(Component(f"{piece.name}: words elsewhere", elsewhere, factor * elsewhere, channel))
+            where = "the question as a whole" if isinstance(piece, Meant) else "words elsewhere"
+            components.append(Component(f"{piece.name}: {where}", elsewhere, factor * elsewhere, channel))
         components.append(Component(f"{piece.name}: a mean answer", mean, -factor * mean, channel))
     told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
     return Trace(total, signals, total - told, grid, list(mixture.names), components)
@@ -67,18 +80,34 @@ def _cells(
     added: Floats,
     read: Read,
     words: Sequence[str],
-    matched: Sequence[str],
-    text: Sequence[str],
+    right: RightSide,
 ) -> tuple[Cells, float]:
     """What each pair of words adds, and what is left."""
-    reading = collection.reading
+    reading, matched, text = collection.reading, right.matched, right.told
+    if isinstance(piece, Meant):
+        return _meant(piece, float(added.sum()), read, right) if words else ({}, float(added.sum()))
     if isinstance(piece, Translation):
         return _translated(collection, piece, added, read, words, len(matched), text)
     places = piece.seen.places if isinstance(piece, SVMEvidence) else reading.places
-    left, right = places(words), places(text if piece.name == "bm25_ans" else [*matched, *text])
+    here, there = places(words), places(text if piece.name == "bm25_ans" else [*matched, *text])
     shift = len(matched) if piece.name == "bm25_ans" else 0
     features = piece.features(read) if isinstance(piece, SVMEvidence) else getattr(read, piece.reads)
-    return shared_cells(features, added, left, right, shift)
+    return shared_cells(features, added, here, there, shift)
+
+
+def _meant(piece: Meant, whole: float, read: Read, right: RightSide) -> tuple[Cells, float]:
+    """A cosine of two means is a sum over pairs of words, and marks and punctuation; a classifier knows no words."""
+    if isinstance(piece, MeaningRidge):
+        return {}, whole
+    meanings = piece.vectors.meanings
+    x, shift, text = meanings.asked(read.text), len(right.matched), right.text
+    question = right.question if isinstance(piece, MeaningOfNearest) else None
+    if question is not None and x @ meanings.asked(question) >= x @ meanings.asked(right.text):
+        shift, text = 0, question
+    grid = meanings.cells(read.text, text)
+    most = len(right.matched) + len(right.told) - shift  # a text without words has a place in the encoder's grid
+    cells = {(i, j + shift): float(grid[i, j]) for i, j in np.ndindex(*grid.shape) if grid[i, j] and j < most}
+    return cells, whole - sum(cells.values())
 
 
 def shared_cells(features: Ids, added: Floats, left: Places, right: Places, shift: int = 0) -> tuple[Cells, float]:

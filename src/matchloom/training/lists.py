@@ -53,8 +53,7 @@ class ListExamples:
         """The batches of one epoch, each split into what its shards hold: the pairs of their lists."""
         rng = np.random.default_rng([self.config.seed, epoch])
         members = [self._members(right, wrong, rng) for right, wrong in self.lists]
-        triples = [int(n) * (len(m) - int(n)) for m in members for n in [(self.labels[m] > 0).sum()]]
-        size = max(1, round(self.config.batch / np.mean(triples)))
+        size = max(1, round(self.config.batch / np.mean([len(own) for own in members])))
         lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
         yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
 

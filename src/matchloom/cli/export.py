@@ -1,0 +1,71 @@
+"""`matchloom export`: a matcher as ONNX graphs."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom import Matcher
+from matchloom.cli.printing import note
+from matchloom.cli.reading import read_texts
+from matchloom.data.corpora.pydocs import read_pydocs
+from matchloom.export import export_onnx
+
+_COMPARED = 400  # texts
+
+
+def command(
+    matcher: Annotated[Path, typer.Argument(metavar="MATCHER", help="A matcher's folder.", show_default=False)],
+    onnx: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write into; created if needed.", show_default=False)
+    ],
+    int8: Annotated[bool, typer.Option("--int8", help="Write a pretrained encoder in eight bits.")] = False,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts on which --int8 is compared with the encoder as it was: one per line, or a pairs file. "
+            "Default: some of Python's own documentation.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write a matcher as ONNX graphs, which run without torch.
+
+    encode.onnx makes of texts what a ranking keeps of its candidates (encode_right.onnx does for candidates where a
+    model reads these differently), match.onnx scores pairs of such encodings, and export.json says what their inputs
+    are and how texts become them; vocab.txt and tokenizer.json are what that needs. Any number of texts of any length
+    will do. Before anything is written the graphs score pairs of many sizes, and the largest difference from the
+    matcher's own scores is told. Match-SRNN and RAE cannot be exported.
+
+    --int8 writes the matrices of a pretrained encoder in eight bits, with a scale for each of their outputs, and tells
+    how near the words' vectors come to those of the encoder as it was, and how many texts either encodes in a second,
+    on one thread. It needs pip install 'matchloom[onnx]'.
+
+    \b
+    Examples:
+      matchloom export runs/faq --onnx faq.onnx
+      matchloom export runs/minilm --onnx minilm.int8 --int8 --texts answers.txt
+    """
+    loaded = Matcher.load(matcher)
+    compared = None
+    if int8:
+        found = read_texts(texts) if texts is not None else [pair.text for pair in read_pydocs()]
+        step = max(1, len(found) // _COMPARED)
+        compared = list(islice(found, 0, None, step))[:_COMPARED]
+    elif texts is not None:
+        note("--texts is for --int8 and was not read")
+    made = export_onnx(loaded, onnx, int8=int8, texts=compared)
+    print(f"{', '.join(made.files)} are in {made.folder}.")
+    print(f"On {made.check.pairs} pairs of many sizes scores differ by at most {made.check.difference:.1e}.")
+    if made.int8 is not None:
+        one = made.int8
+        print(
+            f"In eight bits, {one.texts} texts: cosine of a word's vectors at least {one.least_cosine:.4f} (mean "
+            f"{one.mean_cosine:.4f}); {one.int8_speed:,.0f} texts a second, not {one.float_speed:,.0f} "
+            f"({one.int8_speed / one.float_speed:.2f} times); {one.int8_bytes / 1e6:,.0f} MB, not "
+            f"{one.float_bytes / 1e6:,.0f}."
+        )

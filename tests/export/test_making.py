@@ -1,0 +1,187 @@
+"""Every model as graphs: the scores of torch at many sizes, a folder that is whole, and a program without torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from matchloom import Matcher, Pair
+from matchloom.encoders import Transformer
+from matchloom.export import GraphReader, export_onnx
+from matchloom.export.checking import run_graphs, some_batch
+from matchloom.export.running import Session
+from matchloom.models import MODELS
+from matchloom.types import MatchloomError
+from tests.encoders.making import write_folder
+from tests.models.making import TEXTS, TOKENIZER, VOCAB, embedding, make_model
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+
+REFUSED = ("match_srnn", "bi_match_srnn", "rae")
+# Small where the defaults are large, and what reads more than word ids.
+SMALL: dict[str, dict[str, int | float | str | bool]] = {
+    "mv_lstm": {"hidden": 4, "units": 4, "features": "pair"},
+    "m2s_net": {"frame": 24, "blocks": 1, "features": "pair"},
+    "arc_i": {"maps": 4, "units": 4},
+    "arc_ii": {"maps": 4, "units": 4, "layers": 1},
+    "match_pyramid": {"interaction": "indicator", "maps_2": 4},
+    "multi_gran_cnn": {"maps": 4, "units": 4},
+    "deep_match": {"topics": 6, "words": 4},
+    "cntn": {"depth": 2, "filters": 4, "sentence": 4},
+    "cnn_mlp": {"depth": 1, "filters": 4, "sentence": 4, "units": 4},
+    "late_interaction": {"lexical": True},
+}
+OVER_PIECES = ("mv_lstm", "late_interaction", "cross_encoder", "cntn")
+
+
+def make_matcher(name: str, folder: Path | None = None) -> Matcher:
+    arguments = SMALL.get(name, {})
+    if folder is not None:
+        pytest.importorskip("tokenizers")
+    encoder = embedding() if folder is None else Transformer.load(write_folder(folder))
+    model = make_model(name, encoder=encoder, **arguments).float()
+    return Matcher(name, dict(arguments), model, encoder.reader(TOKENIZER, VOCAB))
+
+
+def scores_by_graphs(folder: Path, query: str, texts: list[str]) -> np.ndarray:
+    """As a program without torch would: files, names and arrays alone."""
+    about = json.loads((folder / "export.json").read_text(encoding="utf-8"))
+    left, right, pairs = GraphReader.load(folder).read(query, texts)
+    for side, given in (("left", left), ("right", right)):
+        if about["encode"]:
+            pairs[side] = Session((folder / about["encode"][side]).read_bytes()).run(given)
+    return Session((folder / about["match"]).read_bytes()).run(pairs)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in REFUSED])
+def test_graphs_score_as_the_matcher_does(name: str, tmp_path: Path) -> None:
+    matcher = make_matcher(name)
+    made = export_onnx(matcher, tmp_path / "graphs")
+    assert made.check.pairs > 30
+    assert made.check.difference < 5e-4
+    for query, texts in ((TEXTS[1], TEXTS), (TEXTS[3], [TEXTS[0]]), ("", [TEXTS[4], "sort"])):
+        found = scores_by_graphs(made.folder, query, texts)
+        expected = matcher.score([Pair(query, text) for text in texts])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert not matcher.model.training
+
+
+@pytest.mark.parametrize("name", OVER_PIECES)
+def test_graphs_over_a_pretrained_encoder(name: str, tmp_path: Path) -> None:
+    matcher = make_matcher(name, tmp_path / "small")
+    made = export_onnx(matcher, tmp_path / "graphs")
+    assert "tokenizer.json" in made.files
+    assert ("encode.onnx" in made.files) == (name != "cross_encoder")
+    texts = [*TEXTS, "how do I open a file " * 12]  # longer than the encoder's positions
+    found = scores_by_graphs(made.folder, TEXTS[0], texts)
+    np.testing.assert_allclose(found, matcher.score([Pair(TEXTS[0], text) for text in texts]), rtol=1e-4, atol=1e-4)
+    found = scores_by_graphs(made.folder, texts[-1], texts)
+    np.testing.assert_allclose(found, matcher.score([Pair(texts[-1], text) for text in texts]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_exported_says_why(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MatchloomError, match=r"no ONNX graph can be made of this model: (its spatial GRU|each text)"):
+        export_onnx(make_matcher(name), tmp_path / "graphs")
+    assert not (tmp_path / "graphs").exists()
+
+
+def test_a_graph_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = make_matcher("nbow_mlp")
+    score = type(matcher.model).forward
+    monkeypatch.setattr(type(matcher.model), "forward", lambda self, batch: score(self, batch) + 0.1)
+    with pytest.raises(MatchloomError, match=r"differs from it by 0.1.* of a score"):
+        export_onnx(matcher, tmp_path / "graphs")
+    assert not (tmp_path / "graphs").exists()
+
+
+def test_the_folder_tells_of_itself(tmp_path: Path) -> None:
+    matcher = make_matcher("cntn")
+    folder = export_onnx(matcher, tmp_path / "graphs").folder
+    about = json.loads((folder / "export.json").read_text(encoding="utf-8"))
+    assert about["matcher"] == matcher.digest
+    assert about["encode"] == {"left": "encode.onnx", "right": "encode_right.onnx"}  # CNTN's sides differ
+    assert list(about["graphs"]["match.onnx"]["inputs"]) == ["left", "right", "left_rows", "right_rows"]
+    assert all(one["meaning"] for graph in about["graphs"].values() for one in graph["inputs"].values())
+    assert sorted(path.name for path in folder.iterdir()) == [*sorted([*about["files"], "export.json"])]
+    with pytest.raises(MatchloomError, match="already holds an export"):
+        export_onnx(matcher, folder)
+
+
+def test_an_altered_or_missing_file_is_refused(tmp_path: Path) -> None:
+    folder = export_onnx(make_matcher("lstm_rnn"), tmp_path / "graphs").folder
+    whole = (folder / "vocab.txt").read_bytes()
+    (folder / "vocab.txt").write_bytes(whole + b"more\n")
+    with pytest.raises(MatchloomError, match=r"vocab.txt was altered since it was exported; export the matcher again"):
+        GraphReader.load(folder)
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(MatchloomError, match=r"vocab.txt cannot be read"):
+        GraphReader.load(folder)
+    (folder / "vocab.txt").write_bytes(whole)
+    about = (folder / "export.json").read_text(encoding="utf-8")
+    (folder / "export.json").write_text(about.replace('"format": 1', '"format": 2'), encoding="utf-8")
+    with pytest.raises(MatchloomError, match=r"has format 2, this matchloom reads 1"):
+        GraphReader.load(folder)
+    (folder / "export.json").write_text(about[:-100], encoding="utf-8")
+    with pytest.raises(MatchloomError, match=r"export.json is damaged or cut off"):
+        GraphReader.load(folder)
+
+
+def test_no_write_is_half_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(MatchloomError, match="No space left on device"):
+        export_onnx(make_matcher("lstm_rnn"), tmp_path / "graphs")
+    assert list((tmp_path / "graphs").iterdir()) == []
+
+
+def test_the_encoder_in_eight_bits(tmp_path: Path) -> None:
+    matcher = make_matcher("late_interaction", tmp_path / "small")
+    made = export_onnx(matcher, tmp_path / "graphs", int8=True, texts=TEXTS)
+    assert made.int8 is not None
+    assert made.int8.texts == len(TEXTS)
+    assert 0.98 < made.int8.least_cosine <= made.int8.mean_cosine < 1
+    found = scores_by_graphs(made.folder, TEXTS[0], TEXTS)
+    expected = matcher.score([Pair(TEXTS[0], text) for text in TEXTS])
+    assert np.corrcoef(found, expected)[0, 1] > 0.99
+    alone = [scores_by_graphs(made.folder, TEXTS[0], [text])[0] for text in TEXTS]
+    np.testing.assert_allclose(found, alone, rtol=1e-5, atol=1e-4)  # no text's numbers depend on the others
+    with pytest.raises(MatchloomError, match="eight bits are for pretrained encoders"):
+        export_onnx(make_matcher("late_interaction"), tmp_path / "other", int8=True, texts=TEXTS)
+    with pytest.raises(MatchloomError, match="eight bits need some texts"):
+        export_onnx(matcher, tmp_path / "other", int8=True)
+    with pytest.raises(MatchloomError, match="cross_encoder encodes no text alone"):
+        export_onnx(make_matcher("cross_encoder", tmp_path / "small"), tmp_path / "other", int8=True, texts=TEXTS)
+
+
+def test_without_the_packages_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
+    with pytest.raises(MatchloomError, match=r"pip install 'matchloom\[onnx\]'"):
+        export_onnx(make_matcher("lstm_rnn"), tmp_path / "graphs")
+
+
+def test_batches_of_the_check_are_of_many_kinds() -> None:
+    matcher = make_matcher("knrm")
+    batch = some_batch(matcher, np.random.default_rng(0), 3, 2, (1, 9))
+    assert len(batch) == 5
+    assert (len(batch.left.words), len(batch.right.words)) == (3, 2)
+    assert torch.isfinite(matcher.model(batch)).all()
+    assert callable(run_graphs)
+
+
+def test_the_example_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = make_matcher("late_interaction", tmp_path / "small")
+    export_onnx(matcher, tmp_path / "faq.onnx")
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    monkeypatch.chdir(tmp_path)
+    found: dict = {}
+    exec(compile(example[1], "docs/export.md", "exec"), found)
+    expected = matcher.score([Pair(found["query"], text) for text in found["texts"]])
+    np.testing.assert_allclose(found["scores"], expected, rtol=1e-4, atol=1e-4)
