@@ -34,6 +34,8 @@ ORDER = [
     ("ranking",),
     ("comparison", "retrieval"),
     ("fitting",),
+    ("reports",),
+    ("client", "service"),
     ("cli",),
     ("__main__",),
 ]

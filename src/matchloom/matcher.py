@@ -35,7 +35,7 @@ from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Tex
 Cut = Callable[[str], list[str]]
 Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
-_UNTRAINED: dict[str, dict[str, Argument]] = {"late_interaction": {"k": 1}, "sentence_bert": {}}
+UNTRAINED = ("late_interaction", "sentence_bert")  # models that need no training over a pretrained encoder
 _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
@@ -453,7 +453,7 @@ class Matcher:
         model: str = "late_interaction",
         size: int | None = None,
         texts: Iterable[str] | None = None,
-        bits: int | None = None,
+        bits: int = 8,
         tokenizer: Tokenizer | None = None,
         progress: bool = False,
     ) -> Matcher:
@@ -461,29 +461,33 @@ class Matcher:
 
         Args:
             encoder: The folder of an encoder, or its name as `matchloom encoders` lists it.
-            model: late_interaction, or sentence_bert: the cosine of two texts' mean vectors.
-            size: Numbers of each position that late_interaction keeps, such as 128; all of the encoder's by default.
+            model: late_interaction, or sentence_bert (the cosine of two texts' means), which has no size and no bits.
+            size: Numbers that are kept of each position, such as 128; all of the encoder's by default.
             texts: Texts like those to be matched, which tell the numbers worth keeping; some hundred do.
-            bits: Of each number of late_interaction, 8 (the default) or 32.
+            bits: Of each number, 8 or 32.
             tokenizer: How a text becomes words; English by default, as many as the encoder could read.
             progress: Whether to show a bar.
         """
         made = Transformer.load(find_encoder(encoder))
-        if model not in _UNTRAINED:
-            raise MatchloomError(f"model is {model!r}, expected one that needs no training: {', '.join(_UNTRAINED)}")
-        arguments = dict(_UNTRAINED[model])
-        arguments |= {key: value for key, value in (("size", size), ("bits", bits)) if value is not None}
-        network = build_model(model, arguments, made, seed=0).eval()
+        if model not in UNTRAINED:
+            raise MatchloomError(f"model is {model!r}, expected one that needs no training: {', '.join(UNTRAINED)}")
+        arguments: dict[str, Argument] = {}
+        if model == "late_interaction":
+            arguments = {"k": 1, "bits": bits}
+            if size is not None:
+                at_least_one("size", size)
+                arguments["size"] = size
+        built = build_model(model, arguments, made, seed=0).eval()
         reader = made.reader(tokenizer or Tokenizer(max_words=made.tokenizer.most), Vocab([], [], [], 0))
-        matcher = cls(model, arguments, network, reader, {"untrained": True})
-        if size is not None and size < made.size:
+        matcher = cls(model, dict(arguments), built, reader, {"untrained": True})
+        if "size" in arguments and size is not None and size < made.size:
             known = sorted(set(many_texts("texts", () if texts is None else texts)))  # in whatever order they came
             if not known:
                 raise MatchloomError(
                     f"size {size} keeps a part of the encoder's {made.size} numbers; give texts that tell which"
                 )
-            none = np.empty((0, 3), dtype=np.int64)
-            network.pretrain(matcher.read(known), matcher.read([]), none, 0, progress)
+            table = matcher.read(known)
+            built.pretrain(table, matcher.read([]), np.empty((0, 3), dtype=np.int64), 0, progress)
         return matcher
 
     @classmethod

@@ -123,16 +123,18 @@ def test_the_table_goes_from_nothing_to_the_score() -> None:
     page = Page(render_html([tensor_like()]))
     assert page.rows == [
         ["query word", "text word", "channel", "value", "contribution", "so far", "from 0 to the score"],
-        ["passport3", "passport3", "tensor 1", "1.000", "+0.5000", "0.5000", ""],
-        ["renew1", "new2", "tensor 1", "0.800", "+0.2500", "0.7500", ""],
-        ["passport3", "passport3", "tensor 2", "0.900", "−0.1250", "0.6250", ""],
+        # One pair of words that counts in two channels is one row, which opens.
+        ["passport3", "passport3", "2 channels", "", "+0.3750", "0.3750", ""],
+        ["", "", "tensor 1", "1.000", "+0.5000", "0.5000", ""],
+        ["", "", "tensor 2", "0.900", "−0.1250", "0.3750", ""],
+        ["renew1", "new2", "tensor 1", "0.800", "+0.2500", "0.6250", ""],
         ["passport3", "abroad4", "tensor 2", "0.800", "+0.0625", "0.6875", ""],
         ["residual (bias, and what belongs to no word pair)", "−0.1875", "0.5000", ""],
         ["score", "0.5000", "0.5000", ""],
     ]
-    # Bars of a waterfall over 0 to .75, each beginning where the one before ended.
+    # Bars of a waterfall over 0 to .6875: the pair, and its two channels, each beginning where the one before ended.
     bars = [a["style"] for t, a in page.tags if t == "i" and a.get("style")]
-    assert bars[:3] == ["--from:0.00%;--size:66.67%", "--from:66.67%;--size:33.33%", "--from:83.33%;--size:16.67%"]
+    assert bars[:3] == ["--from:0.00%;--size:54.55%", "--from:0.00%;--size:72.73%", "--from:54.55%;--size:18.18%"]
     assert bars[-1] == "--from:0.00%;--size:66.67%"
 
 

@@ -59,10 +59,12 @@ COMMANDS = {
     "search": Command(
         "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
     ),
+    "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
     "tune": Command(
         "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
     ),
     "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
+    "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
     "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
     "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
     "encoders": Command("matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."),

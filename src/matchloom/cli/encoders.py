@@ -38,6 +38,7 @@ def command(
         Path | None,
         typer.Option(metavar="FOLDER", help="use: where to save the untrained matcher.", show_default=False),
     ] = None,
+    tokenizer: TokenizerOption = "english",
     size: Annotated[
         int | None,
         typer.Option(
@@ -52,7 +53,6 @@ def command(
             show_default=False,
         ),
     ] = None,
-    tokenizer: TokenizerOption = "english",
 ) -> None:
     """List pretrained encoders, add one, or use one untrained.
 
@@ -92,10 +92,9 @@ def command(
     elif out is not None:
         if (out / "matcher.json").exists():
             raise MatchloomError(f"{out} already holds a matcher; choose another --out")
-        lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]
         reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
-        made = Matcher.untrained(find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True)
-        made.save(out)
+        lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]
+        Matcher.untrained(find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True).save(out)
         print(f"The matcher is in {out}; nothing of it was trained.")
     else:
         _list(found_encoders())

@@ -32,6 +32,7 @@ def as_dict(explanation: Explanation, grid: bool) -> dict[str, Any]:
                 "name": component.name,
                 "value": significant(component.value, 6),
                 "contribution": significant(component.contribution, 6),
+                "channel": None if component.channel is None else trace.channels[component.channel],
             }
             for component in ordered_components(explanation)
         ],

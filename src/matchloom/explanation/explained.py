@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,7 +102,8 @@ class Explanation:
         - `channels`: each `name` and `contribution`, what it added to the score
         - `signals`: each `query_word`, `text_word`, `query_position`, `text_position`, `channel`, `value`,
           `contribution`; those that moved the score most first
-        - `components`: each `name`, `value` and `contribution`: what belongs to no pair of words but has a name
+        - `components`: each `name`, `value`, `contribution` and `channel` (or null): what belongs to no pair of words
+          but has a name
         - `paths`: ways through the map, for scorers that take one: each `channel` and `cells`, [query, text] positions
         - `grid`, if asked for: the whole interaction map, grid[channel][query position][text position]
 
@@ -111,6 +113,17 @@ class Explanation:
         from matchloom.explanation.as_json import as_dict
 
         return as_dict(self, grid)
+
+    @staticmethod
+    def from_dict(plain: Mapping[str, Any]) -> Explanation:
+        """The explanation again that `to_dict(grid=True)` described, as far as its digits go.
+
+        Args:
+            plain: What `to_dict` gave, with the grid.
+        """
+        from matchloom.explanation.from_json import from_dict
+
+        return from_dict(plain)
 
     def to_html(self) -> str:
         """One page that needs no other file and no network; `render_html` puts several explanations on one."""

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from matchloom.explanation.cells import (
-    Cell,
     Scale,
     channel_contributions,
     choose_channel,
     decimal_places,
-    largest_first,
     paths,
     word_contributions,
     word_weights,
@@ -28,13 +26,13 @@ from matchloom.explanation.explained import Explanation
 from matchloom.explanation.markup import asset, document, figure, safe_text, signed
 from matchloom.explanation.rounding import decimals, significant
 from matchloom.explanation.source import pieces
+from matchloom.explanation.waterfall import table_of
 from matchloom.screen import printable
-from matchloom.types import Component, MatchloomError
+from matchloom.types import MatchloomError
 
 # What a browser draws at once and a person still reads; every cut is said on the page.
 _TEXT_WORDS = 600
 _MAP_ROWS, _MAP_COLUMNS = 60, 120
-_TABLE_ROWS = 25
 
 _FOOTER = (
     "A signal is a pair of words in one channel of the map. Its contribution is what it added to the score: the "
@@ -59,6 +57,30 @@ def render_html(explanations: Sequence[Explanation]) -> str:
         _FOOTER,
         style=asset("page.css"),
         script=asset("heatmap.js") + asset("page.js"),
+    )
+
+
+def render_fragment(explanation: Explanation) -> str:
+    """One explanation as a piece of another page, which has page.css and runs `wire` of page.js on it.
+
+    What a page in one file says in style attributes stands in `data-style`: a strict policy allows no styles in HTML,
+    and a script of that page's own may set them.
+    """
+    scale = _largest_word_contributions([explanation])[explanation.scorer]
+    inside = _inside(explanation, False, scale, _map_scales([explanation]))
+    # No text from outside can hold this: its quotes are escaped.
+    return f'<article class="one">\n{inside}\n</article>'.replace(' style="', ' data-style="')
+
+
+def explanation_block(explanation: Explanation, name: str) -> str:
+    """One explanation under a name that opens it, as a part of a page in one file that has page.css and the scripts."""
+    scale = _largest_word_contributions([explanation])[explanation.scorer]
+    inside = _inside(explanation, False, scale, _map_scales([explanation]))
+    return (
+        f'<details class="one"><summary><span>{safe_text(name)}</span> '
+        f'<span class="figure">{_score(explanation)}</span> '
+        f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
+        f'<div class="inside">\n{inside}\n</div>\n</details>'
     )
 
 
@@ -111,22 +133,7 @@ def _one(
     word_scale: float,
     map_scales: Mapping[tuple[str, str], Scale],
 ) -> str:
-    weights = word_weights(explanation)
-    data: dict[str, Any] = {"places": decimal_places(explanation), "pairs": _pairs(explanation)}
-    if explanation.trace.grid.size:
-        data["map"] = _map(explanation, weights, map_scales)
-    # In a script element only "<" can end the data; the others are escaped so that no parser is tempted.
-    plain = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    inside = "\n".join(
-        [
-            _head(explanation, single),
-            _texts(explanation, weights, word_scale),
-            _map_block(explanation, data.get("map")),
-            _table(explanation),
-            f'<script type="application/json" class="data">{safe}</script>',
-        ]
-    )
+    inside = _inside(explanation, single, word_scale, map_scales)
     if single:
         return f'<article class="one" id="e{number}">\n{inside}\n</article>'
     return (
@@ -134,6 +141,27 @@ def _one(
         f'<summary><span>{number}.</span> <span class="figure">{_score(explanation)}</span> '
         f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
         f'<div class="inside">\n{inside}\n</div>\n</details>'
+    )
+
+
+def _inside(
+    explanation: Explanation, single: bool, word_scale: float, map_scales: Mapping[tuple[str, str], Scale]
+) -> str:
+    weights = word_weights(explanation)
+    data: dict[str, Any] = {"places": decimal_places(explanation), "pairs": _pairs(explanation)}
+    if explanation.trace.grid.size:
+        data["map"] = _map(explanation, weights, map_scales)
+    # In a script element only "<" can end the data; the others are escaped so that no parser is tempted.
+    plain = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    safe = plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return "\n".join(
+        [
+            _head(explanation, single),
+            _texts(explanation, weights, word_scale),
+            _map_block(explanation, data.get("map")),
+            table_of(explanation),
+            f'<script type="application/json" class="data">{safe}</script>',
+        ]
     )
 
 
@@ -275,67 +303,3 @@ def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
         '<div class="heat"><noscript><p class="note">The map is drawn by a script, which is switched off here.</p>'
         f"</noscript></div>\n{note}</section>"
     )
-
-
-def _table(explanation: Explanation) -> str:
-    """The signals, the residual and the score, each a step of a waterfall from 0 to the score."""
-    trace, places = explanation.trace, decimal_places(explanation)
-    found = largest_first(explanation)
-    several = len(trace.channels) > 1
-    steps: list[tuple[Cell | str, float]] = [
-        (f"{safe_text(one.name)} ({figure(one.value, 3)})" if isinstance(one, Component) else one, one.contribution)
-        for one in found[:_TABLE_ROWS]
-    ]
-    if more := found[_TABLE_ROWS:]:
-        steps.append((f"{len(more)} more", sum(one.contribution for one in more)))
-    steps.append(("residual (bias, and what belongs to no word pair)", trace.residual))
-    totals = [0.0]
-    for _, contribution in steps:
-        totals.append(totals[-1] + contribution)
-    low, high = min(totals), max(totals)
-
-    def percent(number: float) -> float:
-        return 100 * (number - low) / (high - low) if high > low else 0.0
-
-    def fall(start: float, end: float, kind: str) -> str:
-        a, b = sorted((percent(start), percent(end)))
-        return (
-            f'<td class="fall"><div style="--zero:{percent(0):.2f}%">'
-            f'<i class="{kind}" style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i></div></td>'
-        )
-
-    value_places = decimals(one.value for one in found if isinstance(one, Cell))
-    span = 4 if several else 3
-    rows = []
-    for (what, contribution), start, end in zip(steps, totals[:-1], totals[1:], strict=True):
-        if isinstance(what, Cell):
-            channel = f'<td class="channel">{safe_text(what.channel)}</td>' if several else ""
-            first = (
-                f'<tr><th scope="row">{_placed(what.query_word, what.query_position)}</th>'
-                f'<td class="word">{_placed(what.text_word, what.text_position)}</td>{channel}'
-                f'<td class="number">{figure(what.value, value_places)}</td>'
-            )
-        else:
-            first = f'<tr class="quiet"><th scope="row" colspan="{span}">{what}</th>'
-        rows.append(
-            f'{first}<td class="number">{signed(contribution, places)}</td>'
-            f'<td class="number running">{figure(end, places)}</td>'
-            f"{fall(start, end, 'down' if contribution < 0 else 'up')}</tr>"
-        )
-    score = _score(explanation)
-    rows.append(
-        f'<tr class="total"><th scope="row" colspan="{span}">score</th><td class="number">{score}</td>'
-        f'<td class="number running">{score}</td>{fall(0.0, trace.score, "whole")}</tr>'
-    )
-    heads = ["query word", "text word", *(["channel"] if several else [])]
-    return (
-        '<section class="block"><h2>What made the score</h2>\n<div class="scroll-x"><table>\n<thead><tr>'
-        + "".join(f'<th scope="col">{head}</th>' for head in heads)
-        + '<th scope="col" class="number">value</th><th scope="col" class="number">contribution</th>'
-        '<th scope="col" class="number running">so far</th><th scope="col" class="fall">from 0 to the score</th>'
-        "</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody></table></div></section>"
-    )
-
-
-def _placed(word: str, position: int) -> str:
-    return f'<bdi>{safe_text(word)}</bdi><span class="at" title="position in the text">{position + 1}</span>'

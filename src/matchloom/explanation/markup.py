@@ -56,4 +56,4 @@ def figure(number: float, places: int, *, sign: bool = False) -> str:
 
 def signed(number: float, places: int) -> str:
     """A number with its sign, in the colour of it."""
-    return f'<b class="figure {"neg" if number < 0 else "pos"}">{figure(number, places, sign=True)}</b>'
+    return f'<b class="figure {"neg" if round(number, places) < 0 else "pos"}">{figure(number, places, sign=True)}</b>'

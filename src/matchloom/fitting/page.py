@@ -36,6 +36,12 @@ _FOOTER = "Test figures were looked at once, when everything was chosen. Figures
 
 def render(report: FitReport) -> str:
     """One self-contained HTML page: no network, no other file, no script."""
+    title = f"matchloom fit: {_cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
+    return document(title, body(report), _FOOTER, style=asset("page.css", "matchloom.fitting"))
+
+
+def body(report: FitReport) -> str:
+    """What the page says, for a page that has its style."""
     sections = [
         _verdict(report),
         _systems(report),
@@ -46,8 +52,7 @@ def render(report: FitReport) -> str:
         _notes(report),
         _next(report),
     ]
-    title = f"matchloom fit: {_cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
-    return document(title, "\n".join(filter(None, sections)), _FOOTER, style=asset("page.css", "matchloom.fitting"))
+    return "\n".join(filter(None, sections))
 
 
 def fragment(report: FitReport) -> str:

@@ -71,7 +71,10 @@ class CrossEncoder(PairModel):
 
     def traced(self, batch: PairBatch, b: int, L: int, R: int) -> Trace:
         """Why the b-th pair, of L and R words, got its score."""
-        alone, score = self.at(batch, b, torch.tensor([0.0, 1.0]))[0].tolist()
+        alone = float(self.at(batch, b, torch.tensor([0.0]))[0])
+        with torch.no_grad():
+            one = PairBatch(batch.left, batch.right, batch.left_rows[b : b + 1], batch.right_rows[b : b + 1])
+            score = float(self.head(self.first(one)))
         for steps in STEPS:
             points, weights = (torch.from_numpy(x) for x in integration(steps))
             _, slopes = self.at(batch, b, points)

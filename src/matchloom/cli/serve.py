@@ -1,0 +1,113 @@
+"""`matchloom serve`: a page for people and an API for programs."""
+
+from __future__ import annotations
+
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.printing import note
+from matchloom.types import MatchloomError
+
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+
+
+def command(
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FOLDER...",
+            help="What 'fit', 'train' or 'index' made; NAME=FOLDER gives it another name.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; another than loopback needs a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Which port; 0 takes a free one.")] = 8000,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Who knows a key of this file, one a line, may ask. Or MATCHLOOM_API_KEY.",
+            show_default=False,
+        ),
+    ] = None,
+    writable: Annotated[bool, typer.Option("--writable", help="Let clients add to archives and delete.")] = False,
+    feedback: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where thumbs up and down are kept, as pairs for 'fit'. Default: feedback.jsonl here.",
+            show_default=False,
+        ),
+    ] = None,
+    no_feedback: Annotated[
+        bool, typer.Option("--no-feedback", help="Keep no thumbs, unless --feedback names a file.")
+    ] = False,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Also show the trainings and fits in this folder, as they go.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="How many requests to work on at a time.")] = 2,
+    queue: Annotated[int, typer.Option(min=1, help="How many may be worked on or wait; one more gets 503.")] = 256,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up with 503.")] = 10.0,
+    max_body: Annotated[int, typer.Option(min=1000, help="Bytes of a request.")] = 2_000_000,
+    max_texts: Annotated[int, typer.Option(min=1, max=10_000, help="Candidates or pairs of a request.")] = 1_000,
+    max_words: Annotated[int, typer.Option(min=1, help="Words of a text.")] = 2_000,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log only what went wrong.")] = False,
+) -> None:
+    """Serve a page for people and an API for programs.
+
+    FOLDER is what 'matchloom fit' made, a matcher of 'matchloom train' or an archive of 'matchloom index'; several may
+    be served, each under its own name. The page at / asks them, compares them and shows why; programs use /v1 (see
+    /openapi.json, docs/service.md, and matchloom.client for Python). /health says whether it is alive, /ready whether
+    all is loaded, /metrics has figures for Prometheus. Logs are JSON on standard error, a line for each request, and
+    hold no texts.
+
+    Only this machine reaches it unless --host says otherwise, which needs a key. After training or writing anew, POST
+    /v1/reload or SIGHUP takes it up without a dropped request; what is broken is refused. SIGTERM and Ctrl-C finish
+    what was accepted.
+
+    \b
+    Examples:
+      matchloom serve faq
+      matchloom serve faq tickets=data/tickets.archive --writable --port 8080
+      MATCHLOOM_API_KEY=$(cat key) matchloom serve faq --host 0.0.0.0
+      matchloom serve --runs runs
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise MatchloomError(f"serve needs {missing[0]}, which is not installed; pip install 'matchloom[serve]'")
+    from matchloom.service import Limits, create_app
+    from matchloom.service.keys import read_keys
+    from matchloom.service.loaded import Folder
+    from matchloom.service.logs import log_to_stderr
+    from matchloom.service.server import bind, is_loopback, run
+
+    if not folders and runs is None:
+        raise MatchloomError("there is nothing to serve; give a folder that 'matchloom fit' made, or --runs DIR")
+    keys = read_keys(key_file)
+    if not is_loopback(host) and not keys:
+        raise MatchloomError(
+            f"serving on {host} needs a key, since others can reach it: put one into a file for --key-file, or into "
+            "MATCHLOOM_API_KEY"
+        )
+    limits = Limits(body=max_body, texts=max_texts, words=max_words, waiting=queue, seconds=timeout, workers=workers)
+    app = create_app(
+        [Folder.of(folder) for folder in folders or []],
+        limits=limits,
+        keys=keys,
+        writable=writable,
+        feedback=feedback if feedback is not None or no_feedback else Path("feedback.jsonl"),
+        runs=runs,
+    )
+    listening = bind(host, port)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
+    log_to_stderr(quiet=quiet)
+    note(f"Loading; then {address} answers. Ctrl-C ends it.")
+    run(app, listening, when_ready=lambda: note(f"Ready: {address}"))

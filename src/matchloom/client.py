@@ -1,0 +1,491 @@
+"""A service of `matchloom serve` from Python, with the library's own types: what ranks there ranks as it would here.
+
+    from matchloom.client import Client
+
+    with Client("http://127.0.0.1:8000") as service:
+        for answer in service.search("I forgot my password", top=3):
+            print(f"{answer.score:.2f}  {answer.text}")
+
+`AsyncClient` has the same methods, to be awaited. It needs the extra `serve` (httpx).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from matchloom.data.formats import PairsLike, as_pairs, scorable
+from matchloom.explanation import Explanation
+from matchloom.given import many_texts, one_text
+from matchloom.ranking.answers import RankedAnswer
+from matchloom.retrieval import Added, Answer
+from matchloom.types import MatchloomError, Ranked, Scores
+
+try:
+    import httpx
+except ImportError:  # pragma: no cover
+    raise MatchloomError(
+        "matchloom.client needs httpx, which is not installed; pip install 'matchloom[serve]'"
+    ) from None
+
+T = TypeVar("T")
+_RETRIES = 3  # after a 503, which says when to come again
+_LONGEST_WAIT = 5.0
+
+
+class ServiceError(MatchloomError):
+    """What a service refused: `status`, and `code`, which stays the same whatever the message says."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class _Call(NamedTuple, Generic[T]):
+    """One request, and what to make of its answer."""
+
+    path: str
+    body: dict[str, Any] | None  # None asks with GET
+    read: Callable[[Any], T]
+
+
+class _Calls:
+    """The requests, apart from how they are sent."""
+
+    @staticmethod
+    def systems() -> _Call[list[dict[str, Any]]]:
+        return _Call("/v1/systems", None, lambda found: list(found["systems"]))
+
+    @staticmethod
+    def score(pairs: PairsLike, text: str | None, system: str | None) -> _Call[Any]:
+        alone = text is not None
+        asked = [(one_text("query", pairs), one_text("text", text))] if alone else scorable(pairs)
+        plain = [{"query": pair[0], "text": pair[1]} for pair in asked]
+
+        def read(found: Any) -> Scores | float:
+            scores = np.array(found["scores"], dtype=np.float32)
+            return float(scores[0]) if alone else scores
+
+        return _Call("/v1/score", {"system": system, "pairs": plain}, read)
+
+    @staticmethod
+    def rank(query: str, candidates: Iterable[str], top: int | None, system: str | None) -> _Call[list[Ranked]]:
+        texts = many_texts("candidates", candidates)
+        body = {"system": system, "query": one_text("query", query), "candidates": texts, "top": top}
+        return _Call(
+            "/v1/rank",
+            body,
+            lambda found: [Ranked(one["index"], one["score"], one["text"]) for one in found["ranking"]],
+        )
+
+    @staticmethod
+    def search(question: str, options: dict[str, Any]) -> _Call[Any]:
+        return _Call("/v1/search", {"question": one_text("question", question), **options}, _answers)
+
+    @staticmethod
+    def explain(query: str, text: str, options: dict[str, Any]) -> _Call[Explanation]:
+        body = {"query": one_text("query", query), "text": one_text("text", text), **options}
+        return _Call("/v1/explain", body, lambda found: Explanation.from_dict(found["explanation"]))
+
+    @staticmethod
+    def add(archive: str, pairs: PairsLike) -> _Call[Added]:
+        right = list(as_pairs(pairs))
+        wrong = [pair for pair in right if pair.label is not None and pair.label <= 0]
+        plain = [
+            {"query": pair.query, "text": pair.text, "query_id": pair.query_id, "text_id": pair.text_id}
+            for pair in right
+            if pair.label is None or pair.label > 0
+        ]
+        return _Call(
+            _archive(archive, "pairs"), {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong))
+        )
+
+    @staticmethod
+    def delete(archive: str, ids: Iterable[str]) -> _Call[int]:
+        return _Call(_archive(archive, "delete"), {"ids": many_texts("ids", ids)}, lambda done: int(done["deleted"]))
+
+    @staticmethod
+    def feedback(question: str, text: str, right: bool, answer_id: str, system: str | None) -> _Call[None]:
+        body = {"question": question, "text": text, "label": int(right), "id": answer_id, "system": system}
+        return _Call("/v1/feedback", body, lambda _: None)
+
+    @staticmethod
+    def reload(systems: Sequence[str]) -> _Call[dict[str, str]]:
+        return _Call("/v1/reload", {"systems": list(systems)}, lambda done: dict(done["refused"]))
+
+
+def _archive(name: str, what: str) -> str:
+    from urllib.parse import quote
+
+    return f"/v1/archives/{quote(name, safe='')}/{what}"
+
+
+def _answers(found: Any) -> list[RankedAnswer] | list[Answer]:
+    """Answers of the type that the library gives for such a system."""
+    if found["kind"] != "archive":
+        return [
+            RankedAnswer(one["id"], one["text"], one["score"], one["probability"], one["question"], one["index"])
+            for one in found["answers"]
+        ]
+    return [
+        Answer(
+            one["id"],
+            one["question"],
+            one["text"],
+            one["score"],
+            one["similarity"],
+            one["match"],
+            None if one["explanation"] is None else Explanation.from_dict(one["explanation"]),
+        )
+        for one in found["answers"]
+    ]
+
+
+def _search_options(
+    system: str | None, top: int, by: str | None, alpha: float | None, candidates: int, explain: bool
+) -> dict[str, Any]:
+    return {"system": system, "top": top, "by": by, "alpha": alpha, "candidates": candidates, "explain": explain}
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"authorization": f"Bearer {key}"}
+
+
+def _wait(response: httpx.Response, tried: int) -> float | None:
+    """How long to wait before asking again; None where the answer counts."""
+    if response.status_code != 503 or tried >= _RETRIES:
+        return None
+    try:
+        return min(_LONGEST_WAIT, float(response.headers.get("retry-after", "1")))
+    except ValueError:
+        return 1.0
+
+
+def _read(call: _Call[T], response: httpx.Response) -> T:
+    try:
+        found = response.json()
+        if response.is_success:
+            return call.read(found)
+        error = found["error"]
+        code, message = str(error["code"]), str(error["message"])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ServiceError(
+            response.status_code, "unreadable", f"the answer to {call.path} cannot be read ({error}); is it matchloom?"
+        ) from None
+    raise ServiceError(response.status_code, code, message)
+
+
+def _unreachable(error: httpx.HTTPError, url: str) -> ServiceError:
+    return ServiceError(0, "unreachable", f"{url} does not answer: {str(error) or type(error).__name__}")
+
+
+class Client:
+    """A service, asked from plain code. Use it in a `with` block, or `close` it."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            url: Where the service is.
+            key: An API key, where it wants one.
+            timeout: Seconds to wait for an answer.
+            transport: How requests are sent, for tests.
+        """
+        self._http = httpx.Client(base_url=url, headers=_headers(key), timeout=timeout, transport=transport)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def _ask(self, call: _Call[T]) -> T:
+        tried = 0
+        while True:
+            try:
+                response = self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
+            except httpx.HTTPError as error:
+                raise _unreachable(error, str(self._http.base_url)) from None
+            wait = _wait(response, tried)
+            if wait is None:
+                return _read(call, response)
+            tried += 1
+            time.sleep(wait)
+
+    def systems(self) -> list[dict[str, Any]]:
+        """What is served: name, kind, and what each can do."""
+        return self._ask(_Calls.systems())
+
+    def score(self, pairs: PairsLike, text: str | None = None, *, system: str | None = None) -> Any:
+        """As `Matcher.score`: the score of each pair, or of one query and text.
+
+        Args:
+            pairs: Pairs, tuples, dicts or a data frame; or one query.
+            text: The text to that one query.
+            system: A served system; the first one by default.
+        """
+        return self._ask(_Calls.score(pairs, text, system))
+
+    def rank(
+        self, query: str, candidates: Iterable[str], *, top: int | None = None, system: str | None = None
+    ) -> list[Ranked]:
+        """As `Matcher.rank`: the candidates by falling score.
+
+        Args:
+            query: The query.
+            candidates: Texts.
+            top: At most this many; all by default.
+            system: A served system, or bm25.
+        """
+        return self._ask(_Calls.rank(query, candidates, top, system))
+
+    def search(
+        self,
+        question: str,
+        *,
+        top: int = 10,
+        system: str | None = None,
+        by: str | None = None,
+        alpha: float | None = None,
+        candidates: int = 100,
+        explain: bool = False,
+    ) -> Any:
+        """As `Fitted.rank` or `QuestionIndex.search`: the best answers, of the type that these give.
+
+        Args:
+            question: The question.
+            top: At most this many.
+            system: A served system with answers.
+            by: What ranks in its place: bm25, or another served system.
+            alpha: Archives: the weight of the questions' similarity.
+            candidates: Archives: how many pairs get a full score.
+            explain: Archives: add to each answer why it was found.
+        """
+        return self._ask(_Calls.search(question, _search_options(system, top, by, alpha, candidates, explain)))
+
+    def explain(
+        self,
+        query: str,
+        text: str = "",
+        *,
+        id: str = "",  # noqa: A002
+        system: str | None = None,
+        by: str | None = None,
+    ) -> Explanation:
+        """As `explain`: why a text, or an answer by its id, got its score.
+
+        Args:
+            query: The query.
+            text: The text.
+            id: The id of an answer, in place of its text.
+            system: A served system.
+            by: As for `search`.
+        """
+        return self._ask(_Calls.explain(query, text, {"id": id, "system": system, "by": by}))
+
+    def add(self, archive: str, pairs: PairsLike) -> Added:
+        """As `QuestionIndex.add`, to an archive of a service that is writable.
+
+        Args:
+            archive: Its name.
+            pairs: Questions with their answers.
+        """
+        return self._ask(_Calls.add(archive, pairs))
+
+    def delete(self, archive: str, ids: Iterable[str]) -> int:
+        """As `QuestionIndex.delete`.
+
+        Args:
+            archive: Its name.
+            ids: As `search` gives them.
+        """
+        return self._ask(_Calls.delete(archive, ids))
+
+    def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+        """Keep a thumb up or down.
+
+        Args:
+            question: What was asked.
+            text: The answer.
+            right: Whether it is right.
+            id: Of the answer.
+            system: Which system gave it.
+        """
+        self._ask(_Calls.feedback(question, text, right, id, system))
+
+    def reload(self, *systems: str) -> dict[str, str]:
+        """Have systems read anew; why some were refused, by name.
+
+        Args:
+            systems: Their names; all of them where none is named.
+        """
+        return self._ask(_Calls.reload(systems))
+
+
+class AsyncClient:
+    """A service, asked from asynchronous code: the methods of `Client`, to be awaited."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            url: Where the service is.
+            key: An API key, where it wants one.
+            timeout: Seconds to wait for an answer.
+            transport: How requests are sent, for tests.
+        """
+        self._http = httpx.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout, transport=transport)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def _ask(self, call: _Call[T]) -> T:
+        tried = 0
+        while True:
+            try:
+                response = await self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
+            except httpx.HTTPError as error:
+                raise _unreachable(error, str(self._http.base_url)) from None
+            wait = _wait(response, tried)
+            if wait is None:
+                return _read(call, response)
+            tried += 1
+            await asyncio.sleep(wait)
+
+    async def systems(self) -> list[dict[str, Any]]:
+        """As `Client.systems`."""
+        return await self._ask(_Calls.systems())
+
+    async def score(self, pairs: PairsLike, text: str | None = None, *, system: str | None = None) -> Any:
+        """As `Client.score`.
+
+        Args:
+            pairs: Pairs, or one query.
+            text: The text to that one query.
+            system: A served system.
+        """
+        return await self._ask(_Calls.score(pairs, text, system))
+
+    async def rank(
+        self, query: str, candidates: Iterable[str], *, top: int | None = None, system: str | None = None
+    ) -> list[Ranked]:
+        """As `Client.rank`.
+
+        Args:
+            query: The query.
+            candidates: Texts.
+            top: At most this many.
+            system: A served system, or bm25.
+        """
+        return await self._ask(_Calls.rank(query, candidates, top, system))
+
+    async def search(
+        self,
+        question: str,
+        *,
+        top: int = 10,
+        system: str | None = None,
+        by: str | None = None,
+        alpha: float | None = None,
+        candidates: int = 100,
+        explain: bool = False,
+    ) -> Any:
+        """As `Client.search`.
+
+        Args:
+            question: The question.
+            top: At most this many.
+            system: A served system with answers.
+            by: What ranks in its place.
+            alpha: Archives: the weight of the questions' similarity.
+            candidates: Archives: how many pairs get a full score.
+            explain: Archives: add to each answer why it was found.
+        """
+        return await self._ask(_Calls.search(question, _search_options(system, top, by, alpha, candidates, explain)))
+
+    async def explain(
+        self,
+        query: str,
+        text: str = "",
+        *,
+        id: str = "",  # noqa: A002
+        system: str | None = None,
+        by: str | None = None,
+    ) -> Explanation:
+        """As `Client.explain`.
+
+        Args:
+            query: The query.
+            text: The text.
+            id: The id of an answer, in place of its text.
+            system: A served system.
+            by: As for `search`.
+        """
+        return await self._ask(_Calls.explain(query, text, {"id": id, "system": system, "by": by}))
+
+    async def add(self, archive: str, pairs: PairsLike) -> Added:
+        """As `Client.add`.
+
+        Args:
+            archive: Its name.
+            pairs: Questions with their answers.
+        """
+        return await self._ask(_Calls.add(archive, pairs))
+
+    async def delete(self, archive: str, ids: Iterable[str]) -> int:
+        """As `Client.delete`.
+
+        Args:
+            archive: Its name.
+            ids: As `search` gives them.
+        """
+        return await self._ask(_Calls.delete(archive, ids))
+
+    async def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+        """As `Client.feedback`.
+
+        Args:
+            question: What was asked.
+            text: The answer.
+            right: Whether it is right.
+            id: Of the answer.
+            system: Which system gave it.
+        """
+        await self._ask(_Calls.feedback(question, text, right, id, system))
+
+    async def reload(self, *systems: str) -> dict[str, str]:
+        """As `Client.reload`.
+
+        Args:
+            systems: Their names; all of them where none is named.
+        """
+        return await self._ask(_Calls.reload(systems))

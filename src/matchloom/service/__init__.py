@@ -1,0 +1,6 @@
+"""matchloom over HTTP: an API for programs and a page for people. It needs the extra `serve`."""
+
+from matchloom.service.app import create_app
+from matchloom.service.limits import Limits
+
+__all__ = ["Limits", "create_app"]

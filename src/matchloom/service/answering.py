@@ -1,0 +1,192 @@
+"""What requests ask of the library, as plain calls that may block: no HTTP here, and nothing asynchronous.
+
+`by` names what ranks in a system's place: `bm25`, to compare with, or another served system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchloom.explanation import Explanation, explain
+from matchloom.explanation.source import source_of
+from matchloom.lexical import fit_scorer
+from matchloom.matcher import Matcher
+from matchloom.retrieval import Answer
+from matchloom.service.loaded import BM25, System
+from matchloom.service.problems import Refused
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Calibrates, Pair, Ranked, Scorer, Scores
+
+if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
+    from matchloom.ranking.answers import Answers, RankedAnswer
+
+Plain = dict[str, Any]
+_LONGEST = 100  # answers that are looked through for the one to explain
+
+
+def scorer_of(system: System) -> Scorer:
+    """What scores pairs, or a refusal."""
+    if system.scorer is None:
+        raise Refused(
+            422, "cannot_score", f"{system.name} is an archive without a matcher, which scores no given pairs"
+        )
+    return system.scorer
+
+
+def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
+    """How likely pairs with these scores match, where the scorer knows."""
+    found = scorer.probabilities(scores) if isinstance(scorer, Calibrates) else None
+    return None if found is None else found.tolist()
+
+
+def rank(system: System | None, query: str, candidates: Sequence[str], top: int | None) -> Plain:
+    """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
+    if system is None:
+        scorer: Scorer = fit_scorer("bm25_stemmed", candidates or [""])
+        found = _ranked(scorer, query, candidates, top)
+    else:
+        scorer = scorer_of(system)
+        found = _ranked_by(system, scorer, query, candidates, top)
+    likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
+    rows = [{**one._asdict(), "probability": None} for one in found]
+    for row, value in zip(rows, likely or [], strict=False):
+        row["probability"] = value
+    return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
+
+
+def _ranked_by(system: System, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
+    inner = scorer if system.fitted is None else system.fitted.scorer
+    if isinstance(inner, Matcher) and system.encoded is not None:
+        return inner.rank(query, system.encoded.of(texts), top=top)
+    return _ranked(scorer, query, texts, top)
+
+
+def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
+    scores = scorer.score([Pair(query, text) for text in texts]).tolist()
+    best = sorted(range(len(texts)), key=lambda n: (-scores[n], texts[n]))[:top]
+    return [Ranked(n, scores[n], texts[n]) for n in best]
+
+
+def search(system: System, question: str, by: System | str | None, options: Mapping[str, Any]) -> Plain:
+    """The answers of a system that fit a question best; none for a question of spaces."""
+    top = options["top"]
+    known = None
+    found: Sequence[RankedAnswer | Answer] = []
+    if not system.searches:
+        raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
+    if question.strip():
+        if system.index is not None:
+            found = _archived(system, question, by, options)
+        elif by is None and system.fitted is not None:
+            found, known = system.fitted.rank(question, top=top), system.fitted.known(question)
+        elif by == BM25:
+            baseline: Any = system.bm25()
+            found = [one for one in baseline.rank(question, top) if one.score > 0]
+        elif isinstance(by, System) and system.answers is not None:
+            found = _by_another(system.answers, by, question, top)
+    answers = [_plain(one) for one in found]
+    return {"system": system.name, "kind": system.kind, "by": _name(by), "known": known, "answers": answers}
+
+
+def _archived(
+    system: System, question: str, by: System | str | None, options: Mapping[str, Any], *, explained: bool = False
+) -> list[Answer]:
+    assert system.index is not None  # it is an archive
+    alpha, rerank = options.get("alpha"), None
+    if by == BM25:  # of the question with the answer alone, as a plain search engine would have it
+        alpha, rerank = 0.0, system.bm25()
+    elif isinstance(by, System):
+        rerank = scorer_of(by)
+    return system.index.search(
+        question,
+        top=options["top"],
+        candidates=max(options["candidates"], options["top"]),
+        alpha=alpha,
+        rerank=rerank,
+        explain=explained or bool(options.get("explain")),
+    )
+
+
+def _by_another(answers: Answers, by: System, question: str, top: int) -> list[RankedAnswer]:
+    from matchloom.ranking.answers import RankedAnswer
+
+    found = _ranked_by(by, scorer_of(by), question, answers.texts, top)
+    return [RankedAnswer(answers.ids[one.index], one.text, one.score, None, None, one.index) for one in found]
+
+
+def _plain(one: RankedAnswer | Answer) -> Plain:
+    """Both kinds of answers with the same keys."""
+    plain = one._asdict()
+    if not isinstance(one, Answer):
+        return {**plain, "similarity": None, "match": None, "explanation": None}
+    reason = plain.pop("explanation")
+    plain["text"] = plain.pop("answer")
+    return {
+        **plain,
+        "probability": None,
+        "index": None,
+        "explanation": None if reason is None else reason.to_dict(grid=True),
+    }
+
+
+def _name(by: System | str | None) -> str | None:
+    return by.name if isinstance(by, System) else by
+
+
+def explain_pair(system: System | None, by: System | str | None, asked: Mapping[str, Any]) -> Explanation:
+    """Why a text got its score, or an archived answer, by its id, its place in a search."""
+    query, text = asked["query"], asked["text"]
+    if system is None:
+        return explain(fit_scorer("bm25_stemmed", asked["candidates"] or [text]), query, text)
+    if system.index is not None and asked["id"]:
+        return _explained_answer(system, by, asked)
+    if system.answers is not None and asked["id"]:
+        text = _text_of(system.answers, asked["id"], system.name)
+    scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, System) else system)
+    return with_known_question(scorer, explain(scorer, query, text), query, text)
+
+
+def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -> Explanation:
+    """An explanation whose text begins with the words of a known question, in two sections with their own texts.
+
+    So does what a fitted ranker explains: the known question that is nearest, and then the answer.
+    """
+    inner = getattr(scorer, "scorer", scorer)  # of a fitted system
+    cut = getattr(inner, "tokenizer", None)
+    if cut is None or made.sections or not hasattr(inner, "answers"):
+        return made
+    told = cut(text)
+    count = len(made.text) - len(told)
+    found = inner.answers.find(text)
+    if count <= 0 or found is None or made.text[count:] != told:
+        return made
+    asked = next((one for one in inner.answers.questions[found] if cut(one) == made.text[:count]), None)
+    if asked is None:
+        return made
+    sources = (source_of(cut, query, made.query), source_of(cut, asked, made.text[:count]), source_of(cut, text, told))
+    return replace(made, sections=(("known question", 0), ("answer", count)), sources=sources)
+
+
+def _explained_answer(system: System, by: System | str | None, asked: Mapping[str, Any]) -> Explanation:
+    """The archive explains what it finds: the search is done again, as far as the answer."""
+    options = {**asked, "top": min(asked["top"], _LONGEST)}
+    for one in _archived(system, asked["query"], by, options, explained=True) if asked["query"].strip() else []:
+        if one.id == asked["id"] and one.explanation is not None:
+            return one.explanation
+    raise Refused(404, "unknown", f"{asked['id'][:80]!r} is not among the first {options['top']} answers")
+
+
+def _text_of(answers: Answers, name: str, system: str) -> str:
+    found = answers.find("", name)
+    if found is None:
+        raise Refused(404, "unknown", f"{system} has no answer with the id {name[:80]!r}")
+    return answers.texts[found]
+
+
+def tokenizer_of(system: System | None) -> Tokenizer:
+    """How a system cuts texts; English for BM25 over given candidates."""
+    return Tokenizer() if system is None else system.tokenizer

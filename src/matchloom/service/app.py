@@ -1,0 +1,360 @@
+"""The routes: each checks its limits, calls the library in a thread, and answers in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import FastAPI, Query, Request
+from fastapi import Path as PathArgument
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from matchloom.explanation.html import render_fragment
+from matchloom.service import answering
+from matchloom.service import schemas as s
+from matchloom.service.guard import Guard
+from matchloom.service.keys import Keys
+from matchloom.service.limits import Limits
+from matchloom.service.loaded import Folder
+from matchloom.service.metrics import CONTENT_TYPE
+from matchloom.service.pages import read_assets
+from matchloom.service.problems import Refused, problem, unknown
+from matchloom.service.service import Service
+from matchloom.types import MatchloomError, Pair
+
+_ABOUT = (
+    "Match texts and see why. Scores are those of the library, to the last digit. Every refusal has a code that stays "
+    "the same and a line for people; 503 with Retry-After means: come again."
+)
+_TOLD = {
+    400: "The body is no JSON in UTF-8.",
+    401: "No key, or a wrong one.",
+    403: "Not allowed here.",
+    404: "There is no such system or answer.",
+    408: "The body came too slowly.",
+    409: "The archive is being written by another.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    421: "Reached by a name that is not this machine's.",
+    422: "Something in the request cannot be taken.",
+    503: "Too much to do, or not ready yet: come again.",
+}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": s.ErrorAnswer, "description": told} for status, told in _TOLD.items()
+}
+ArchiveName = Annotated[str, PathArgument(description="The name of a served archive.", max_length=64)]
+
+
+def create_app(
+    folders: Sequence[Folder],
+    *,
+    limits: Limits | None = None,
+    keys: Keys | None = None,
+    writable: bool = False,
+    feedback: Path | None = None,
+    runs: Path | None = None,
+) -> FastAPI:
+    """The service as an ASGI app; `app.state.service` is what it is made of.
+
+    Args:
+        folders: What to serve.
+        limits: What a request may ask for.
+        keys: Who may ask; without keys everybody who can reach it, by the name of localhost only.
+        writable: Whether archives may be changed.
+        feedback: The file in which thumbs up and down are kept; None keeps none.
+        runs: A folder of trainings to show.
+    """
+    limits, keys = limits or Limits(), keys or Keys()
+    service = Service(folders, limits=limits, keys=keys, writable=writable, feedback=feedback, runs=runs)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(
+        title="matchloom",
+        version=version("matchloom"),
+        description=_ABOUT,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics)
+    _tell_errors(app, service)
+    _add_state(app, service)
+    _add_reading(app, service)
+    _add_writing(app, service)
+    _add_runs(app, service)
+    _add_page(app)
+    return app
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def _request_id(request: Request) -> str:
+    return str(request.scope["state"]["request_id"])
+
+
+def _tell_errors(app: FastAPI, service: Service) -> None:
+    async def told(request: Request, error: Exception) -> Response:
+        headers: Any = None
+        if isinstance(error, Refused):
+            refused = error
+        elif isinstance(error, RequestValidationError):
+            refused = Refused(422, "invalid", _first_wrong(error))
+        elif isinstance(error, MatchloomError):
+            refused = Refused(422, "refused", str(error))
+        elif isinstance(error, HTTPException):
+            code = {400: "not_json", 404: "unknown", 405: "wrong_method"}.get(error.status_code, "refused")
+            refused = Refused(error.status_code, code, str(error.detail))
+            headers = error.headers
+        else:
+            raise error
+        service.metrics.rejected.labels(refused.code).inc()
+        answer = problem(refused, _request_id(request))
+        answer.headers.update(headers or {})
+        return answer
+
+    for kind in (Refused, RequestValidationError, MatchloomError, HTTPException):
+        app.add_exception_handler(kind, told)
+
+
+def _first_wrong(error: RequestValidationError) -> str:
+    """The first thing that is wrong, without the value: it may be long, or nobody's business."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return f"the body is no JSON: {first.get('ctx', {}).get('error', 'it cannot be read')}"
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    more = len(error.errors()) - 1
+    return f"{where or 'the body'}: {first['msg']}" + (f" (and {more} more)" if more else "")
+
+
+def _add_state(app: FastAPI, service: Service) -> None:
+    @app.get("/health", tags=["state"], response_model=s.State, responses=_only(421))
+    async def health() -> Response:
+        """Whether the process is alive."""
+        return _json({"status": "alive"})
+
+    @app.get("/ready", tags=["state"], response_model=s.State, responses=_only(421, 503))
+    async def ready() -> Response:
+        """Whether everything is loaded."""
+        if not service.shelf.ready:
+            raise service.not_ready()
+        return _json({"status": "ready"})
+
+    @app.get("/metrics", tags=["state"], response_class=Response, responses=_metrics_responses())
+    async def metrics() -> Response:
+        """Figures for Prometheus."""
+        return Response(service.metrics.page(), media_type=CONTENT_TYPE)
+
+    @app.get("/v1/systems", tags=["state"], response_model=s.SystemsAnswer, responses=_only(401, 421, 503))
+    async def systems() -> Response:
+        """What is served, and within which limits."""
+        service.system(None) if service.shelf.folders else None
+        async with service.workers.admitted():
+            found = list(service.shelf.systems.values())
+            about = await service.workers.call(lambda: [one.about(writable=service.writable) for one in found])
+        return _json(
+            {
+                "version": version("matchloom"),
+                "systems": about,
+                "feedback": service.feedback is not None,
+                "runs": service.runs is not None,
+                "limits": asdict(service.limits),
+            }
+        )
+
+    @app.post("/v1/reload", tags=["state"], response_model=s.ReloadAnswer, responses=_ERRORS)
+    async def reload(asked: s.ReloadRequest) -> Response:
+        """Take up systems that were trained or written anew; a broken one is refused and the old one goes on."""
+        done = await service.reload(asked.systems)
+        return _json({"reloaded": done.taken, "refused": done.refused})
+
+
+def _only(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: _ERRORS[status] for status in statuses}
+
+
+def _metrics_responses() -> dict[int | str, dict[str, Any]]:
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    return {200: {"description": "Figures.", "content": text}, **_only(401, 421)}
+
+
+def _add_reading(app: FastAPI, service: Service) -> None:
+    limits, workers = service.limits, service.workers
+
+    @app.post("/v1/score", tags=["ask"], response_model=s.ScoreAnswer, responses=_ERRORS)
+    async def score(asked: s.ScoreRequest) -> Response:
+        """The score of each pair. Requests of many clients are scored together."""
+        system = service.system(asked.system)
+        scorer = answering.scorer_of(system)
+        limits.check_count("pairs", len(asked.pairs))
+        limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
+        async with workers.admitted():
+            scores = await service.batcher(system).score([Pair(pair.query, pair.text) for pair in asked.pairs])
+        return _json(
+            {
+                "system": system.name,
+                "scorer": scorer.name,
+                "scores": scores.tolist(),
+                "probabilities": answering.probabilities(scorer, scores),
+            }
+        )
+
+    @app.post("/v1/rank", tags=["ask"], response_model=s.RankAnswer, responses=_ERRORS)
+    async def rank(asked: s.RankRequest) -> Response:
+        """Candidates by falling score. A list that comes again need not be encoded again."""
+        system = service.system_or_bm25(asked.system)
+        limits.check_count("candidates", len(asked.candidates))
+        limits.check_texts([asked.query, *asked.candidates], answering.tokenizer_of(system))
+        async with workers.admitted():
+            return _json(await workers.call(answering.rank, system, asked.query, asked.candidates, asked.top))
+
+    @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer, responses=_ERRORS)
+    async def search(asked: s.SearchRequest) -> Response:
+        """The answers that fit a question best, each once; none where nothing of the question is known."""
+        system, by = service.system(asked.system), service.by(asked.by)
+        limits.check_texts([asked.question], system.tokenizer)
+        async with workers.admitted():
+            return _json(await workers.call(answering.search, system, asked.question, by, asked.model_dump()))
+
+    @app.post("/v1/explain", tags=["ask"], response_model=s.ExplainAnswer, responses=_ERRORS)
+    async def explain(asked: s.ExplainRequest) -> Response:
+        """Why a text, or an answer by its id, got its score: contributions and the residual add up to it."""
+        system, by = service.system_or_bm25(asked.system), service.by(asked.by)
+        cut = answering.tokenizer_of(system)
+        limits.check_count("candidates", len(asked.candidates))
+        limits.check_texts([asked.query, asked.text, *asked.candidates], cut)
+        limits.check_cells(asked.query, asked.text, cut)
+        given = {**asked.model_dump(), "candidates": asked.candidates if system is None else 100}
+
+        def work() -> dict[str, Any]:
+            found = answering.explain_pair(system, by, given)
+            plain = found.to_dict(grid=True) if asked.form == "json" else None
+            return {"explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}
+
+        async with workers.admitted():
+            made = await workers.call(work)
+        return _json({"system": asked.system or (system.name if system else ""), "by": asked.by, **made})
+
+
+def _add_writing(app: FastAPI, service: Service) -> None:
+    limits, workers = service.limits, service.workers
+
+    @app.post("/v1/archives/{name}/pairs", tags=["write"], response_model=s.AddAnswer, responses=_ERRORS)
+    async def add(name: ArchiveName, asked: s.AddRequest) -> Response:
+        """Add pairs, or replace those with the same ids. They are on the disk when this answers."""
+        system, opened = service.archive(name)
+        limits.check_count("pairs", len(asked.pairs))
+        limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
+        limits.check_ids(name for pair in asked.pairs for name in (pair.query_id, pair.text_id))
+        pairs = [Pair(one.query, one.text, None, one.query_id, one.text_id) for one in asked.pairs]
+        async with workers.admitted():
+            done = await workers.write(_written, lambda: opened().add(pairs))
+        return _json({"new": done.new, "replaced": done.replaced})
+
+    @app.post("/v1/archives/{name}/delete", tags=["write"], response_model=s.DeleteAnswer, responses=_ERRORS)
+    async def delete(name: ArchiveName, asked: s.DeleteRequest) -> Response:
+        """Delete pairs by their ids."""
+        _, opened = service.archive(name)
+        limits.check_count("ids", len(asked.ids))
+
+        def work() -> dict[str, Any]:
+            index = opened()
+            missing = index.unknown(asked.ids)
+            return {"deleted": index.delete(asked.ids), "unknown": missing}
+
+        async with workers.admitted():
+            return _json(await workers.write(_written, work))
+
+    @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=_ERRORS)
+    async def keep(asked: s.FeedbackRequest) -> Response:
+        """Keep a thumb up or down, as a pair that `matchloom fit` takes."""
+        system = service.system(asked.system)
+        if service.feedback is None:
+            raise Refused(403, "no_feedback", "this service was started with --no-feedback")
+        limits.check_texts([asked.question, asked.text], system.tokenizer)
+        limits.check_ids([asked.id])
+        line = {"query": asked.question, "text": asked.text, "label": asked.label, "text_id": asked.id}
+        line = {**line, "system": system.name}
+        async with workers.admitted():
+            await workers.write(service.feedback.keep, line)
+        service.metrics.feedback.labels(str(asked.label)).inc()
+        return _json({"kept": True})
+
+
+def _add_runs(app: FastAPI, service: Service) -> None:
+    def found() -> dict[str, Any]:
+        if service.runs is None:
+            raise Refused(404, "unknown", "this service was started without --runs")
+        from matchloom.reports import find_runs  # brings what `fit` needs, which others need not wait for
+
+        return {run.name: run for run in find_runs(service.runs)}
+
+    @app.get("/v1/runs", tags=["runs"], response_model=s.RunsAnswer, responses=_only(401, 404, 421, 503))
+    async def runs() -> Response:
+        """The trainings and fits of the folder that is shown; running ones first."""
+        async with service.workers.admitted():
+            listed = await service.workers.call(found)
+        about = [{"name": r.name, "kind": r.kind, "running": r.running, "changed": r.changed} for r in listed.values()]
+        return _json({"runs": about})
+
+    @app.get("/v1/run", tags=["runs"], response_model=s.RunAnswer, responses=_only(401, 404, 421, 422, 503))
+    async def run(name: Annotated[str, Query(description="As /v1/runs gives it.")]) -> Response:
+        """One training or fit as a piece of a page, as far as it has come."""
+
+        def work() -> dict[str, Any]:
+            from matchloom.reports import render_fragment as render_run
+
+            listed = found()
+            if name not in listed:
+                raise unknown("run", name, list(listed)[:10])
+            return {"name": name, "running": listed[name].running, "html": render_run(listed[name])}
+
+        async with service.workers.admitted():
+            return _json(await service.workers.call(work))
+
+
+def _written(work: Any) -> Any:
+    """A write that the library refuses is a conflict: another writes, or an id means several answers."""
+    try:
+        return work()
+    except MatchloomError as error:
+        raise Refused(409, "conflict", str(error)) from None
+
+
+def _add_page(app: FastAPI) -> None:
+    assets = read_assets()
+
+    def send(name: str, request: Request) -> Response:
+        asset = assets.get(name)
+        if asset is None:
+            raise HTTPException(404, "there is no such page")
+        headers = {"etag": asset.tag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == asset.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.kind, headers=headers)
+
+    @app.get("/", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        return send("index.html", request)
+
+    @app.get("/runs", include_in_schema=False)
+    async def runs(request: Request) -> Response:
+        return send("runs.html", request)
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str, request: Request) -> Response:
+        return send(name, request)

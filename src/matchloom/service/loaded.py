@@ -1,0 +1,206 @@
+"""What is served: folders read as systems, each under a name, and read anew without a pause.
+
+What `fit` made is read by parts that bring scikit-learn, which takes seconds to import: they are imported when such a
+folder is served, so that a matcher or an archive is ready sooner.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import regex
+
+from matchloom.lexical import fit_scorer
+from matchloom.matcher import Matcher
+from matchloom.retrieval import QuestionIndex
+from matchloom.service.encoded import EncodedCandidates
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Explains, MatchloomError, Pair, Scorer
+
+if TYPE_CHECKING:
+    from matchloom.fitting import Fitted
+    from matchloom.ranking.answers import Answers
+
+FITTED, MATCHER, ARCHIVE = "fitted", "matcher", "archive"
+BM25 = "bm25"  # beside every system, to be compared with; no folder may have this name
+_NAME = regex.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PROBE = "how is this answered"
+
+
+class Folder(NamedTuple):
+    """A folder to serve, and the name it goes by."""
+
+    name: str
+    path: Path
+
+    @classmethod
+    def of(cls, given: str) -> Folder:
+        """`FOLDER`, which goes by its own name, or `NAME=FOLDER`."""
+        name, equals, path = given.partition("=")
+        if not equals or Path(given).exists():
+            name, path = Path(given).resolve().name, given
+        if not _NAME.fullmatch(name) or name == BM25:
+            raise MatchloomError(
+                f"{name!r} cannot be the name of {path}; expected letters, digits, '.', '_' and '-', and not {BM25!r}; "
+                "give another as NAME=FOLDER"
+            )
+        return cls(name, Path(path))
+
+
+@dataclass(eq=False)
+class System:
+    """One folder as it was read: a fitted system, a matcher or an archive. It never changes; a reload makes another."""
+
+    name: str
+    kind: str
+    path: Path
+    scorer: Scorer | None  # what scores given pairs; an archive without a matcher has none
+    fitted: Fitted | None = None
+    index: QuestionIndex | None = None
+    generation: int = 1
+    loaded: float = field(default_factory=time.time)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _bm25: Scorer | None = field(default=None, repr=False)
+    _encoded: EncodedCandidates | None = field(default=None, repr=False)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How it cuts texts into words."""
+        found = self.index.tokenizer if self.index is not None else getattr(self.fitted or self.scorer, "tokenizer", 0)
+        return found if isinstance(found, Tokenizer) else Tokenizer()
+
+    @property
+    def answers(self) -> Answers | None:
+        """The collection of a fitted system, if it has one."""
+        return None if self.fitted is None else self.fitted.answers
+
+    @property
+    def searches(self) -> bool:
+        """Whether it has answers of its own."""
+        return self.index is not None or self.answers is not None
+
+    @property
+    def explains(self) -> bool:
+        """Whether it says why."""
+        scorer = self.scorer if self.fitted is None else self.fitted.scorer
+        return self.index is not None or isinstance(scorer, Explains)
+
+    @property
+    def encoded(self) -> EncodedCandidates | None:
+        """Candidates encoded before, where a matcher ranks them."""
+        matcher = self.scorer if self.fitted is None else self.fitted.scorer
+        with self._lock:
+            if self._encoded is None and isinstance(matcher, Matcher):
+                self._encoded = EncodedCandidates(matcher)
+            return self._encoded
+
+    def bm25(self) -> Scorer:
+        """Stemmed BM25 over this system's own answers, made when it is first asked for."""
+        with self._lock:
+            if self._bm25 is None:
+                if self.answers is not None:
+                    from matchloom.ranking.baselines import BASELINES
+
+                    self._bm25 = BASELINES["bm25_stemmed"](self.answers, self.tokenizer)
+                elif self.index is not None:
+                    self._bm25 = fit_scorer("bm25_stemmed", self.index.texts() or [""], tokenizer=self.tokenizer)
+                else:
+                    raise MatchloomError(f"{self.name} has no answers in which {BM25} could count words")
+            return self._bm25
+
+    def about(self, *, writable: bool) -> dict[str, Any]:
+        """What a client is told of it."""
+        size = None
+        if self.index is not None:
+            size = len(self.index)
+        elif self.answers is not None:
+            size = len(self.answers)
+        scorer = self.scorer
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "scorer": None if scorer is None else scorer.name,
+            "scores": scorer is not None,
+            "searches": self.searches,
+            "explains": self.explains,
+            "writable": writable and self.index is not None,
+            "size": size,
+            "generation": self.generation,
+        }
+
+
+def read_system(folder: Folder, generation: int = 1) -> System:
+    """Read a folder and try it once, so that what is broken is refused here and the first request is no slower."""
+    name, path = folder
+    if (path / "fit.json").is_file():
+        from matchloom.fitting import Fitted
+
+        fitted = Fitted.load(path)
+        made = System(name, FITTED, path, fitted, fitted=fitted, generation=generation)
+        if made.answers is not None:
+            fitted.rank(_PROBE, top=1)
+    elif (path / "archive.json").exists():
+        index = QuestionIndex.open(path)
+        made = System(name, ARCHIVE, path, index.matcher, index=index, generation=generation)
+        index.search(_PROBE, top=1)
+    elif (path / "matcher.json").exists():
+        matcher = Matcher.load(path)
+        matcher.refuse_if_unlearnt(str(path))
+        made = System(name, MATCHER, path, matcher, generation=generation)
+    else:
+        raise MatchloomError(
+            f"{path} is no folder that 'matchloom fit', 'train' or 'index' made, so there is nothing to serve"
+        )
+    if made.scorer is not None:
+        made.scorer.score([Pair(_PROBE, "like this")])
+    return made
+
+
+class Reloaded(NamedTuple):
+    """What became of systems that were to be read anew."""
+
+    taken: list[str]
+    refused: dict[str, str]  # why, by name; what was there goes on
+
+
+class Shelf:
+    """The systems by name. One that is replaced goes on for the requests that have it."""
+
+    def __init__(self, folders: Sequence[Folder]) -> None:
+        names = [folder.name for folder in folders]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise MatchloomError(f"two folders are named {min(twice)!r}; give one another name as NAME=FOLDER")
+        self.folders = {folder.name: folder for folder in folders}
+        self.systems: dict[str, System] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything was read once."""
+        return self.systems.keys() == self.folders.keys()
+
+    def load(self) -> None:
+        """Read everything; the first folder that cannot be read is an error."""
+        with self._lock:
+            for folder in self.folders.values():
+                self.systems[folder.name] = read_system(folder)
+
+    def reload(self, names: Sequence[str]) -> Reloaded:
+        """Read some systems anew, all of them where none is named; a broken one is refused and the old one goes on."""
+        taken, refused = [], {}
+        with self._lock:
+            for name in names or list(self.folders):
+                try:
+                    made = read_system(self.folders[name], self.systems[name].generation + 1)
+                except Exception as error:
+                    refused[name] = " ".join(str(error).split()) or type(error).__name__
+                else:
+                    self.systems[name] = made
+                    taken.append(name)
+        return Reloaded(taken, refused)

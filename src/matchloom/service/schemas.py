@@ -1,0 +1,302 @@
+"""What requests and answers look like; OpenAPI is made from these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _whole(value: object) -> object:
+    """1.0 is a whole number in JSON, as 1 is; `true` is none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Bounds stand before the validator: only so does the description have them.
+UpTo100 = Annotated[int, Field(ge=1, le=100), BeforeValidator(_whole)]
+UpTo1000 = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(_whole)]
+UpTo10000 = Annotated[int, Field(ge=1, le=10_000), BeforeValidator(_whole)]
+Label = Annotated[int, Field(ge=0, le=1), BeforeValidator(_whole)]
+Text = Annotated[str, Field(description="Any text.")]
+Name = Annotated[
+    str | None, Field(default=None, description="A served system; the first one by default.", max_length=64)
+]
+By = Annotated[
+    str | None,
+    Field(
+        default=None,
+        max_length=64,
+        description="What ranks in the system's place: bm25, to compare with, or another served system.",
+    ),
+]
+Top = Annotated[UpTo100, Field(default=10, description="How many at most.")]
+_EXAMPLE = "I forgot my password"
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Answered(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class PairIn(_Asked):
+    """A query and a text."""
+
+    query: Text
+    text: Text
+
+
+class ScoreRequest(_Asked):
+    """Score some pairs."""
+
+    system: Name
+    pairs: Annotated[list[PairIn], Field(examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])]
+
+
+class ScoreAnswer(_Answered):
+    """One score for each pair, in their order; higher matches better."""
+
+    system: str
+    scorer: str
+    scores: list[float]
+    probabilities: list[float] | None = Field(description="How likely each pair matches, where the system knows.")
+
+
+class RankRequest(_Asked):
+    """Rank candidates for a query."""
+
+    system: Annotated[
+        str | None,
+        Field(
+            default=None, max_length=64, description="A served system, or bm25, which counts words in the candidates."
+        ),
+    ]
+    query: Annotated[str, Field(examples=[_EXAMPLE])]
+    candidates: Annotated[list[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
+    top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
+
+
+class RankedText(_Answered):
+    """A candidate: where it stood in the list, its score, and how likely it matches, where that is known."""
+
+    index: int
+    score: float
+    text: str
+    probability: float | None
+
+
+class RankAnswer(_Answered):
+    """The candidates by falling score."""
+
+    system: str
+    scorer: str
+    ranking: list[RankedText]
+
+
+class SearchRequest(_Asked):
+    """Search a collection of answers or an archive."""
+
+    system: Name
+    question: Annotated[str, Field(examples=[_EXAMPLE])]
+    top: Top
+    by: By
+    alpha: Annotated[
+        float | None,
+        Field(
+            default=None,
+            ge=0,
+            le=1,
+            allow_inf_nan=False,
+            description="Archives: the weight of the questions' similarity.",
+        ),
+    ]
+    candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
+    explain: Annotated[bool, Field(default=False, description="Archives: say why each answer was found.")]
+
+
+class Found(_Answered):
+    """An answer that was found, with the known question that is nearest."""
+
+    id: str
+    text: str
+    question: str | None
+    score: float
+    probability: float | None
+    similarity: float | None = Field(description="Archives: of the asked and the archived question.")
+    match: float | None = Field(description="Archives: of the asked question and the archived answer.")
+    index: int | None
+    explanation: dict[str, Any] | None
+
+
+class SearchAnswer(_Answered):
+    """The best answers, the best first."""
+
+    system: str
+    kind: str
+    by: str | None
+    known: float | None = Field(description="How likely any answer is right, as far as the question's words tell.")
+    answers: list[Found]
+
+
+class ExplainRequest(_Asked):
+    """Say why a text, or an answer by its id, got its score."""
+
+    system: Annotated[str | None, Field(default=None, max_length=64, description="As for rank.")]
+    query: Annotated[str, Field(examples=[_EXAMPLE])]
+    text: Annotated[str, Field(default="", description="The text; not needed where an id is given.")]
+    id: Annotated[str, Field(default="", description="Of an answer, as search gives it.")]
+    by: By
+    top: Top
+    alpha: Annotated[float | None, Field(default=None, ge=0, le=1, allow_inf_nan=False)]
+    candidates: Annotated[list[str], Field(default=[], description="bm25: the texts in which it counts words.")]
+    form: Annotated[
+        Literal["json", "html"], Field(default="json", description="Data for programs, or a piece of a page.")
+    ]
+
+
+class ExplainAnswer(_Answered):
+    """The explanation, as data (see Explanation.to_dict) or as a piece of a page."""
+
+    system: str
+    by: str | None
+    explanation: dict[str, Any] | None
+    html: str | None
+
+
+class ArchivedPair(_Asked):
+    """A question with its answer. With the ids of one that is there it takes its place."""
+
+    query: Annotated[str, Field(description="The question.")]
+    text: Annotated[str, Field(description="Its answer.")]
+    query_id: Annotated[str, Field(default="")]
+    text_id: Annotated[str, Field(default="")]
+
+
+class AddRequest(_Asked):
+    """Add pairs to an archive, or replace them."""
+
+    pairs: Annotated[
+        list[ArchivedPair],
+        Field(examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
+    ]
+
+
+class AddAnswer(_Answered):
+    """What became of the pairs; they are on the disk."""
+
+    new: int
+    replaced: int
+
+
+class DeleteRequest(_Asked):
+    """Delete pairs from an archive."""
+
+    ids: Annotated[list[str], Field(examples=[["invoices"]])]
+
+
+class DeleteAnswer(_Answered):
+    """How many pairs went, and which ids nothing had."""
+
+    deleted: int
+    unknown: list[str]
+
+
+class FeedbackRequest(_Asked):
+    """A thumb up or down on an answer."""
+
+    question: Annotated[str, Field(examples=[_EXAMPLE])]
+    text: Annotated[str, Field(examples=["Choose Reset password."])]
+    label: Annotated[Label, Field(description="1 for a right answer, 0 for a wrong one.")]
+    id: Annotated[str, Field(default="", description="Of the answer.")]
+    system: Name
+
+
+class FeedbackAnswer(_Answered):
+    """It is on the disk."""
+
+    kept: bool
+
+
+class ReloadRequest(_Asked):
+    """Read systems anew."""
+
+    systems: Annotated[
+        list[str],
+        Field(default=[], description="Their names; all of them where none is named."),
+    ]
+
+
+class ReloadAnswer(_Answered):
+    """Those that were taken up, and why others were not: what was there goes on."""
+
+    reloaded: list[str]
+    refused: dict[str, str]
+
+
+class SystemAbout(_Answered):
+    """One served system."""
+
+    name: str
+    kind: str
+    scorer: str | None
+    scores: bool
+    searches: bool
+    explains: bool
+    writable: bool
+    size: int | None
+    generation: int
+
+
+class SystemsAnswer(_Answered):
+    """What is served, and within which limits."""
+
+    version: str
+    systems: list[SystemAbout]
+    feedback: bool
+    runs: bool
+    limits: dict[str, float]
+
+
+class RunAbout(_Answered):
+    """One training or fit; `changed` is when its files last did, in seconds since 1970."""
+
+    name: str
+    kind: str
+    running: bool
+    changed: float
+
+
+class RunsAnswer(_Answered):
+    """The runs, those that go on first."""
+
+    runs: list[RunAbout]
+
+
+class RunAnswer(_Answered):
+    """A run as a piece of a page."""
+
+    name: str
+    running: bool
+    html: str
+
+
+class State(_Answered):
+    """Alive, ready, or not yet."""
+
+    status: str
+
+
+class Problem(_Answered):
+    """Why there is no answer: a code that stays the same, and a line for people."""
+
+    code: str
+    message: str
+    request_id: str
+
+
+class ErrorAnswer(_Answered):
+    """What every refused request gets."""
+
+    error: Problem

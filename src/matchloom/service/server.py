@@ -1,0 +1,120 @@
+"""A serving process: a socket, uvicorn, signals. It ends when everything that was accepted is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from matchloom.service.service import Service
+from matchloom.types import MatchloomError
+
+_HEAD = 10.0  # seconds in which the head of a request must have arrived
+_IDLE = 30  # seconds that a connection may be kept without a request
+_END = 30  # seconds in which accepted requests are finished
+
+
+class Punctual(H11Protocol):
+    """A connection whose client does not finish the head of a request in time is closed; uvicorn would wait forever."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """The first request is awaited."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._late is None:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is awaited any more."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._late = self.loop.call_later(_HEAD, self._close_late)
+
+    def _close_late(self) -> None:
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens, or one line that says why not."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise MatchloomError(f"cannot listen on {host} port {port}: {why}; choose another with --port") from None
+
+
+def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGTERM or Ctrl-C; SIGHUP reads everything anew. What cannot be read at the start is an error.
+
+    Args:
+        app: What `create_app` made.
+        listening: What `bind` made.
+        when_ready: Called when everything is loaded.
+    """
+    config = uvicorn.Config(
+        app,
+        http=Punctual,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_END,
+    )
+    server = uvicorn.Server(config)
+    service: Service = app.state.service
+
+    def fail() -> None:
+        server.should_exit = True
+
+    def ready() -> None:
+        reloading: set[asyncio.Task[Any]] = set()
+
+        def reload() -> None:
+            task = asyncio.create_task(service.reload())
+            reloading.add(task)  # a task that nobody holds may be gone before it is done
+            task.add_done_callback(reloading.discard)
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+        when_ready()
+
+    service.when_failed, service.when_ready = fail, ready
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    if service.failure is not None:
+        raise service.failure

@@ -1,0 +1,134 @@
+"""The service apart from HTTP's routes: what is served, who works, what is counted and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from matchloom.retrieval import QuestionIndex
+from matchloom.service.batching import Batcher
+from matchloom.service.feedback import Feedback
+from matchloom.service.keys import Keys
+from matchloom.service.limits import Limits
+from matchloom.service.loaded import BM25, Folder, Reloaded, Shelf, System
+from matchloom.service.logs import say
+from matchloom.service.metrics import Metrics
+from matchloom.service.problems import Refused, unknown
+from matchloom.service.working import Workers
+
+
+class Service:
+    """Everything that outlives a request."""
+
+    def __init__(
+        self,
+        folders: Sequence[Folder],
+        *,
+        limits: Limits,
+        keys: Keys,
+        writable: bool,
+        feedback: Path | None,
+        runs: Path | None,
+    ) -> None:
+        self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
+        self.shelf = Shelf(folders)
+        self.metrics = Metrics()
+        self.workers = Workers(limits, self.metrics)
+        self.feedback = None if feedback is None else Feedback(feedback)
+        self.failure: Exception | None = None
+        self.when_ready: Callable[[], None] = lambda: None
+        self.when_failed: Callable[[], None] = lambda: None
+        self._batchers: dict[str, tuple[System, Batcher]] = {}
+        self._writers: dict[str, tuple[System, QuestionIndex]] = {}
+        self._loading: asyncio.Task[None] | None = None
+
+    # ---- a life
+
+    def start(self) -> None:
+        """Begin to read what is served; requests are told to come again until it is there."""
+        self._loading = asyncio.create_task(self._load())
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.shelf.load)
+        except Exception as error:
+            self.failure = error
+            say("cannot start", level=logging.ERROR, why=" ".join(str(error).split()))
+            self.when_failed()
+        else:
+            say("ready", systems=list(self.shelf.systems))
+            self.when_ready()
+
+    async def stop(self) -> None:
+        """Finish what was accepted."""
+        if self._loading is not None:
+            await asyncio.wait({self._loading})
+        await asyncio.to_thread(self.workers.close)
+        say("stopped")
+
+    async def reload(self, names: Sequence[str] = ()) -> Reloaded:
+        """Read systems anew, aside from everything else."""
+        for name in names:
+            if name not in self.shelf.folders:
+                raise unknown("system", name, list(self.shelf.folders))
+        if not self.shelf.ready:
+            raise self.not_ready()
+        done = await asyncio.shield(asyncio.to_thread(self.shelf.reload, names))
+        for name in done.taken:
+            self.metrics.reloads.labels("taken").inc()
+            say("reloaded", system=name, generation=self.shelf.systems[name].generation)
+        for name, why in done.refused.items():
+            self.metrics.reloads.labels("refused").inc()
+            say("reload refused", level=logging.WARNING, system=name, why=why)
+        return done
+
+    # ---- what requests ask for
+
+    def not_ready(self) -> Refused:
+        """What is told before everything was read."""
+        return Refused(503, "loading", "the systems are being read; try again in a second", retry=1)
+
+    def system(self, name: str | None) -> System:
+        """The system of this name, or the first one."""
+        if not self.shelf.ready:
+            raise self.not_ready()
+        found = self.shelf.systems.get(name) if name else next(iter(self.shelf.systems.values()), None)
+        if found is None:
+            raise unknown("system", name or "", list(self.shelf.systems))
+        return found
+
+    def system_or_bm25(self, name: str | None) -> System | None:
+        """None for BM25 over given candidates."""
+        return None if name == BM25 else self.system(name)
+
+    def by(self, name: str | None) -> System | str | None:
+        """What ranks in a system's place, if anything does."""
+        return name if name is None or name == BM25 else self.system(name)
+
+    def batcher(self, system: System) -> Batcher:
+        """The queue of a system's scorer; a system that was read anew has a new one."""
+        held = self._batchers.get(system.name)
+        if held is None or held[0] is not system:
+            assert system.scorer is not None  # it was asked for before
+            held = (system, Batcher(system.scorer.score, self.workers, self.metrics))
+            self._batchers[system.name] = held
+        return held[1]
+
+    def archive(self, name: str) -> tuple[System, Callable[[], QuestionIndex]]:
+        """An archive that may be written, and how to open it for writing (which may block)."""
+        system = self.system(name)
+        if system.index is None:
+            raise unknown("archive", name, [one.name for one in self.shelf.systems.values() if one.index is not None])
+        if not self.writable:
+            raise Refused(403, "read_only", "this service was started without --writable")
+
+        def opened() -> QuestionIndex:  # in the one thread that writes, apart from the one that is searched
+            held = self._writers.get(name)
+            if held is None or held[0] is not system:
+                assert system.index is not None
+                held = self._writers[name] = (system, QuestionIndex.open(system.path, system.index.matcher))
+            return held[1]
+
+        return system, opened

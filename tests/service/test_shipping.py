@@ -1,0 +1,88 @@
+"""docs/service.md, the Dockerfile and the systemd unit say what is so; what is shown is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from matchloom.cli.commands import load
+from tests.service.making import make_app, running
+from tests.test_documents import Block, blocks
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "service.md"
+SHOWN = list(blocks(DOCUMENT))
+CURL = [block for block in SHOWN if block.language == "curl"]
+
+
+@pytest.fixture(scope="module")
+def url(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("shown")
+    for name in ("faq", "mv", "tickets"):
+        shutil.copytree(served / name, folder / name)
+    app = make_app(folder, "faq", "mv", "tickets", writable=True, feedback=folder / "thumbs.jsonl")
+    with running(app) as address:
+        yield address
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed: its examples were not run")
+@pytest.mark.parametrize("block", CURL, ids=lambda block: f"line {block.line}")
+def test_curl_examples(block: Block, url: str) -> None:
+    command = shlex.split(block.source.replace("localhost:8000", url.removeprefix("http://")))
+    done = subprocess.run([*command, "--silent", "--fail-with-body"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_every_route_for_programs_is_shown_or_named(url: str) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert len(CURL) >= 8
+    for route in ("/v1/reload", "/health", "/ready", "/metrics", "/openapi.json"):
+        assert route in text
+
+
+def test_the_python_example(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = [block for block in SHOWN if block.language == "python"]
+    exec(compile(block.source.replace("http://127.0.0.1:8000", url), "service.md", "exec"), {})
+    assert "Reset password" in capsys.readouterr().out
+
+
+def test_the_commands_and_options_that_are_shown_exist() -> None:
+    serve = {name for parameter in load("serve").params for name in parameter.opts}
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for option in re.findall(r"`(--[a-z-]+)`", text):
+        assert option in serve, option
+
+
+def test_the_image_is_small_safe_and_whole() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    told = [line.split(maxsplit=1) for line in lines if line and not line.startswith(("#", " "))]
+    said = {name: value for name, value in told}
+    assert said["USER"] != "root"
+    assert "slim" in said["FROM"]
+    assert "/ready" in said["HEALTHCHECK"]
+    for name, value in told:
+        if name == "COPY" and not value.startswith("--from"):
+            assert all((ROOT / source).exists() for source in value.split()[:-1])
+    entry = json.loads(said["ENTRYPOINT"])
+    assert entry[:2] == ["matchloom", "serve"]
+    serve = {name for parameter in load("serve").params for name in parameter.opts}
+    assert {part for part in entry if part.startswith("--")} <= serve
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here: the unit was not checked"
+)
+def test_the_unit_is_one(tmp_path: Path) -> None:
+    (block,) = [block for block in SHOWN if block.title == "matchloom.service"]
+    unit = tmp_path / "matchloom.service"
+    unit.write_text(block.source.replace("/opt/matchloom/bin/matchloom", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
