@@ -31,5 +31,5 @@ def pieces_of(texts: Texts) -> Pieces:
 def counts_of(pieces: Pieces, L: int) -> Tensor:
     """How many pieces each of L words has, in double precision. (N, L)"""
     places = torch.where(pieces.words < 0, L, pieces.words)
-    counts = torch.zeros(len(places), L + 1, dtype=torch.float64, device=places.device)
+    counts = torch.zeros(places.shape[0], L + 1, dtype=torch.float64, device=places.device)
     return counts.scatter_add(1, places, torch.ones_like(places, dtype=counts.dtype))[:, :L]
