@@ -39,6 +39,7 @@ UNTRAINED = ("late_interaction", "sentence_bert")  # models that need no trainin
 _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
+_PIECES = 256 * 64  # in a block of encoded texts, each some thousand bytes until it is part of a word
 _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
@@ -260,9 +261,9 @@ class Matcher:
             return
         table = self.read(texts, progress=progress)
         distinct = np.unique(table.same)
-        read = table.read_lengths  # attention compares all pieces of a text with each other
+        read = table.read_lengths
         order = distinct[np.argsort(read[distinct], kind="stable")]
-        cuts = _cuts(order, read, np.full_like(read, _QUERY) if table.pieces is None else read)
+        cuts = _cuts(order, read, np.full_like(read, _QUERY if table.pieces is None else _CELLS // _PIECES))
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
         numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded

@@ -43,7 +43,8 @@ def export_onnx(
     """Write a matcher as ONNX graphs: encode.onnx (encode_right.onnx where sides differ), match.onnx, export.json.
 
     Every size of every input is open. The graphs are compared with the matcher on batches of many sizes before anything
-    is written; what a text becomes is in export.json, and `GraphReader` does it.
+    is written; what a text becomes is in export.json, and `GraphReader` does it. Positions of late interaction are
+    exported as they are and not in whole numbers, so that its scores differ from the matcher's own in the third digit.
 
     Args:
         matcher: Any matcher but one whose model says that it cannot be exported.

@@ -11,6 +11,8 @@ word that was not read, and padding, has -1 in their places: bytes alone say all
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -41,8 +43,13 @@ def was_read(encoded: Tensor) -> Tensor:
 
 def inverse_lengths(encoded: Tensor, dtype: torch.dtype) -> Tensor:
     """1 / |q| of each position; 0 where q is 0 or was not read. (N, L)"""
-    squares = encoded[:, :, -DIGITS:].to(dtype) @ torch.tensor(_POWERS, dtype=dtype, device=encoded.device)
+    squares = encoded[:, :, -DIGITS:].to(dtype) @ _powers(dtype, encoded.device)
     return torch.where(squares > 0, squares, torch.inf).rsqrt()
+
+
+@cache
+def _powers(dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(_POWERS, dtype=dtype, device=device)
 
 
 def unit_positions(encoded: Tensor, dtype: torch.dtype) -> Tensor:
