@@ -24,7 +24,8 @@ class TrainConfig:
         optimizer: adagrad, adadelta, adam or adamw (whose weight decay is no part of the gradient, and of everything).
         learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
         encoder_rate: The same for the encoder, with adamw; 0 for learning_rate.
-        warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end. 0: they stay.
+        warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end, and the last
+            epoch is kept. 0: they stay.
         batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step; with `positives` pairs.
         negatives: Negative texts drawn for each positive one in an epoch, all of them where there are no more (hinge,
             softmax): from the query's list, or from the whole collection where right pairs alone are given.

@@ -75,9 +75,10 @@ def train(
     Where pairs are labelled 1 and 0, the negatives are those of each query's list.
 
     The best epoch is the one with the highest `measure` on the development pairs, and training stops after `patience`
-    epochs without a better one. Development questions without wrong texts are ranked against the whole collection (the
-    right texts and the 100 nearest by BM25 where it holds more than 1,000). `check_every` looks at them more often;
-    what is said here of epochs then holds for its rounds.
+    epochs without a better one; where rates fall to 0 towards the end (`warmup`) it is the last. Development questions
+    without wrong texts are ranked against the whole collection (the right texts and the 100 nearest by BM25 where it
+    holds more than 1,000). `check_every` looks at them more often; what is said here of epochs then holds for its
+    rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     Nothing depends on the order of the pairs.
@@ -288,7 +289,8 @@ class _Run:
             pairs, read = self.development
             found = measure(pairs, self.matcher.score_read(read), (self.config.measure,))
             entry[self.config.measure] = found.values[self.config.measure]
-        better = not self.history or not self._has_measure() or entry[self.config.measure] > self._best_value()
+        # Rates that fall to 0 are made for the last epoch; a mid-way look at few questions tells less than that.
+        better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
         self.log.append({**entry, **clock})  # what is sealed holds no time: equal runs give equal bytes
         if better:
@@ -331,7 +333,7 @@ class _Run:
         return max(float(entry[self.config.measure]) for entry in self.history)
 
     def _out_of_patience(self) -> bool:
-        if not self._has_measure():
+        if not self._has_measure() or self.config.warmup > 0:
             return False
         last, best = self.history[-1], max(self.history, key=lambda entry: entry[self.config.measure])  # the first best
         behind = (last["epoch"] - best["epoch"]) * self.steps + last["step"] - best["step"]
