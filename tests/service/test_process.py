@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import threading
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def test_where_it_may_listen(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert "16" in error_of(run("serve", tmp_path))
     assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8")] == [True] * 4
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", "")] == [False] * 5
+    with bind("127.0.0.1", 0) as held:
+        assert held.proto == socket.IPPROTO_TCP, "or answers wait for 40 milliseconds"
     with bind("127.0.0.1", 0) as held, pytest.raises(MatchloomError, match="--port"):
         bind("127.0.0.1", held.getsockname()[1])
 

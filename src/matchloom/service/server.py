@@ -68,12 +68,18 @@ def is_loopback(host: str) -> bool:
 
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens, or one line that says why not."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP: only then does asyncio send small pieces at once, and an answer is not held back by 40 milliseconds.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(2048)
     except (OSError, OverflowError) as error:
+        made.close()
         why = getattr(error, "strerror", None) or error
         raise MatchloomError(f"cannot listen on {host} port {port}: {why}; choose another with --port") from None
+    return made
 
 
 def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
