@@ -18,6 +18,7 @@ import asyncio
 import json
 import os
 import platform
+import shutil
 import signal
 import statistics
 import subprocess
@@ -44,8 +45,26 @@ RESULTS = Path(__file__).parent / "results" / "service.json"
 WORDS = [f"w{n:x}" for n in range(20_000)]
 CLIENTS = (1, 16, 200)
 QUERIES = 20
+TURNS = 7
 # Batches of one request each: what many clients would get if theirs were not scored together.
 UNBATCHED = "import matchloom.service.batching as b; b._PAIRS = 1; "
+DRAW = """async () => {
+  const { heatmap } = await import("/static/heatmap.js");
+  const words = Array.from({ length: 50 }, (_, at) => ({ word: `word${at}`, at }));
+  const values = Array.from({ length: 2500 }, (_, n) => Math.sin(n));
+  const marks = Array.from({ length: 50 }, (_, n) => ({ row: n, col: n, channel: 0, note: "" }));
+  const channels = [{ name: "a", label: "a", low: -1, high: 1, places: 2, values }];
+  const taken = [];
+  for (let turn = 0; turn < 10; turn++) {
+    const host = document.body.appendChild(document.createElement("div"));
+    const start = performance.now();
+    heatmap(host, { rows: words, cols: words, rowName: "a", colName: "b", channels, marks, paths: {} }).show(0);
+    host.getBoundingClientRect();
+    taken.push(performance.now() - start);
+    host.remove();
+  }
+  return taken;
+}"""
 SERVE = "import sys; from matchloom.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -261,7 +280,7 @@ def measured(folder: Path, seconds: float) -> dict[str, Any]:
     rows["start to ready, CPU seconds"] = round(server.cpu(), 2)
     for name in ("rank", "search"):
         turns = []
-        for _ in range(3):  # the library and the service in turns, since the machine is shared
+        for _ in range(TURNS):  # the library and the service in turns, since the machine is shared
             own = library(asked[name], seconds / 3)
             found = timed(server, asked[name], 1, seconds / 3)
             turns.append((1000 * own[0], found["p50 ms"], 1000 * own[1], found["CPU ms"]))
@@ -284,6 +303,28 @@ def measured(folder: Path, seconds: float) -> dict[str, Any]:
     rows["score, 64 clients"] = {"batched": together, "one by one": alone, "ratio": ratio}
     print("score", json.dumps(rows["score, 64 clients"]), flush=True)
     return rows
+
+
+def page_figures(folder: Path) -> dict[str, Any]:
+    """The page in Debian's chromium: its first paint, and a map of 50 x 50 words drawn ten times."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return {"skipped": "chromium is not installed"}
+    from playwright.sync_api import sync_playwright
+
+    server = Server(folder)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        paints, draws = [], []
+        for _ in range(5):
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{server.port}/", wait_until="networkidle")
+            paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            draws += page.evaluate(DRAW)
+            page.close()
+        browser.close()
+    server.stop()
+    return {"first paint ms": round(statistics.median(paints)), "map of 50 x 50 ms": round(statistics.median(draws), 1)}
 
 
 def long_load(folder: Path, seconds: float) -> dict[str, Any]:
@@ -335,7 +376,7 @@ def main() -> None:
             "load before": before,
         }
         if not options.only_load:
-            rows = {**rows, "about": about, **measured(folder, options.seconds)}
+            rows = {**rows, "about": about, **measured(folder, options.seconds), "page": page_figures(folder)}
         if options.load:
             rows["long load"] = {"about": about, **long_load(folder, options.load)}
             print(json.dumps(rows["long load"]))
