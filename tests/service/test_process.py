@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from matchloom.retrieval import QuestionIndex
-from matchloom.service.server import bind, is_loopback
+from matchloom.service.server import bind, is_loopback, keep_memory
 from matchloom.types import MatchloomError
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
 from tests.service.child import Serving, post
@@ -108,3 +109,7 @@ def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest
     assert error_of(run("serve", "faq")) == (
         "serve needs fastapi, which is not installed; pip install 'matchloom[serve]'"
     )
+
+
+def test_memory_is_kept_where_the_c_library_can() -> None:
+    assert keep_memory() == ("glibc" in platform.libc_ver()[0])

@@ -91,7 +91,7 @@ def keep_memory() -> bool:
     processor time of a ranking.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and all([mallopt(name, value) == 1 for name, value in _KEPT])
+    return mallopt is not None and all(mallopt(name, value) == 1 for name, value in _KEPT)
 
 
 def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
