@@ -9,6 +9,9 @@ READY := $(VENV)/.ready
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@command -v chromium > /dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium > /dev/null 2>&1; } \
+	  || echo 'chromium is not here: tests in a browser will be skipped (apt install chromium)'
 	touch $@
 
 # Corpus, training, comparison with the baselines and explained matches, in about two minutes.

@@ -6,8 +6,9 @@
 Two matchers with drawn weights (speed does not depend on them): MV-LSTM with its default arguments, and CNTN for an
 archive of 100,000 made pairs. Texts are of drawn words. `rank` has 100 candidates of 50 words, encoded before; `search`
 looks at 100 candidates. The service is a process of its own on loopback; clients are connections that ask again as soon
-as they are answered. They share the two cores with it, so that figures at many clients are low rather than high. Every
-answer is compared with the library's own, byte by byte with one that was.
+as they are answered. They share the two cores with it, so that figures at many clients are low rather than high, and
+with whatever else this machine does: "CPU ms" of the serving process for each answer is what does not depend on that.
+Every answer is compared with the library's own, byte by byte with one that was.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import asyncio
 import json
 import os
 import platform
+import shutil
 import signal
 import statistics
 import subprocess
@@ -43,8 +45,26 @@ RESULTS = Path(__file__).parent / "results" / "service.json"
 WORDS = [f"w{n:x}" for n in range(20_000)]
 CLIENTS = (1, 16, 200)
 QUERIES = 20
+TURNS = 7
 # Batches of one request each: what many clients would get if theirs were not scored together.
 UNBATCHED = "import matchloom.service.batching as b; b._PAIRS = 1; "
+DRAW = """async () => {
+  const { heatmap } = await import("/static/heatmap.js");
+  const words = Array.from({ length: 50 }, (_, at) => ({ word: `word${at}`, at }));
+  const values = Array.from({ length: 2500 }, (_, n) => Math.sin(n));
+  const marks = Array.from({ length: 50 }, (_, n) => ({ row: n, col: n, channel: 0, note: "" }));
+  const channels = [{ name: "a", label: "a", low: -1, high: 1, places: 2, values }];
+  const taken = [];
+  for (let turn = 0; turn < 10; turn++) {
+    const host = document.body.appendChild(document.createElement("div"));
+    const start = performance.now();
+    heatmap(host, { rows: words, cols: words, rowName: "a", colName: "b", channels, marks, paths: {} }).show(0);
+    host.getBoundingClientRect();
+    taken.push(performance.now() - start);
+    host.remove();
+  }
+  return taken;
+}"""
 SERVE = "import sys; from matchloom.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -132,6 +152,11 @@ class Server:
             time.sleep(0.02)
         self.seconds = time.perf_counter() - start
         self.port = int(self.log.read_text().split("Ready: ")[1].split(":")[2].strip("/ \n"))
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
         """Resident megabytes."""
@@ -227,16 +252,24 @@ async def load(
     return tally, time.perf_counter() - start
 
 
-def library(task: Task, seconds: float) -> float:
-    """The median of the library's own call."""
+def library(task: Task, seconds: float) -> tuple[float, float]:
+    """Seconds and processor seconds of the library's own call, the median and the mean."""
     task.expected(0)
     found: list[float] = []
-    end = time.perf_counter() + seconds
+    end, cpu = time.perf_counter() + seconds, time.process_time()
     while time.perf_counter() < end or len(found) < 5:
         start = time.perf_counter()
         task.expected(len(found) % len(task.bodies))
         found.append(time.perf_counter() - start)
-    return statistics.median(found)
+    return statistics.median(found), (time.process_time() - cpu) / len(found)
+
+
+def timed(server: Server, task: Task, clients: int, seconds: float) -> dict[str, Any]:
+    """The figures of one load, with the processor time of an answer."""
+    cpu = server.cpu()
+    tally, elapsed = asyncio.run(load(server.port, [task], clients, seconds))
+    made = len(tally.seconds) + len(task.bodies)  # those that were compared first
+    return {**tally.row(elapsed), "CPU ms": round(1000 * (server.cpu() - cpu) / made, 2)}
 
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
@@ -244,34 +277,54 @@ def measured(folder: Path, seconds: float) -> dict[str, Any]:
     asked = tasks(folder)
     server = Server(folder)
     rows: dict[str, Any] = {"start to ready, seconds": round(server.seconds, 2)}
+    rows["start to ready, CPU seconds"] = round(server.cpu(), 2)
     for name in ("rank", "search"):
-        row: dict[str, Any] = {}
-        ratios = []
-        for _ in range(3):  # in turns, since the machine is shared
+        turns = []
+        for _ in range(TURNS):  # the library and the service in turns, since the machine is shared
             own = library(asked[name], seconds / 3)
-            tally, elapsed = asyncio.run(load(server.port, [asked[name]], 1, seconds / 3))
-            ratios.append((statistics.median(tally.seconds), own))
-        ours, own = (statistics.median(side) for side in zip(*ratios, strict=True))
-        row["library ms"], row["service ms"] = round(1000 * own, 2), round(1000 * ours, 2)
-        row["over the library at one client"] = round(statistics.median(a / b for a, b in ratios) - 1, 3)
+            found = timed(server, asked[name], 1, seconds / 3)
+            turns.append((1000 * own[0], found["p50 ms"], 1000 * own[1], found["CPU ms"]))
+        times = [round(statistics.median(side), 2) for side in zip(*turns, strict=True)]
+        row: dict[str, Any] = dict(
+            zip(("library ms", "service ms", "library CPU ms", "service CPU ms"), times, strict=True)
+        )
+        row["over the library at one client"] = round(statistics.median(b / a for a, b, _, _ in turns) - 1, 3)
+        row["CPU over the library"] = round(statistics.median(b / a for _, _, a, b in turns) - 1, 3)
         for clients in CLIENTS:
-            tally, elapsed = asyncio.run(load(server.port, [asked[name]], clients, seconds))
-            row[f"{clients} clients"] = tally.row(elapsed)
+            row[f"{clients} clients"] = timed(server, asked[name], clients, seconds)
         rows[name] = row
         print(name, json.dumps(row), flush=True)
-    together = [asyncio.run(load(server.port, [asked["score"]], 64, seconds))]
+    together = timed(server, asked["score"], 64, seconds)
     server.stop()
     server = Server(folder, UNBATCHED)
-    alone = [asyncio.run(load(server.port, [asked["score"]], 64, seconds))]
+    alone = timed(server, asked["score"], 64, seconds)
     server.stop()
-    speeds = [statistics.median(len(t.seconds) / e for t, e in side) for side in (together, alone)]
-    rows["score, 64 clients"] = {
-        "batched": together[0][0].row(together[0][1]),
-        "one by one": alone[0][0].row(alone[0][1]),
-        "ratio": round(speeds[0] / speeds[1], 2),
-    }
+    ratio = {key: round(together[key] / alone[key], 2) for key in ("a second", "CPU ms")}
+    rows["score, 64 clients"] = {"batched": together, "one by one": alone, "ratio": ratio}
     print("score", json.dumps(rows["score, 64 clients"]), flush=True)
     return rows
+
+
+def page_figures(folder: Path) -> dict[str, Any]:
+    """The page in Debian's chromium: its first paint, and a map of 50 x 50 words drawn ten times."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return {"skipped": "chromium is not installed"}
+    from playwright.sync_api import sync_playwright
+
+    server = Server(folder)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        paints, draws = [], []
+        for _ in range(5):
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{server.port}/", wait_until="networkidle")
+            paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            draws += page.evaluate(DRAW)
+            page.close()
+        browser.close()
+    server.stop()
+    return {"first paint ms": round(statistics.median(paints)), "map of 50 x 50 ms": round(statistics.median(draws), 1)}
 
 
 def long_load(folder: Path, seconds: float) -> dict[str, Any]:
@@ -323,7 +376,7 @@ def main() -> None:
             "load before": before,
         }
         if not options.only_load:
-            rows = {**rows, "about": about, **measured(folder, options.seconds)}
+            rows = {**rows, "about": about, **measured(folder, options.seconds), "page": page_figures(folder)}
         if options.load:
             rows["long load"] = {"about": about, **long_load(folder, options.load)}
             print(json.dumps(rows["long load"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,12 @@ settings.register_profile("ci", STEADY, derandomize=True, max_examples=USUAL)
 # New ones each time, ten times as many: `make fuzz`, which prints the seed that draws them again.
 settings.register_profile("fuzz", STEADY, derandomize=False, max_examples=10 * USUAL, print_blob=True)
 settings.load_profile("ci")  # unless --hypothesis-profile names another
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a machine could not do is said, and not only counted."""
+    if shutil.which("chromium") is None:
+        terminalreporter.write_line("Skipped: all tests in a browser; chromium is not here (apt install chromium).")
 
 
 @pytest.fixture(scope="session")

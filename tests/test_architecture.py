@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,8 +102,18 @@ def test_public_names_are_few_and_all_there() -> None:
         matchloom.no_such_name  # noqa: B018
 
 
+def test_the_library_does_not_need_the_service() -> None:
+    for path in MODULES:
+        own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if own not in ("service", "client"):
+            source = path.read_text(encoding="utf-8")
+            assert not re.search(r"^(import|from) (fastapi|starlette|uvicorn|httpx|prometheus_client)", source, re.M), (
+                path
+            )
+
+
 def test_importing_is_quick_and_silent() -> None:
-    code = "import sys, matchloom; print('torch' in sys.modules)"
+    code = "import sys, matchloom; print([name for name in ('torch', 'fastapi', 'httpx') if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "False\n"
+    assert run.stdout == "[]\n"
     assert run.stderr == ""

@@ -39,8 +39,8 @@ def test_paths_and_parts() -> None:
     plain = path_like().to_dict()
     assert plain["paths"] == [{"channel": "forward", "cells": [[0, 0], [0, 1], [1, 2], [2, 2]]}]
     assert plain["components"] == [
-        {"name": "new number", "value": 1.0, "contribution": -0.25},
-        {"name": "shared words", "value": 0.5, "contribution": 0.125},
+        {"name": "new number", "value": 1.0, "contribution": -0.25, "channel": None},
+        {"name": "shared words", "value": 0.5, "contribution": 0.125, "channel": None},
     ]
     contributions = [one["contribution"] for one in plain["signals"] + plain["components"]]
     assert sum(contributions) + plain["residual"] == plain["score"]

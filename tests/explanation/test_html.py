@@ -135,7 +135,7 @@ def test_the_table_goes_from_nothing_to_the_score() -> None:
     # Bars of a waterfall over 0 to .6875: the pair, and its two channels, each beginning where the one before ended.
     bars = [a["style"] for t, a in page.tags if t == "i" and a.get("style")]
     assert bars[:3] == ["--from:0.00%;--size:54.55%", "--from:0.00%;--size:72.73%", "--from:54.55%;--size:18.18%"]
-    assert bars[-1] == "--from:0.00%;--size:66.67%"
+    assert bars[-1] == "--from:0.00%;--size:72.73%"
 
 
 def test_many_signals_are_summed_in_one_row() -> None:

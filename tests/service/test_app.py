@@ -14,6 +14,7 @@ from matchloom import explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.retrieval import QuestionIndex
+from matchloom.service.limits import Limits
 from matchloom.types import Pair
 from tests.service.making import TEXTS, ask, code_of, make_app, within
 
@@ -172,6 +173,17 @@ def test_explanations_are_the_library_s(app: FastAPI, served: Path) -> None:
 )
 def test_refusals(app: FastAPI, path: str, body: object, expected: tuple[int, str]) -> None:
     assert code_of(ask(app, path, body)) == expected
+
+
+def test_a_map_that_would_fill_the_memory_is_refused(served: Path) -> None:
+    app = make_app(served, "faq", "tickets", limits=Limits(cells=20))
+    long = {"query": "word " * 5, "text": "word " * 5}
+    assert code_of(ask(app, "/v1/explain", long)) == (422, "too_many_words")
+    for system in ("faq", "tickets"):
+        found = ask(app, "/v1/search", {"system": system, "question": "reset my password"}).json()["answers"][0]
+        by_id = {"system": system, "query": "reset my password", "id": found["id"]}
+        assert code_of(ask(app, "/v1/explain", by_id)) == (422, "too_many_words")
+        assert ask(app, "/v1/explain", {**by_id, "form": "html"}).status_code == 200, "a page shows part of it"
 
 
 def test_metrics_count(app: FastAPI) -> None:

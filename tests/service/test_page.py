@@ -7,9 +7,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from matchloom.explanation import Explanation, render_html
+from matchloom.types import Signal, Trace
 from tests.service.making import make_app, running
 
 CHROMIUM = shutil.which("chromium")
@@ -239,3 +242,25 @@ def test_a_key_is_asked_for_once(browser: Browser, served: Path) -> None:
         page.press("#question", "Enter")
         expect(page.locator(".card").first).to_be_visible()
         page.close()
+
+
+def test_the_static_explanation_is_whole_at_500_pixels(browser: Browser, tmp_path: Path, artefacts: Path) -> None:
+    query, text = ["internationalisation", "connection", "lost"], ["reconnecting", "the", "connection", "afterwards"]
+    grid = np.ones((3, 3, 4), np.float32)
+    signals = [Signal(1, 2, channel, 1.0, 0.5) for channel in range(3)] + [Signal(0, 3, 0, 1.0, -0.25)]
+    trace = Trace(1.5, signals, 0.25, grid, ["same word", "same stem", "same start"])
+    file = tmp_path / "why.html"
+    file.write_text(render_html([Explanation("mv_lstm", query, text, trace)]), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 500, "height": 800})
+    page.goto(file.as_uri())
+    assert broken_words(page) == []
+    assert page.locator("table.made tbody tr:visible").count() == 4, "a pair in three channels is one row"
+    page.locator("table.made summary").click()
+    assert page.locator("table.made tbody tr:visible").count() == 7
+    for box in page.locator("table.made td.fall:visible").all():
+        found = box.bounding_box()
+        assert found is not None
+        assert found["width"] > 100
+        assert found["x"] + found["width"] <= 500
+    page.screenshot(path=artefacts / "static-500.png", full_page=True)
+    page.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import signal
+import socket
 import threading
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import httpx
 import pytest
 
 from matchloom.retrieval import QuestionIndex
-from matchloom.service.server import bind, is_loopback
+from matchloom.service.server import bind, is_loopback, keep_memory
 from matchloom.types import MatchloomError
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
 from tests.service.child import Serving, post
@@ -96,6 +98,8 @@ def test_where_it_may_listen(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert "16" in error_of(run("serve", tmp_path))
     assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8")] == [True] * 4
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", "")] == [False] * 5
+    with bind("127.0.0.1", 0) as held:
+        assert held.proto == socket.IPPROTO_TCP, "or answers wait for 40 milliseconds"
     with bind("127.0.0.1", 0) as held, pytest.raises(MatchloomError, match="--port"):
         bind("127.0.0.1", held.getsockname()[1])
 
@@ -105,3 +109,7 @@ def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest
     assert error_of(run("serve", "faq")) == (
         "serve needs fastapi, which is not installed; pip install 'matchloom[serve]'"
     )
+
+
+def test_memory_is_kept_where_the_c_library_can() -> None:
+    assert keep_memory() == ("glibc" in platform.libc_ver()[0])

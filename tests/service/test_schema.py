@@ -28,6 +28,6 @@ def url(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 @schema.parametrize()
-@examples(15)
+@examples(10)
 def test_every_operation(case: schemathesis.Case, url: str) -> None:
     case.call_and_validate(base_url=url)

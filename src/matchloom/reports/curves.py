@@ -9,7 +9,7 @@ from matchloom.fitting.chart import apart, drawable, ticks_of
 
 Points = Sequence[tuple[float, float]]
 
-_LETTER, _LEFT, _TOP, _BOTTOM = 7.2, 52.0, 12.0, 42.0
+_LETTER, _LEFT, _TOP, _BOTTOM = 8.0, 52.0, 12.0, 42.0
 _NAME = 18  # letters of a label
 
 

@@ -39,9 +39,11 @@ class RunMeasured:
     worst: Sequence[Question]
     best: Sequence[Question]
 
-    def baselines(self, measure: str) -> dict[str, float]:
-        """The baselines' figures by this measure."""
+    def lines(self, measure: str) -> dict[str, float]:
+        """The baselines' figures by this measure, and the matcher's own on the same lists, which may be others than
+        those that its run looked at."""
         found = {one.name: one.measured.values for one in self.report.baselines}
+        found = {f"{self.report.name} here": self.report.values, **found}
         return {name: values[measure] for name, values in found.items() if measure in values}
 
 

@@ -116,11 +116,13 @@ def _curves(run: Run, measured: RunMeasured | None) -> str:
     drawn = [_section("Loss", losses, "Mean of each stretch of training; lower is better.")]
     if run.measure is not None:
         values = [(x, entry[run.measure]) for x, entry in zip(at, run.log, strict=True) if run.measure in entry]
-        lines = {} if measured is None else measured.baselines(run.measure)
+        lines = {} if measured is None else measured.lines(run.measure)
         curve = draw_run(run.measure, values, epochs=max(epochs, at[-1]), baselines=lines, best=kept)
         about = "" if kept is None else "The ring is the epoch that was kept."
         if lines:
-            about += " Lines across are baselines on the pairs that were given."
+            about += (
+                " Lines across are figures on the pairs that were given, the matcher's own among them: compare those."
+            )
         drawn.insert(0, _section(f"{safe_text(run.measure)} on the development pairs", curve, about))
     return "\n".join(drawn)
 

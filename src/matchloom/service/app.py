@@ -242,6 +242,8 @@ def _add_reading(app: FastAPI, service: Service) -> None:
 
         def work() -> dict[str, Any]:
             found = answering.explain_pair(system, by, given)
+            if asked.form == "json":  # an answer by its id may be longer than any text that is taken
+                limits.check_map(len(found.query), len(found.text))
             plain = found.to_dict(grid=True) if asked.form == "json" else None
             return {"explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}
 

@@ -27,7 +27,7 @@ from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused, problem
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 _SAFE = [
@@ -45,7 +45,7 @@ _SEND = 30.0  # seconds that a client may take to read what it asked for
 
 
 class Guard:
-    """Wraps the app. `open_hosts` is for services with keys, which are reached by any name."""
+    """Wraps the app. A service with keys may be reached by any name, one without by this machine's alone."""
 
     def __init__(self, app: ASGIApp, *, limits: Limits, keys: Keys, metrics: Metrics) -> None:
         self._app, self._limits, self._keys, self._metrics = app, limits, keys, metrics

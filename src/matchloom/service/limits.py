@@ -65,7 +65,10 @@ class Limits:
 
     def check_cells(self, query: str, text: str, tokenizer: Tokenizer) -> None:
         """Refuse an explanation whose map would fill the memory."""
-        rows, columns = (len(tokenizer(side)) for side in (query, text))
+        self.check_map(len(tokenizer(query)), len(tokenizer(text)))
+
+    def check_map(self, rows: int, columns: int) -> None:
+        """Refuse a map of so many words with so many."""
         if rows * columns > self.cells:
             raise Refused(
                 422,
