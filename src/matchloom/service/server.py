@@ -20,6 +20,7 @@ from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
+_LAST = 0.5  # seconds that a new connection has for its first request when the service ends
 _IDLE = 30  # seconds that a connection may be kept without a request
 _KEPT = ((-3, 32 << 20), (-1, 512 << 20))  # M_MMAP_THRESHOLD, at its most, and M_TRIM_THRESHOLD
 _END = 30  # seconds in which accepted requests are finished
@@ -47,6 +48,17 @@ class Punctual(H11Protocol):
         """Nothing is awaited any more."""
         self._forget()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The service ends. A client who has just connected may be about to ask, and gets a moment for it."""
+        if self.cycle is None:
+            self.loop.call_later(_LAST, self._end)
+        else:
+            super().shutdown()
+
+    def _end(self) -> None:
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def _await_head(self) -> None:
         self._late = self.loop.call_later(_HEAD, self._close_late)
