@@ -39,8 +39,8 @@ PRIOR: Mapping[str, float] = {
     "centroid": 1.0,
     "bm25_ans": 0.4,
     "translation": 0.5,
-    "meaning_nearest": 1.5,
-    "meaning_text": 1.0,
+    "meaning_nearest": 1.0,
+    "meaning_text": 0.5,
     "meaning_ridge": 1.0,
 }
 _PULL, _BOUND = 10.0, 0.7
