@@ -99,8 +99,9 @@ def measured(matcher: Matcher, development: Sequence[Pair], test: Sequence[Pair]
     """Figures on both, and of blind probes on test."""
     of_test = evaluate(matcher, test, measures=MEASURES)
     of_development = evaluate(matcher, development, measures=MEASURES, baselines=False)
-    probes = {one.name: one.measured.values["AP"] for one in (*of_test.baselines, *of_test.probes)}
-    blind = {name: probes[name] for name in BLIND if name in probes}
+    found = {one.name: one.measured.values["AP"] for one in of_test.baselines}
+    found |= {one.name: one.measured.values["AP"] for one in of_test.probes}
+    blind = {name: found[name] for name in BLIND if name in found}
     return {
         "commit": commit(),
         "development": dict(of_development.values),
