@@ -3,8 +3,8 @@
 Run: python -m benchmarks.faq [--sizes 50,100,200,400] [--draws 3] [--out benchmarks/results/faq.json]
 
 Every test question is ranked against all 67 answers, whichever questions were drawn. Draws go by digests of a seed and
-the question. Nothing is chosen here: every system is as `matchloom fit` makes it. The data are in the folder
-MATCHLOOM_DATA, or ../shared/data beside the project.
+the question. Nothing is chosen here: every system is as `matchloom fit` makes it, those with a pretrained encoder where
+one is found. The data are in the folder MATCHLOOM_DATA, or ../shared/data beside the project.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from matchloom.data.formats import read_pairs
 from matchloom.data.ids import digest, fold
 from matchloom.files import atomic_write
 from matchloom.fitting.answers_task import AnswersTask, questions_of
+from matchloom.fitting.encoder import AUTO, encoder_for
+from matchloom.matcher import Matcher
 from matchloom.ranking import AnswerRanker, Answers
 from matchloom.ranking.baselines import BASELINES
+from matchloom.ranking.meaning import Meanings
 from matchloom.types import Pair, Scorer
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +36,18 @@ SYSTEMS: dict[str, Callable[[Sequence[Pair]], Scorer]] = {
     **{name: lambda pairs, name=name: BASELINES[name](Answers.of(pairs)) for name in BASELINES},  # type: ignore[misc]
     "answer_ranker": AnswerRanker.fit,
 }
+
+
+def with_encoder() -> dict[str, Callable[[Sequence[Pair]], Scorer]]:
+    """The systems with the encoder that `fit` would take, if there is one; all draws share its vectors."""
+    found = encoder_for(AUTO, print)
+    if found is None:
+        return {}
+    meanings = Meanings(Matcher.untrained(found.folder, model="sentence_bert"))
+    return {
+        "encoder_nearest": lambda pairs: AnswerRanker.fit(pairs, meanings=meanings, words=False),
+        "encoder_ranker": lambda pairs: AnswerRanker.fit(pairs, meanings=meanings),
+    }
 
 
 def drawn(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
@@ -53,9 +68,10 @@ def main() -> None:
     test = list(read_pairs(folder / "covid_test.tsv"))
     whole, started = len(questions_of(train)), time.perf_counter()
     rows = []
+    systems = {**SYSTEMS, **with_encoder()}
     print("| questions | system | P@1 | R@3 | RR | seconds |\n|---|---|---|---|---|---|")
     for size in [*(int(size) for size in options.sizes.split(",")), whole]:
-        for name, make in SYSTEMS.items():
+        for name, make in systems.items():
             found, seconds = [], []
             for seed in range(1 if size == whole else options.draws):
                 begun = time.perf_counter()
