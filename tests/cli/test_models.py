@@ -22,7 +22,8 @@ def test_every_model_and_lexical_scorer_is_listed_with_size_and_speed(run: Run) 
         model = build_model(name, {}, WordEmbedding(10, 50), seed=0)
         assert int(parameters.replace(",", "")) == sum(x.numel() for x in model.parameters()) - 10 * 50
         assert int(speed.replace(",", "")) > 0
-        assert (kind == "vectors") == (name in ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i"))
+        vectors = ("cntn", "nbow_mlp", "cnn_mlp", "lstm_rnn", "bi_lstm_rnn", "arc_i", "sentence_bert")
+        assert (kind == "vectors") == (name in vectors)
     assert set(LEXICAL) == set(LEXICAL_ABOUT)
     assert set(LEXICAL) <= set(lines)
     assert max(map(len, result.out.splitlines())) <= 100

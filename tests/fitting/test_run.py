@@ -15,8 +15,12 @@ from matchloom.data.formats import write_pairs
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import LOADERS, save_system
 from matchloom.fitting.kinds import kind_of
+from matchloom.fitting.measured import Measured
+from matchloom.fitting.run import _Run
+from matchloom.fitting.systems import Candidate, Outcome
 from matchloom.ranking.answers import Answers
 from matchloom.ranking.baselines import BASELINES
+from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
 TOPICS = {
@@ -187,3 +191,15 @@ def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pyt
     for arguments in (["evaluate", "x" * 5000, str(tmp_path / "new.tsv")], ["search", "x" * 5000, "question"]):
         assert main(arguments) == 2
         assert capsys.readouterr().err.splitlines()[-1].startswith("matchloom: error: ")
+
+
+def test_a_system_that_looked_at_the_development_pairs_must_win_by_more_than_chance() -> None:
+    measured = Measured(None, "", resume=False)
+    run = _Run(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
+    simple = Candidate("simple", "", lambda *_: None)
+    network = Candidate("network", "", lambda *_: None, doubtful=True)
+    base = np.random.default_rng(0).random(200)
+    for each, expected in ((np.random.default_rng(1).permutation(base) + 0.001, simple), (base + 0.1, network)):
+        for one, values in ((simple, base), (network, each)):
+            run.developed[one.name] = Outcome({"P@1": float(values.mean())}, {"P@1": values})
+        assert run.choose([simple, network]) is expected

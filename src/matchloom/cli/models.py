@@ -62,6 +62,7 @@ def command(
     with_vectors = sentence_vector_models()
     columns = ("parameters", "pairs/s")
     trained = table("model", "paper", "kind", *columns, "what it does", right=columns)
+    trained.columns[1].no_wrap = True
     for model, make in track(MODELS.items(), "measuring"):
         size, speed = _measured(model)
         trained.add_row(

@@ -247,7 +247,7 @@ class _Run:
     def choose(self, tried: list[Candidate]) -> Candidate:
         """The best-equipped system, which is tried last, unless another beats it by more than chance."""
         measure = self.task.measure
-        chosen = [one for one in tried if not one.baseline][-1:] or tried
+        chosen = [one for one in tried if not (one.baseline or one.doubtful)][-1:] or tried
         first = chosen[-1]
         ours = self.developed[first.name]
         better = [first]

@@ -34,7 +34,8 @@ class Candidate:
     """A system that `fit` may choose: how it is made from training pairs.
 
     `make` gets training and development pairs, a folder of its own to work in, and the seconds it may take; a baseline
-    is shown for comparison and is chosen only where nothing beats it by more than chance.
+    is shown for comparison and is chosen only where nothing beats it by more than chance. One that is `doubtful` looked
+    at the development pairs while it was made, and is chosen only where it beats the others by more than chance.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Candidate:
     make: Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]
     baseline: bool = False
     seconds: float = 1.0  # a guess of how long it takes, to be told beforehand
+    doubtful: bool = False
 
 
 class Task(Protocol):
