@@ -108,7 +108,7 @@ class PairsTask:
             reading = encoding_seconds([text for pair in some for text in pair[:2]])
             about = "the pretrained encoder as it is: cosine of the two texts"
             seconds = 0.2 * reading * len(pairs) / len(some)  # of the development pairs, about
-            found.append(Candidate("encoder_cosine", about, _cosine(self.encoder, tokenizer), True, seconds=seconds))
+            found.append(Candidate("encoder_cosine", about, _cosine(self.encoder, tokenizer), True, seconds))
         return found
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:

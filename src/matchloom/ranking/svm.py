@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import scipy.sparse as sp
@@ -100,7 +101,9 @@ def learn_weights(vectors: sp.csr_array, classes: Ids) -> LinearWeights:
     """scikit-learn's LinearSVC as it is, whose only draw has a fixed seed. Classes are 0, 1, ... without a gap."""
     from sklearn.svm import LinearSVC
 
-    machine = LinearSVC(random_state=0).fit(vectors, classes)
+    with catch_warnings():
+        simplefilter("ignore", UserWarning)  # that there are many classes, which are answers
+        machine = LinearSVC(random_state=0).fit(vectors, classes)
     weights, bias = machine.coef_.T, machine.intercept_
     if len(bias) == 1:  # of two classes scikit-learn tells the second only
         weights, bias = np.hstack([-weights, weights]), np.concatenate([-bias, bias])
