@@ -41,8 +41,8 @@ def command(
     file = out / "pydocs.tsv"
     write_pairs(file, [pair._replace(query_id="", text_id="", group="") for pair in found])
     say(f"{len(found):,} pairs (summary, description) from the documentation of Python {python_version()}: {file}")
-    say(f"\n$ {shlex.join(['matchloom', 'fit', str(file), '--out', str(out / 'fitted')])}")
-    fitted = fit(file, out=out / "fitted", overwrite=True, on_note=note)
+    say(f"\n$ {shlex.join(['matchloom', 'fit', str(file), '--encoder', 'none', '--out', str(out / 'fitted')])}")
+    fitted = fit(file, out=out / "fitted", encoder=None, overwrite=True, on_note=note)  # the same on every machine
     console().print(fitted.report)
     asked = _question(fitted)
     say(f"\n$ {shlex.join(['matchloom', 'search', str(out / 'fitted'), asked, '--top', '2', '--explain'])}")
