@@ -160,8 +160,11 @@ class _Run:
             self.notes.append(noted)
         candidates = self.task.candidates(data.train, self.tokenizer, self.seed)
         rounds = self.rounds(data)
-        guess = sum(one.seconds for one in candidates) * (len(rounds) + 2)
-        self.say(f"Trying {', '.join(one.name for one in candidates)}: about {_duration(guess)}.")
+        # Networks of lists and pairs are trained once, what ranks answers again for the test questions and at last.
+        guess = sum(one.seconds for one in candidates) * (len(rounds) + 2 if self.kind.name == ANSWERS else 1)
+        left = self.deadline - time.perf_counter()
+        told = f"about {_duration(guess)}" if guess < left else f"at most {_duration(left)}"
+        self.say(f"Trying {', '.join(one.name for one in candidates)}: {told}.")
         tried = self.develop(candidates, rounds)
         chosen = self.choose(tried)
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
