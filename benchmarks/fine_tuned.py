@@ -27,10 +27,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.lists import Task, insuranceqa
+from benchmarks.lists import insurance_lists
 from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, evaluate, train
-from matchloom.data.corpora import read_insuranceqa, read_trecqa, read_wikiqa
+from matchloom.data.corpora import insuranceqa_answers, read_insuranceqa, read_trecqa, read_wikiqa
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.ids import digest
 from matchloom.data.negatives import mine_negatives
@@ -75,11 +75,12 @@ def main() -> None:
 def lists(corpus: str, data: Path, questions: int) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """Lists to learn from, to look at and to test on."""
     if corpus == "insuranceqa":
-        task: Task = insuranceqa(data, 0)
-        cut = Tokenizer(max_words=50)
-        right = _some(list(read_insuranceqa(data / "insuranceqa", "train", cut=cut)), questions)
-        mined = mine_negatives(right, count=_WRONG, source="bm25", top=1000, seed=0, pool=task.collection)
-        return list(mined), task.development[: 5 * questions], task.test
+        folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
+        pool = list(insuranceqa_answers(folder, cut=cut).values())
+        right = _some(list(read_insuranceqa(folder, "train", cut=cut)), questions)
+        mined = mine_negatives(right, count=_WRONG, source="bm25", top=1000, seed=0, pool=pool)
+        development, test = (insurance_lists(data, split, "en", 4, "bm25", pool) for split in ("valid", "test"))
+        return list(mined), _some(development, questions), test
     if corpus == "trecqa":
         names = (f"{name}.tsv" for name in ("TRAIN", "DEV.clean", "TEST.clean"))
         parts = [list(both_labels(read_trecqa(data / "trecqa" / name))) for name in names]

@@ -57,9 +57,9 @@ def cqa(data: Path, seed: int) -> Task:
 def insuranceqa(data: Path, seed: int) -> Task:
     """InsuranceQA English, answers cut to 50 words, first gold answer, 4 of the BM25 top 1,000 of it."""
     pool = list(insuranceqa_answers(data / "insuranceqa", cut=Tokenizer(max_words=50)).values())
-    train = _insurance_lists(data, "train", "en", 4, "bm25", pool)
-    development = _insurance_lists(data, "valid", "en", 4, "bm25", pool)
-    test = _insurance_lists(data, "test", "en", 4, "bm25", pool)
+    train = insurance_lists(data, "train", "en", 4, "bm25", pool)
+    development = insurance_lists(data, "valid", "en", 4, "bm25", pool)
+    test = insurance_lists(data, "test", "en", 4, "bm25", pool)
     protocol = (
         "English, answers cut to 50 words, its own splits, first gold answer, 4 negatives from the BM25 top 1,000"
     )
@@ -82,9 +82,9 @@ def _experiment_one(data: Path, language: Language) -> Task:
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
     wrong in some lists and right in others, and knowing it by heart helps nobody.
     """
-    train = _insurance_lists(data, "train", language, 10, "random")
-    development = _insurance_lists(data, "valid", language, 5, "random")
-    test = _insurance_lists(data, "test", language, 5, "random")
+    train = insurance_lists(data, "train", language, 10, "random")
+    development = insurance_lists(data, "valid", language, 5, "random")
+    test = insurance_lists(data, "test", language, 5, "random")
     tokenizer = Tokenizer(KINDS[language])
     protocol = (
         f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, random answers of other "
@@ -96,7 +96,7 @@ def _experiment_one(data: Path, language: Language) -> Task:
 KINDS: dict[Language, str] = {"en": "english", "zh": "chinese"}
 
 
-def _insurance_lists(
+def insurance_lists(
     data: Path, split: Split, language: Language, count: int, source: str, pool: list[str] | None = None
 ) -> list[Pair]:
     """The first gold answer of each question with its negatives; no gold answer of a question is drawn for it."""
