@@ -24,7 +24,7 @@ from matchloom.types import MatchloomError, Pair
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
 _WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its passes must not be measured
-_TUNING, _TUNED = 2e-4, 220  # seconds for a letter of a text in a step, and how many letters of it are read, about
+_TUNING, _TUNED = 3e-4, 220  # seconds for a letter of a text in a step, and how many letters of it are read, about
 _ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
 
 
