@@ -1,14 +1,18 @@
-"""Which pretrained encoder a fit may use."""
+"""Which pretrained encoder a fit may use, and how long it would read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from matchloom.encoders.library import Found, find_encoder, found_encoders
+from matchloom.ranking.meaning import encoding_seconds
+from matchloom.types import Pair
 
 AUTO = "auto"
+_LOOKED_AT = 200  # pairs that a guess is made from
+_DEVELOPMENT = 0.2  # of all pairs, about
 
 
 def encoder_for(wanted: Path | str | None, say: Callable[[str], None]) -> Found | None:
@@ -26,3 +30,10 @@ def encoder_for(wanted: Path | str | None, say: Callable[[str], None]) -> Found 
         return None
     say(f"The pretrained encoder {found.name} is found and tried, too; encoder 'none' leaves it out.")
     return found
+
+
+def development_seconds(pairs: Sequence[Pair]) -> float:
+    """A guess of how long an encoder reads the development pairs of a file of which these are the training pairs."""
+    some = pairs[:: len(pairs) // _LOOKED_AT + 1]
+    reading = encoding_seconds([text for pair in some for text in (pair.query, pair.text)])
+    return _DEVELOPMENT * reading * len(pairs) / max(1, len(some))

@@ -11,6 +11,7 @@ from typing import Any
 from matchloom.data.grouping import split_by_group
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.measures import CandidateLists
+from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.joined import group_queries
 from matchloom.fitting.list_mixture import ListMixture
@@ -21,7 +22,6 @@ from matchloom.fitting.trained import own_vectors, pairs_digest, train_within, t
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
-from matchloom.ranking.meaning import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer
@@ -95,10 +95,7 @@ class ListsTask:
             for name, about in WORDS.items()
         ]
         if self.encoder is not None:
-            some = pairs[:: len(pairs) // 200 + 1]
-            reading = encoding_seconds([text for pair in some for text in pair[:2]])
-            seconds = 0.2 * reading * len(pairs) / max(1, len(some))  # of the development pairs, about
-            make = trained.untrained(self.encoder)
+            seconds, make = development_seconds(pairs), trained.untrained(self.encoder)
             found.append(Candidate(MAXSIM, ENCODERS[MAXSIM], make, baseline=True, seconds=seconds))
             found.append(Candidate(TUNED, ENCODERS[TUNED], trained.tuned(self.encoder), seconds=60 + seconds))
         doubtful = self.encoder is not None

@@ -119,7 +119,7 @@ class PairClassifier:
 
         Fifty weights need no more than some thousand pairs: of many, 20,000 are taken, and a quarter as many to choose.
         """
-        pairs, development = _some(pairs, MOST), _some(development, MOST // 4)
+        pairs, development = some_pairs(pairs, MOST), some_pairs(development, MOST // 4)
         texts = sorted(both_sides(pairs))
         cut = [tokenizer(text) for text in texts]
         if not any(cut):
@@ -233,7 +233,7 @@ class PairClassifier:
         return made
 
 
-def _some(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
+def some_pairs(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     """At most so many of the pairs, whatever order they came in."""
     if len(pairs) <= most:
         return pairs

@@ -12,17 +12,17 @@ from matchloom.data.grouping import split_by_group
 from matchloom.data.ids import both_sides, digest, with_ids
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
+from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.joined import group_texts
 from matchloom.fitting.looked_at import moved_most
-from matchloom.fitting.pair_classifier import PairClassifier
+from matchloom.fitting.pair_classifier import PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
 from matchloom.fitting.systems import Candidate, Data, Outcome
 from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
-from matchloom.ranking.meaning import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
@@ -104,11 +104,9 @@ class PairsTask:
             seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
             found.append(Candidate(_MODEL, about, _network(tokenizer, seed), doubtful=True, seconds=seconds))
         if self.encoder is not None:
-            some = pairs[:: len(pairs) // 200 + 1]
-            reading = encoding_seconds([text for pair in some for text in pair[:2]])
             about = "the pretrained encoder as it is: cosine of the two texts"
-            seconds = 0.2 * reading * len(pairs) / len(some)  # of the development pairs, about
-            found.append(Candidate("encoder_cosine", about, _cosine(self.encoder, tokenizer), True, seconds))
+            make = _cosine(self.encoder, tokenizer)
+            found.append(Candidate("encoder_cosine", about, make, True, development_seconds(pairs)))
         return found
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
@@ -150,7 +148,7 @@ def _overlap(tokenizer: Tokenizer) -> Make:
 def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         matcher = Matcher.untrained(encoder, model="sentence_bert", tokenizer=tokenizer)
-        return Calibrated.fit(matcher, _some(development), tokenizer)
+        return Calibrated.fit(matcher, some_pairs(development, _LOOKED_AT), tokenizer)
 
     return make
 
@@ -177,11 +175,6 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         return Calibrated.fit(matcher, development, tokenizer)
 
     return make
-
-
-def _some(pairs: Sequence[Pair]) -> list[Pair]:
-    """At most some thousands of the pairs, whatever order they came in."""
-    return sorted(pairs, key=lambda pair: digest(pair.query, pair.text))[:_LOOKED_AT]
 
 
 def one_list(pairs: Sequence[Pair]) -> list[Pair]:

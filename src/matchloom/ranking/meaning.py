@@ -14,6 +14,7 @@ What each says about a question that was left out is exact. Of the ridge it need
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -83,9 +84,10 @@ def encoding_seconds(texts: Sequence[str]) -> float:
     return sum(0.006 + 1.5e-4 * min(len(text), _LONGEST) for text in texts)
 
 
-class _Meaning:
+class _Meaning(ABC):
     """What the pieces of evidence have in common: a question is one vector, of which no word has a part of its own."""
 
+    name: str
     reads: Literal["terms", "features", "own"] = "own"
 
     def __init__(self, known: Known, vectors: KnownMeanings) -> None:
@@ -104,8 +106,13 @@ class _Meaning:
         asked = self.vectors.meanings.asked
         return np.array([asked(read.text) @ asked(text.text)])
 
+    @abstractmethod
     def _of(self, x: Floats) -> Floats:
-        raise NotImplementedError
+        """The scores of a question with this vector."""
+
+    @abstractmethod
+    def left_out(self, row: int) -> Floats:
+        """The scores of a known question, if it were not known."""
 
 
 class MeaningOfNearest(_Meaning):
