@@ -22,6 +22,13 @@ SRNN: dict[str, list[int | float | str | bool]] = {
     "start": ["random"],
     "features": ["pair"],
 }
+LSTM: dict[str, list[int | float | str | bool]] = {
+    "hidden": [3],
+    "head": ["mlp"],
+    "units": [3],
+    "forget": [1.0],
+    "features": ["overlap", "pair"],
+}
 # For each model the arguments to vary, one or more values other than the default. Every argument must be here.
 VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     "mv_lstm": {
@@ -31,11 +38,14 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "k": [1, 10, 300],
         "units": [3],
         "start": ["random"],
+        "factored": [True],
+        "words": [True],
+        "unit": [True],
         "lexical": [False],
         "features": ["overlap", "pair"],
     },
-    "lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
-    "bi_lstm_rnn": {"hidden": [3], "features": ["overlap", "pair"]},
+    "lstm_rnn": LSTM,
+    "bi_lstm_rnn": LSTM,
     "match_srnn": SRNN,
     "bi_match_srnn": SRNN,
     "m2s_net": {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from matchloom.encoders import WordEmbedding
+from matchloom.models import build_model
 from matchloom.text.tokenize import stem
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, make_model, make_pairs
 from tests.reference import mv_lstm as reference
@@ -18,6 +20,14 @@ def word_ids(n: int) -> list[int]:
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_equals_the_paper_cell_by_cell(interaction: str, k: int) -> None:
     model = make_model("mv_lstm", lexical=False, interaction=interaction, k=k, hidden=4, slices=3, units=6)
+    expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
+    torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("interaction", ["bilinear", "tensor"])
+@pytest.mark.parametrize("given", [{"factored": True}, {"words": True}, {"unit": True, "words": True}])
+def test_what_trials_add_equals_the_reference(interaction: str, given: dict[str, bool]) -> None:
+    model = make_model("mv_lstm", lexical=False, interaction=interaction, hidden=4, slices=3, units=6, **given)
     expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
     torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
 
@@ -50,10 +60,20 @@ def test_lexical_slices_equal_the_reference() -> None:
 
 
 @pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
-def test_special_cases_equal_the_reference(name: str) -> None:
-    model = make_model(name, hidden=4)
+@pytest.mark.parametrize("head", ["cosine", "mlp"])
+def test_special_cases_equal_the_reference(name: str, head: str) -> None:
+    model = make_model(name, hidden=4, head=head)
     expected = torch.stack([reference.lstm_rnn(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
     torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_forget_gates_start_where_they_are_told() -> None:
+    model = build_model("bi_lstm_rnn", {"hidden": 4, "forget": 1.0}, WordEmbedding(3, 2), seed=0)
+    for reader in model.readers:
+        bias = reader.lstm.bias_ih_l0
+        assert (bias[4:8] == 1).all()
+        assert (bias[:4].abs() <= 0.1).all()
+        assert (bias[8:].abs() <= 0.1).all()
 
 
 def test_trace_lists_the_k_strongest_cells() -> None:

@@ -38,10 +38,13 @@ def interaction(layer: torch.nn.Module, u: Tensor, v: Tensor) -> list[Tensor]:
     kind = type(layer).__name__
     if kind == "Cosine":
         return [cosine(u, v)]
+    slices = [layer.M] if kind == "Bilinear" else list(layer.M)
+    if layer.factored:
+        slices = [T @ T.T for T in slices]
     if kind == "Bilinear":
-        return [u @ layer.M @ v + layer.b[0]]
+        return [u @ slices[0] @ v + layer.b[0]]
     W = torch.cat([layer.W_u, layer.W_v])  # the paper's W_uv, for [u ; v]
-    return [torch.relu(u @ layer.M[c] @ v + torch.cat([u, v]) @ W[:, c] + layer.b[c]) for c in range(layer.channels)]
+    return [torch.relu(u @ M @ v + torch.cat([u, v]) @ W[:, c] + layer.b[c]) for c, M in enumerate(slices)]
 
 
 def exact_slices(left: list[str], right: list[str], idf) -> list[list[tuple[int, int, float]]]:
@@ -62,8 +65,14 @@ def k_largest(values: list[Tensor], k: int) -> list[Tensor]:
 def mv_lstm(model, left: list[int], right: list[int], lexical: list[list[float]] | None = None) -> Tensor:
     """The score of one pair of word ids. `lexical` lists the IDFs of the matches, for each lexical slice."""
     readers = (model.positions.forwards.lstm, model.positions.backwards.lstm)
-    X = positions([model.encoder.embedding.weight[i] for i in left], *readers)
-    Y = positions([model.encoder.embedding.weight[i] for i in right], *readers)
+    sides = []
+    for ids in (left, right):
+        words = [model.encoder.embedding.weight[i] for i in ids]
+        p = positions(words, *readers)
+        if model.words:
+            p = [torch.cat([x, state]) for x, state in zip(words, p, strict=True)]
+        sides.append([u / u.norm() for u in p] if model.unit else p)
+    X, Y = sides
     grid = [[interaction(model.interaction, u, v) for v in Y] for u in X]
     q = []
     for c in range(model.interaction.channels):
@@ -82,11 +91,14 @@ def mv_lstm(model, left: list[int], right: list[int], lexical: list[list[float]]
 
 
 def lstm_rnn(model, left: list[int], right: list[int]) -> Tensor:
-    """Cosine of the last states of each direction, concatenated."""
+    """Cosine of the last states of each direction, concatenated, or an MLP over both."""
 
     def vector(ids: list[int]) -> Tensor:
         words = [model.encoder.embedding.weight[i] for i in ids]
         ends = [lstm(words if n == 0 else words[::-1], reader.lstm)[-1] for n, reader in enumerate(model.readers)]
         return torch.cat(ends)
 
-    return cosine(vector(left), vector(right))
+    if model.head is None:
+        return cosine(vector(left), vector(right))
+    r = torch.relu(model.head.W_r.weight @ torch.cat([vector(left), vector(right)]) + model.head.W_r.bias)
+    return model.head.W_s.weight[0] @ r + model.head.W_s.bias[0]

@@ -61,6 +61,42 @@ def test_a_step_is_one_plain_step_on_the_mean_loss(optimizer: str, loss: str, wo
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9, msg=name)
 
 
+@pytest.mark.parametrize("optimizer", ["adagrad", "adadelta", "adam", "adamw"])
+def test_word_vectors_have_a_rate_of_their_own(optimizer: str) -> None:
+    examples = make_examples(colour_pairs(10, 4), batch=12)
+    words = 1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max()))
+    moved = {}
+    for rate in (0.0, 0.03):
+        model = fresh_model(words)
+        before = {name: x.detach().clone() for name, x in model.named_parameters()}
+        config = TrainConfig(optimizer=optimizer, learning_rate=0.1, encoder_rate=rate)
+        with ThreadPoolExecutor(2) as pool:
+            step(model, make_optimizer(model, config), examples, next(iter(examples.steps(0))), config, pool)
+        moved[rate] = {name: x.detach() - before[name] for name, x in model.named_parameters()}
+    assert moved[0.0]["encoder.embedding.weight"].any()
+    for name, distance in moved[0.0].items():
+        share = 0.3 if name == "encoder.embedding.weight" else 1.0
+        torch.testing.assert_close(moved[0.03][name], share * distance, rtol=1e-6, atol=1e-9, msg=name)
+
+
+def test_epsilon_keeps_a_first_step_small_where_the_gradient_is() -> None:
+    examples = make_examples(colour_pairs(10, 4), batch=12)
+    words = 1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max()))
+    for optimizer, kind in (("adagrad", torch.optim.Adagrad), ("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)):
+        made = make_optimizer(fresh_model(words), TrainConfig(optimizer=optimizer, epsilon=0.1))
+        assert isinstance(made, kind)
+        assert [group["eps"] for group in made.param_groups] == [0.1] * len(made.param_groups)
+    model = fresh_model(words)
+    before = model.head.W_s.weight.detach().clone()
+    config = TrainConfig(epsilon=0.1, learning_rate=0.5)
+    with ThreadPoolExecutor(2) as pool:
+        step(model, make_optimizer(model, config), examples, next(iter(examples.steps(0))), config, pool)
+    gradient = model.head.W_s.weight.grad
+    assert gradient is not None
+    expected = before - 0.5 * gradient / (gradient.abs() + 0.1)
+    torch.testing.assert_close(model.head.W_s.weight.detach(), expected, rtol=1e-6, atol=1e-9)
+
+
 def test_frozen_vectors_stay() -> None:
     examples = make_examples(colour_pairs(10, 4), batch=12)
     model = fresh_model(1 + int(max(examples.read.left.words.flat.max(), examples.read.right.words.flat.max())))

@@ -97,7 +97,11 @@ def command(
     optimizer: Annotated[str, typer.Option(help="adagrad, adadelta, adam or adamw.")] = "adagrad",
     learning_rate: Annotated[float, typer.Option(help="Learning rate of the optimizer.")] = 0.03,
     encoder_rate: Annotated[
-        float, typer.Option(help="Learning rate of the encoder (adamw); 0: the same as of all else.")
+        float, typer.Option(help="Learning rate of the word vectors or the encoder; 0: the same as of all else.")
+    ] = 0.0,
+    epsilon: Annotated[
+        float,
+        typer.Option(help="Added to the root of squared gradients (adagrad, adam, adamw); 0: as torch has it."),
     ] = 0.0,
     warmup: Annotated[
         float, typer.Option(help="Part of the run in which rates rise from 0; then they fall to 0. 0: they stay.")

@@ -24,7 +24,7 @@ def head_slopes(head: nn.Module, q: Tensor) -> tuple[Tensor, Tensor]:
     with torch.enable_grad():
         q = q.detach().requires_grad_()
         scores = head(q)
-    return scores.detach(), torch.autograd.grad(scores.sum(), q)[0]
+        return scores.detach(), torch.autograd.grad(scores.sum(), q)[0]
 
 
 def xavier_uniform_(weights: Tensor, inputs: int, outputs: int) -> None:

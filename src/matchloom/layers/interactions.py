@@ -82,13 +82,19 @@ def start_at_identity_(M: Tensor) -> None:
         M.mul_(NOISE).add_(torch.eye(M.shape[-1]))
 
 
+def form_of(M: Tensor, factored: bool) -> Tensor:
+    """The matrix between u and v: M itself, or MM', in whose eyes every vector is most like itself."""
+    return M @ M.mT if factored else M
+
+
 class Bilinear(nn.Module):
-    """u'Mv + b."""
+    """u'Mv + b; `factored`: u'MM'v + b."""
 
     channels = 1
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, factored: bool = False) -> None:
         super().__init__()
+        self.factored = factored
         self.M = nn.Parameter(torch.empty(size, size))
         self.b = nn.Parameter(torch.empty(1))
 
@@ -98,15 +104,15 @@ class Bilinear(nn.Module):
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
-        return dot(left @ self.M, right, batch)[:, None] + self.b
+        return dot(left @ form_of(self.M, self.factored), right, batch)[:, None] + self.b
 
 
 class TensorLayer(nn.Module):
-    """relu(u' M[1:c] v + W [u ; v] + b), c slices."""
+    """relu(u' M[1:c] v + W [u ; v] + b), c slices; `factored`: M[i]M[i]' in place of M[i]."""
 
-    def __init__(self, size: int, slices: int) -> None:
+    def __init__(self, size: int, slices: int, *, factored: bool = False) -> None:
         super().__init__()
-        self.channels = slices
+        self.channels, self.factored = slices, factored
         self.M = nn.Parameter(torch.empty(slices, size, size))
         self.W_u = nn.Parameter(torch.empty(size, slices))
         self.W_v = nn.Parameter(torch.empty(size, slices))
@@ -123,7 +129,8 @@ class TensorLayer(nn.Module):
         u' M v + W_u u + W_v v + b = [u ; 1]' [[M, W_u], [W_v', b]] [v ; 1].
         """
         L, R, C = left.shape[1], right.shape[1], self.channels
-        upper = torch.cat([self.M.transpose(0, 1), self.W_u[:, :, None]], 2)  # (E, C, E + 1)
+        M = form_of(self.M, self.factored)
+        upper = torch.cat([M.transpose(0, 1), self.W_u[:, :, None]], 2)  # (E, C, E + 1)
         lower = torch.cat([self.W_v.T, self.b[:, None]], 1)[None]  # (1, C, E + 1)
         form = torch.cat([upper, lower])  # (E + 1, C, E + 1)
         u = pad(left, (0, 1), value=1.0) @ form.flatten(1)  # (N, L, C * (E + 1))

@@ -8,6 +8,8 @@ Departures   The paper gives neither the number of tensor slices c nor the size 
              (`start`). Three slices of exact matches (`lexical`): the same word, stem or start, weighted by IDF
              and pooled like the learned ones, and for each the sums of `match_sums` beside its k largest.
              `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
+             `words` and `factored` are of the toolkit that its authors published later, `unit` is neither's: they are
+             here to be compared with (docs/trials.md) and off.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
@@ -40,6 +43,9 @@ class MVLSTM(PairModel):
         k: How many of the strongest interactions of each map are kept.
         units: Hidden units of the MLP that scores them.
         start: How M of bilinear and tensor starts: identity (and small noise) or random.
+        factored: M is a product TT', so that equal positions match; T starts at random.
+        words: The word's vector stands in its position before the LSTM's states.
+        unit: Positions get a length of one before bilinear and tensor, too.
         lexical: Add three maps of exact matches (word, stem, first letters), weighted by rarity.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
@@ -56,6 +62,9 @@ class MVLSTM(PairModel):
         k: int = 5,
         units: int = 50,
         start: str = "identity",
+        factored: bool = False,
+        words: bool = False,
+        unit: bool = False,
         lexical: bool = True,
         features: str = "",
     ) -> None:
@@ -68,14 +77,15 @@ class MVLSTM(PairModel):
         self.least_words = k
         self.features = FeatureScore(features, encoder)
         self.needs_lexical = lexical or self.features.needs_lexical
-        self.positions = BiLSTM(encoder.size, hidden)
+        self.positions, self.words, self.unit = BiLSTM(encoder.size, hidden), words, unit
+        size = 2 * hidden + (encoder.size if words else 0)
         self.interaction: Cosine | Bilinear | TensorLayer
         if interaction == "cosine":
             self.interaction = Cosine()
         elif interaction == "bilinear":
-            self.interaction = Bilinear(2 * hidden)
+            self.interaction = Bilinear(size, factored=factored)
         else:
-            self.interaction = TensorLayer(2 * hidden, slices)
+            self.interaction = TensorLayer(size, slices, factored=factored)
         learned = self.interaction.channels
         self.channels = [interaction] if learned == 1 else [f"{interaction} {c + 1}" for c in range(learned)]
         self.learned = len(self.channels)
@@ -83,12 +93,16 @@ class MVLSTM(PairModel):
             self.channels += SLICES
         self.head = MLP(len(self.channels) * k + (len(SLICES) * SUMS if lexical else 0), units)
         init_uniform_(self)
-        if start == "identity" and not isinstance(self.interaction, Cosine):
+        if start == "identity" and not factored and not isinstance(self.interaction, Cosine):
             start_at_identity_(self.interaction.M)
 
     def encode(self, texts: Texts) -> Tensor:
         """p_t for every position, (N, L, 2H).   step 1"""
-        return self.interaction.prepare(self.positions(self.encoder(texts), texts.lengths))
+        x = self.encoder(texts)
+        p = self.positions(x, texts.lengths)
+        if self.words:
+            p = torch.cat([x, p], dim=2)
+        return self.interaction.prepare(normalize(p, dim=2) if self.unit else p)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""

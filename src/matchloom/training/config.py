@@ -23,7 +23,10 @@ class TrainConfig:
         margin: By how much a positive text should win (hinge).
         optimizer: adagrad, adadelta, adam or adamw (whose weight decay is no part of the gradient, and of everything).
         learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
-        encoder_rate: The same for the encoder, with adamw; 0 for learning_rate.
+        encoder_rate: The same for the encoder, which word vectors are, too; 0 for learning_rate.
+        epsilon: Added to the root that a step is divided by (adagrad, adam, adamw); 0 for torch's own. What is touched
+            for the first time moves by the whole learning rate with torch's 1e-10, however small its gradient is; the
+            toolkit of MV-LSTM's authors has 0.1.
         warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end, and the last
             epoch is kept. 0: they stay.
         batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step; with `positives` pairs.
@@ -50,6 +53,7 @@ class TrainConfig:
     optimizer: str = "adagrad"
     learning_rate: float = 0.03
     encoder_rate: float = 0.0
+    epsilon: float = 0.0
     warmup: float = 0.0
     batch: int = 128
     negatives: int = 4
@@ -79,7 +83,7 @@ class TrainConfig:
                 raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
         if not self.warmup < 1:
             raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}")
-        for name in ("encoder_rate", "warmup", "positives", "clip", "weight_decay", "check_every", "seed"):
+        for name in ("encoder_rate", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every", "seed"):
             if not getattr(self, name) >= 0:
                 raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -38,17 +38,19 @@ def _encoder_learns(model: PairModel, config: TrainConfig) -> bool:
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and an encoder that learns as the optimizer wants it."""
     model.encoder.learn(_encoder_learns(model, config), sparse=config.optimizer in ("adagrad", "adadelta"))
-    parameters = trained(model)
-    if config.optimizer == "adamw":
-        groups = [{"params": [p for p in model.own_parameters() if p.requires_grad], "lr": config.learning_rate}]
+    parameters: list[Any] = trained(model)
+    if config.encoder_rate or config.optimizer == "adamw":
+        own = [parameter for parameter in model.own_parameters() if parameter.requires_grad]
+        parameters = [{"params": own}] if own else []
         if encoder := trained(model.encoder):
-            groups.append({"params": encoder, "lr": config.encoder_rate or config.learning_rate})
-        return torch.optim.AdamW(groups, weight_decay=config.weight_decay)
-    if config.optimizer == "adagrad":
-        return torch.optim.Adagrad(parameters, lr=config.learning_rate)
+            name = "rate" if config.optimizer == "adadelta" else "lr"
+            parameters.append({"params": encoder, name: config.encoder_rate or config.learning_rate})
     if config.optimizer == "adadelta":
         return AdaDelta(parameters, rate=config.learning_rate)
-    return torch.optim.Adam(parameters, lr=config.learning_rate)
+    given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, weight_decay=config.weight_decay, **given)
+    return (torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam)(parameters, **given)
 
 
 def rate_factor(done: float, warmup: float) -> float:
