@@ -1,6 +1,6 @@
 """Does the matching path matter: delete the words at which the score rose on Match-SRNN's path, and others at random.
 
-    python -m benchmarks.paper benchmarks/papers/qa.toml --only "Match-SRNN, vectors kept" --keep runs
+    python -m benchmarks.paper src/matchloom/reproduction/tables/qa.toml --only "Match-SRNN, vectors kept" --keep runs
     python -m benchmarks.deletion "runs/Match-SRNN, vectors kept, seed 0"
 
 A path runs from one corner of the map to the other, so that most words of the text lie on it. Those are deleted at
@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.lists import TASKS
+from matchloom.reproduction.tasks import TASKS
 from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher

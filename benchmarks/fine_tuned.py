@@ -27,7 +27,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.lists import insurance_lists
+from matchloom.reproduction.tasks import insurance_lists
 from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, evaluate, train
 from matchloom.data.corpora import insuranceqa_answers, read_insuranceqa, read_trecqa, read_wikiqa

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.lists import trecqa
+from matchloom.reproduction.tasks import trecqa
 from benchmarks.turns import Work, row, take_turns
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.tokenized import Rows

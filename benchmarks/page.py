@@ -12,6 +12,7 @@ from matchloom.evaluation.significance import paired_randomisation
 
 SUBSETS = {"positive": "with a positive", "all": "all"}
 HERE = Path(__file__).parent
+TABLES = HERE.parent / "src" / "matchloom" / "reproduction" / "tables"
 PAGE = HERE.parent / "docs" / "results.md"
 _HEAD = """# Results
 
@@ -32,7 +33,7 @@ While the tables of TREC-QA ran, single test figures were printed as runs ended;
 def results_page() -> str:
     """All tables that have results."""
     sections = [_HEAD]
-    for path in sorted((HERE / "papers").glob("*.toml")):
+    for path in sorted((TABLES).glob("*.toml")):
         result = HERE / "results" / f"{path.stem}.json"
         if result.exists():
             table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -55,7 +56,10 @@ def results_page() -> str:
 def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
     """One published table beside ours: means and deviations over seeds, and what the blind probes got."""
     measures = table["measures"]
-    lines = [f"## {table['title']}\n", f"`python -m benchmarks.paper benchmarks/papers/{name}`: {done['protocol']}.\n"]
+    lines = [
+        f"## {table['title']}\n",
+        f"`python -m benchmarks.paper src/matchloom/reproduction/tables/{name}`: {done['protocol']}.\n",
+    ]
     lines += markdown(*table_rows(table, done))
     lines += ["\n" + table["note"].strip()] if "note" in table else []
     commits, probes = set(), []

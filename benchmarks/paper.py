@@ -1,6 +1,6 @@
 """Reproduce a published table: train every system of a TOML file, measure, print the table beside the paper's.
 
-    python -m benchmarks.paper benchmarks/papers/qa.toml --data ../shared/data
+    python -m benchmarks.paper src/matchloom/reproduction/tables/qa.toml --data ../shared/data
 
 Each finished system is written to benchmarks/results at once, and is not run again unless --again is given. At the end
 the pictures and docs/results.md are made anew.
@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import figures
-from benchmarks.lists import TASKS, Task
+from matchloom.reproduction.tasks import TASKS, Task
 from benchmarks.page import PAGE, results_page, table_rows
 from benchmarks.provenance import commit
 from matchloom.comparison import System, make_scorer

@@ -35,7 +35,7 @@ ORDER = [
     ("ranking",),
     ("comparison", "retrieval"),
     ("fitting",),
-    ("reports",),
+    ("reports", "reproduction"),
     ("client", "service"),
     ("cli",),
     ("__main__",),
