@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from matchloom.reproduction.tasks import TASKS
 from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
 from matchloom.progress import track
+from matchloom.reproduction.tasks import TASKS
 from matchloom.types import Pair, Signal
 
 RESULTS = Path(__file__).parent / "results" / "deletion.json"

@@ -27,7 +27,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from matchloom.reproduction.tasks import insurance_lists
 from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, evaluate, train
 from matchloom.data.corpora import insuranceqa_answers, read_insuranceqa, read_trecqa, read_wikiqa
@@ -35,6 +34,7 @@ from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.ids import digest
 from matchloom.data.negatives import mine_negatives
 from matchloom.files import atomic_write
+from matchloom.reproduction.tasks import insurance_lists
 from matchloom.text.tokenize import Tokenizer
 
 RESULTS = Path(__file__).parent / "results" / "fine_tuned.json"

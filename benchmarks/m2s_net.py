@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matchloom.reproduction.tasks import trecqa
 from benchmarks.turns import Work, row, take_turns
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.tokenized import Rows
@@ -23,6 +22,7 @@ from matchloom.encoders import WordEmbedding
 from matchloom.models import model_training
 from matchloom.models.m2s_net import M2SNet
 from matchloom.parallel import inline_pool
+from matchloom.reproduction.tasks import trecqa
 from matchloom.training.adadelta import EPSILON, RHO, AdaDelta
 from matchloom.training.config import TrainConfig
 from matchloom.training.setup import set_up

@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import figures
-from matchloom.reproduction.tasks import TASKS, Task
 from benchmarks.page import PAGE, results_page, table_rows
 from benchmarks.provenance import commit
 from matchloom.comparison import System, make_scorer
@@ -30,6 +29,7 @@ from matchloom.evaluation import evaluate
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, model_training
+from matchloom.reproduction.tasks import TASKS, Task
 from matchloom.text.vectors import train_vectors
 from matchloom.types import Scorer
 

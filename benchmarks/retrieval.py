@@ -27,7 +27,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from matchloom.reproduction.tasks import TASKS, Task
 from benchmarks.paper import kept_as
 from benchmarks.provenance import commit
 from matchloom import Matcher
@@ -37,6 +36,7 @@ from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
+from matchloom.reproduction.tasks import TASKS, Task
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.retrieval.store import unit
 from matchloom.retrieval.tuning import GRID, best_alpha
