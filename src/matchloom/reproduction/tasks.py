@@ -178,7 +178,8 @@ def reuters(data: Path, seed: int) -> Task:
     The two collections share sentences: each counts once, in the story that has it first, so that no sentence stands
     in two parts.
     """
-    folder, found = data / "reuters", {}
+    folder = data / "reuters"
+    found: dict[tuple[str, str], Pair] = {}
     for name in ("reuters21578.tar.gz", "reuters_c50.tar.gz"):
         for pair in read_reuters(folder / name):
             found.setdefault((fold(pair.query), fold(pair.text)), pair._replace(group=f"{name} {pair.group}"))
