@@ -1,6 +1,6 @@
 """CNTN's Experiment II beyond single systems: the mixture of Eq. 4, its Figure 3, and search in a whole archive.
 
-    python -m benchmarks.paper src/matchloom/reproduction/tables/cntn_semeval.toml --data ../shared/data --keep runs/semeval
+    python -m benchmarks.paper .../tables/cntn_semeval.toml --data ../shared/data --keep runs/semeval
     python -m benchmarks.retrieval runs/semeval --data ../shared/data    # to benchmarks/results/retrieval.json
     python -m benchmarks.figures                                         # Figure 3, to docs/figures
 
