@@ -5,8 +5,8 @@
 trecqa       TRAIN (78 questions with both labels), clean DEV, clean TEST
 wikiqa       the questions with both labels, of which --questions are drawn by their digests
 insuranceqa  English, answers cut to 50 words; --questions of train with 30 wrong answers each from the BM25 top 1,000;
-             the papers' lists of five to choose and test on, and with --whole 300 test questions drawn by their digests: against their own 200
-             wrong answers and against all 27,413
+             the papers' lists of five to choose and test on; with --whole also 300 test questions, drawn by their
+             digests, against their own 200 wrong answers and against all 27,413
 
 Settings are those of `matchloom train --encoder`. "Blind" is the AP of the same matcher when each list has another
 list's query. Seconds are CPU seconds of training alone, memory the most that the process had, data included.
@@ -106,7 +106,7 @@ def lists(corpus: str, data: Path, questions: int) -> tuple[list[Pair], list[Pai
     return _some(parts[0], questions), parts[1], parts[2]
 
 
-def _some(pairs: list[Pair], questions: int) -> list[Pair]:
+def _some(pairs: Sequence[Pair], questions: int) -> list[Pair]:
     """Those of so many questions, drawn by their digests."""
     kept = set(sorted({pair.query_id for pair in pairs}, key=digest)[:questions])
     return [pair for pair in pairs if pair.query_id in kept]
