@@ -261,6 +261,14 @@ def test_own_files_are_not_written_over(run: Run, tmp_path: Path) -> None:
     assert "no such file" in error_of(run("corpus", "msrp", "--data", tmp_path / "none", "--reproduce", tmp_path))
 
 
+def test_the_page_of_data_has_every_corpus() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    for name, corpus in CORPORA.items():
+        if corpus.for_tables is not None:
+            assert f"`{name}`" in page
+            assert f"`{corpus.for_tables.folder}/" in page
+
+
 def test_one_file_of_a_corpus_will_do(run: Run, tmp_path: Path) -> None:
     trecqa(tmp_path)
     assert run("corpus", "trecqa", "--data", tmp_path / "DEV.tsv", "--out", tmp_path / "out").code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -79,7 +80,7 @@ def _cqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
 
 
 def _yahoo(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {"yahoo": read_yahoo(data)}
+    return {"yahoo": read_yahoo(data, progress=True)}
 
 
 def _reuters(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
@@ -136,7 +137,7 @@ CORPORA = {
         "Yahoo! Answers in English; best answers only, each text once",
         "manner.xml (L5), FullOct2007.xml (L6), or their folder",
         _yahoo,
-        ForTables("cqa", write_yahoo),
+        ForTables("cqa", partial(write_yahoo, progress=True)),
     ),
     "reuters": Corpus(
         "sentence completion; right endings only",

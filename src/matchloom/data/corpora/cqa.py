@@ -15,6 +15,7 @@ from matchloom.data.corpora.question_answers import Answered, within_bounds
 from matchloom.data.corpora.repeats import once_each
 from matchloom.data.corpora.yahoo import yahoo_files, yahoo_questions
 from matchloom.data.ids import with_ids
+from matchloom.progress import track
 from matchloom.types import MatchloomError, Pair
 
 _COLUMNS = ("source", "group", "question", "answer")
@@ -44,14 +45,16 @@ def write_cqa(source: Path | str, folder: Path) -> dict[Path, int]:
     return _write(folder, _rows(Path(source)))
 
 
-def write_yahoo(source: Path | str, folder: Path) -> dict[Path, int]:
+def write_yahoo(source: Path | str, folder: Path, *, progress: bool = False) -> dict[Path, int]:
     """Write the English questions of Yahoo! Answers as that table, in which the papers' own corpus then stands.
 
     Args:
         source: The XML file, or the folder that holds it.
         folder: The folder to write to, which is there.
+        progress: Whether to show a bar.
     """
-    return _write(folder, _within_bounds(yahoo_questions(yahoo_files(Path(source)))))
+    found = track(yahoo_questions(yahoo_files(Path(source))), "Reading questions", show=progress)
+    return _write(folder, _within_bounds(found))
 
 
 def _write(folder: Path, found: Iterable[Answered]) -> dict[Path, int]:

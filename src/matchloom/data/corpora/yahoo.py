@@ -1,8 +1,8 @@
 """Yahoo! Answers as Yahoo! Webscope gives it to researchers: L6 (all questions, FullOct2007.xml) and L5 (manner.xml).
 
 Both are XML: <vespaadd><document> with uri, subject, content, bestanswer, nbestanswers, maincat and, in L6, qlang.
-L6 comes as two gzip files that are one XML file cut anywhere. L5's 142,627 questions are those of MV-LSTM and
-Match-SRNN.
+L6 comes as two gzip files that are one XML file cut anywhere. L5 has 142,627 questions, the number that MV-LSTM's and
+Match-SRNN's papers name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from matchloom.data.corpora.question_answers import LONGEST, SHORTEST, Answered,
 from matchloom.data.corpora.repeats import once_each
 from matchloom.data.corpora.xml_elements import elements, inner_text
 from matchloom.data.ids import with_ids
+from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -28,16 +29,17 @@ _CHINESE = Tokenizer("chinese")
 YahooLanguage = Literal["en", "zh"]
 
 
-def read_yahoo(path: Path | str, *, language: YahooLanguage = "en") -> list[Pair]:
+def read_yahoo(path: Path | str, *, language: YahooLanguage = "en", progress: bool = False) -> list[Pair]:
     """Read (subject, best answer) as positive pairs, both of 5 to 50 words, each text once.
 
     Args:
         path: The XML file, plain or gzip, or the folder that holds it or its parts.
         language: Questions whose qlang (or language) starts with it; L5 says none and counts as en.
+        progress: Whether to show a bar: L6 has 12 GB, which take some twenty minutes.
     """
     if language not in ("en", "zh"):
         raise MatchloomError(f"language {language!r} of Yahoo! Answers is unknown; choose en or zh")
-    found = yahoo_questions(yahoo_files(Path(path)), language)
+    found = track(yahoo_questions(yahoo_files(Path(path)), language), "Reading questions", show=progress)
     kept = (row for row in found if _bounded(row.question, language) and _bounded(row.answer, language))
     pairs = (Pair(row.question, row.answer, 1.0, group=f"{row.source}/{row.group}") for row in kept)
     return list(with_ids(once_each(sorted(pairs))))
