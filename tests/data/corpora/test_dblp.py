@@ -71,6 +71,7 @@ def test_json(tmp_path: Path, layout: str) -> None:
 
 def test_a_network_becomes_the_own_layout(tmp_path: Path) -> None:
     path, own = write(tmp_path, TEXT), tmp_path / "own"
+    write(tmp_path, "What it is.", "README.txt")
     own.mkdir()
     assert {to.name: count for to, count in write_citations(path, own).items()} == {
         "papers.jsonl.gz": 2,

@@ -77,7 +77,8 @@ def _is_public(path: Path) -> bool:
 def _public_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    return sorted(file for file in path.glob("*") if file.name.removesuffix(".gz").endswith((".txt", ".json")))
+    named = (file for file in sorted(path.glob("*")) if not file.name.lower().startswith("readme"))
+    return [file for file in named if file.name.removesuffix(".gz").endswith((".txt", ".json"))]
 
 
 def _with_abstracts(path: Path) -> dict[str, Cited]:
