@@ -25,7 +25,8 @@ PAGE = DOCS / "results.md"
 _HEAD = """# Results
 
 This page is generated from `benchmarks/results` (`make docs`); a test keeps it up to date. Each table names the command
-that made it; the data sets are no part of the repository.
+that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of the
+repository.
 
 Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
 the exact-match signals and the demo's settings were worked out (some fifteen settings, three draws). On InsuranceQA

@@ -71,7 +71,7 @@ def _points(plot: Plot, folder: Path) -> Any:
         return None
     try:
         return plot.points(json.loads(path.read_text(encoding="utf-8")))
-    except (KeyError, TypeError, ValueError):  # of other fields than we know
+    except (KeyError, TypeError, ValueError, AttributeError):  # of other fields than we know
         return None
 
 
