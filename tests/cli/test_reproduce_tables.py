@@ -19,7 +19,7 @@ OURS = Path(tables.__file__).parent / "tables"
 def test_a_table_is_run_and_shown(run: Run, tmp_path: Path) -> None:
     result = run("reproduce", "colours", "--out", tmp_path / "out", "--only", "Random", "--seeds", "1,2", "--seeds", 4)
     assert result.code == 0, result.err
-    assert "colours: 3 runs, about 2 s on the project's machine, one thread each." in result.err
+    assert "colours: 3 runs, about 2 s on the project's machine." in result.err
     assert "Random, seed 4: development P@1 " in result.err
     assert "Colours of cloth\nlists of four\n" in result.out
     (row,) = (line.split() for line in result.out.splitlines() if line.startswith("Random"))
@@ -70,6 +70,7 @@ def test_what_cannot_be_is_told_in_one_line(run: Run, tmp_path: Path) -> None:
     assert error("../tables/colours") == f"table '../tables/colours' is unknown; {known}"
     assert error() == "which TABLE? --list shows them; all and lcs are others"
     assert error("all") == "all needs --data DIR, the folder that holds the data sets; --list shows which"
+    assert error("all", "--data", tmp_path / "none") == f"--data {tmp_path / 'none'} is no folder"
     out = ("--out", tmp_path / "out")
     assert error("cloth", *out) == "cloth needs --data DIR, a folder that holds cloth"
     assert error("cloth", *out, "--data", tmp_path) == f"cloth needs the folder cloth in {tmp_path}, which is not there"

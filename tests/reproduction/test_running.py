@@ -223,7 +223,7 @@ def test_a_smoke_run_is_short_and_apart(tmp_path: Path) -> None:
 def test_what_will_be_done_is_said_with_the_time_it_took(tmp_path: Path) -> None:
     lines = plan(read_table("colours"), tmp_path).lines()
     assert lines == [
-        "colours: 5 runs, about 3 min on the project's machine, one thread each, and 2 rows of unknown length.",
+        "colours: 5 runs, about 3 min on the project's machine, and 2 rows of unknown length.",
         "  Random: seeds 0, 1, about 1 s each",
         "  BM25: seed 0, nobody knows how long",
         "  Net: seed 0, about 2 min each",
@@ -236,3 +236,8 @@ def test_what_will_be_done_is_said_with_the_time_it_took(tmp_path: Path) -> None
     ]
     assert "mean nothing" in plan(read_table("colours"), tmp_path, fast=True).lines()[0]
     assert plan(read_table("cloth"), tmp_path).lines()[0] == "cloth: 2 runs, time unknown."
+
+
+def test_a_row_of_no_time_to_speak_of_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_all_minutes", lambda: {"colours": {"Random": 0.0}})
+    assert plan(read_table("colours"), tmp_path, only="Random").lines()[0].startswith("colours: 2 runs, about 1 s on")

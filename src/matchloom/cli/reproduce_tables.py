@@ -27,14 +27,14 @@ def print_list(data: Path | None) -> None:
         needs = ", ".join(_need(folder, data) for folder in one.folders) or "none needed"
         runs = sum(len(row.seeds) for row in one.rows)
         minutes, unknown = table_minutes(one)
-        about = spoken(minutes) if minutes else "unknown"
-        about += f" + {unknown} rows" if minutes and unknown else ""
+        about = spoken(minutes) if unknown < len(one.rows) else "unknown"
+        about += f" + {unknown} row{'' if unknown == 1 else 's'}" if 0 < unknown < len(one.rows) else ""
         shown.add_row(name, one.title, "; ".join(one.papers), needs, str(len(one.rows)), str(runs), about)
     printer = console()
     if not printer.is_terminal:
         printer.width = _WIDE
     printer.print(shown)
-    say("\nTimes are the project's, one thread a run; '+ 2 rows' are two that it has not run. lcs needs no data.")
+    say("\nTimes are those of the project's own runs; '+ 2 rows' are two that it has not run. lcs needs no data.")
 
 
 def _need(folder: str, data: Path | None) -> str:
@@ -77,6 +77,8 @@ def reproduce_all(
     """Every table whose data are there, and the page. The arguments are the command's options."""
     if data is None:
         raise MatchloomError("all needs --data DIR, the folder that holds the data sets; --list shows which")
+    if not data.is_dir():
+        raise MatchloomError(f"--data {data} is no folder")
     tables = [read_table(name) for name in table_names()]
     ready = [one for one in tables if not one.missing(data)]
     for one in tables:

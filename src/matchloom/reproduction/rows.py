@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from matchloom.comparison import System, make_scorer, seconds_before
 from matchloom.files import atomic_write
 from matchloom.folders import make_folder
-from matchloom.matcher import Matcher
+from matchloom.matcher import NOTHING_LEARNT, Matcher
 from matchloom.models import MODELS, model_arguments, model_training
 from matchloom.reproduction.measuring import measure_row, write_scores
 from matchloom.reproduction.provenance import commit, data_digest, machine
@@ -78,13 +78,21 @@ def run_row(
         **measured.figures,
         "run": run_file.relative_to(place.out).as_posix(),
         "run_of": measured.part,
-        "best_epoch": dict(scorer.training["best"]) if isinstance(scorer, Matcher) else {},
+        **_learnt(scorer),
         "minutes": round((time.perf_counter() - clock + before) / 60, 2),
         "cpu_seconds": round(time.process_time() - cpu, 1),  # of this process: of a resumed run since it went on
     }
     if row.model in MODELS:
         _end(folder, keep)
     return entry
+
+
+def _learnt(scorer: Scorer) -> dict[str, Any]:
+    """The epoch that was chosen, and why it has learnt nothing, if it has not."""
+    if not isinstance(scorer, Matcher):
+        return {"best_epoch": {}}
+    nothing = {key: value for key, value in scorer.training.items() if key == NOTHING_LEARNT}
+    return {"best_epoch": dict(scorer.training["best"]), **nothing}
 
 
 def resolved(row: Row, table: PaperTable, seed: int) -> dict[str, Any]:

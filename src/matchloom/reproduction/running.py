@@ -55,9 +55,10 @@ class Plan(NamedTuple):
             each = f"about {spoken(known[row])} each" if row in known else "nobody knows how long"
             lines.append(f"  {row}: seed{'s' if len(seeds) > 1 else ''} {_listed(seeds)}, {each}")
         total = sum(known.get(run.row.name, 0.0) for run in self.to_do)
-        unknown = len({run.row.name for run in self.to_do} - known.keys())
+        rows = {run.row.name for run in self.to_do}
+        unknown = len(rows - known.keys())
         beside = f", and {unknown} row{'' if unknown == 1 else 's'} of unknown length" if unknown else ""
-        took = f"about {spoken(total)} on the project's machine, one thread each{beside}" if total else "time unknown"
+        took = f"about {spoken(total)} on the project's machine{beside}" if unknown < len(rows) else "time unknown"
         return [f"{table.name}: {have}, {took}.", *lines]
 
 
