@@ -5,11 +5,13 @@
 trecqa       TRAIN (78 questions with both labels), clean DEV, clean TEST
 wikiqa       the questions with both labels, of which --questions are drawn by their digests
 insuranceqa  English, answers cut to 50 words; --questions of train with 30 wrong answers each from the BM25 top 1,000;
-             the papers' lists of five to choose and test on
+             the papers' lists of five to choose and test on; with --whole also 300 test questions, drawn by their
+             digests, against their own 200 wrong answers and against all 27,413
 
 Settings are those of `matchloom train --encoder`. "Blind" is the AP of the same matcher when each list has another
 list's query. Seconds are CPU seconds of training alone, memory the most that the process had, data included.
-Figures are kept in benchmarks/results/fine_tuned.json, a row for each corpus and seed.
+Blind figures of InsuranceQA are of the same 300 questions. Figures are kept in benchmarks/results/fine_tuned.json, a
+row for each corpus and seed.
 """
 
 from __future__ import annotations
@@ -23,17 +25,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, evaluate, train
-from matchloom.data.corpora import insuranceqa_answers, read_insuranceqa, read_trecqa, read_wikiqa
+from matchloom.data.corpora import insuranceqa_answers, insuranceqa_lists, read_insuranceqa, read_trecqa, read_wikiqa
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.ids import digest
 from matchloom.data.negatives import mine_negatives
 from matchloom.files import atomic_write
+from matchloom.lexical import fit_scorer
+from matchloom.progress import track
 from matchloom.reproduction.tasks import insurance_lists
 from matchloom.text.tokenize import Tokenizer
 
@@ -41,6 +46,7 @@ RESULTS = Path(__file__).parent / "results" / "fine_tuned.json"
 CORPORA = ("trecqa", "wikiqa", "insuranceqa")
 MEASURES = ("AP", "RR", "P@1")
 BLIND = ("queries shuffled", "random")
+PROBED = 300  # questions of InsuranceQA for what takes long
 _WRONG = 30  # wrong answers of a training question of InsuranceQA
 
 
@@ -51,6 +57,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2")
     parser.add_argument("--questions", type=int, default=350, help="training questions at most")
+    parser.add_argument("--whole", action="store_true", help="InsuranceQA: rank against the pools and all answers, too")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="none: only the untrained matcher")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -58,7 +65,12 @@ def main() -> None:
     rows = {} if not RESULTS.exists() else json.loads(RESULTS.read_text())["rows"]
     untrained = f"{given.corpus}, untrained"
     if untrained not in rows:
-        rows[untrained] = measured(Matcher.untrained(given.encoder), development, test)
+        matcher = Matcher.untrained(given.encoder)
+        rows[untrained] = measured(matcher, development, test)
+        write(rows, given.encoder)
+    if given.whole and given.corpus == "insuranceqa" and "whole" not in rows[untrained]:
+        rows[untrained]["whole"] = against_the_whole(Matcher.untrained(given.encoder), given.data)
+        rows["insuranceqa, bm25_stemmed"] = {"commit": commit(), "whole": against_the_whole("bm25_stemmed", given.data)}
         write(rows, given.encoder)
     for seed in given.seeds:
         start = time.process_time()
@@ -67,8 +79,12 @@ def main() -> None:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         found = measured(matcher, development, test)
         asked = len({pair.query_id for pair in learnt})
-        rows[f"{given.corpus}, {asked} questions, seed {seed}"] = {**found, "seconds": seconds, "megabytes": memory}
+        name = f"{given.corpus}, {asked} questions, seed {seed}"
+        rows[name] = {**found, "seconds": seconds, "megabytes": memory}
         write(rows, given.encoder)
+        if given.whole and given.corpus == "insuranceqa":
+            rows[name]["whole"] = against_the_whole(matcher, given.data)
+            write(rows, given.encoder)
     show(rows)
 
 
@@ -90,7 +106,7 @@ def lists(corpus: str, data: Path, questions: int) -> tuple[list[Pair], list[Pai
     return _some(parts[0], questions), parts[1], parts[2]
 
 
-def _some(pairs: list[Pair], questions: int) -> list[Pair]:
+def _some(pairs: Sequence[Pair], questions: int) -> list[Pair]:
     """Those of so many questions, drawn by their digests."""
     kept = set(sorted({pair.query_id for pair in pairs}, key=digest)[:questions])
     return [pair for pair in pairs if pair.query_id in kept]
@@ -98,16 +114,50 @@ def _some(pairs: list[Pair], questions: int) -> list[Pair]:
 
 def measured(matcher: Matcher, development: Sequence[Pair], test: Sequence[Pair]) -> dict[str, Any]:
     """Figures on both, and of blind probes on test."""
-    of_test = evaluate(matcher, test, measures=MEASURES)
+    probed = _some(test, PROBED)
+    of_test = evaluate(matcher, test, measures=MEASURES, baselines=len(probed) == len(test))
+    blind_of = of_test if len(probed) == len(test) else evaluate(matcher, probed, measures=MEASURES)
     of_development = evaluate(matcher, development, measures=MEASURES, baselines=False)
-    found = {one.name: one.measured.values["AP"] for one in of_test.baselines}
-    found |= {one.name: one.measured.values["AP"] for one in of_test.probes}
+    found = {one.name: one.measured.values["AP"] for one in blind_of.baselines}
+    found |= {one.name: one.measured.values["AP"] for one in blind_of.probes}
     blind = {name: found[name] for name in BLIND if name in found}
     return {
         "commit": commit(),
         "development": dict(of_development.values),
         "test": dict(of_test.values),
         "AP of blind": blind,
+    }
+
+
+def against_the_whole(scorer: Matcher | str, data: Path) -> dict[str, Any]:
+    """P@1 and RR of 300 test questions among their own 200 wrong answers, and among all.
+
+    The rank of the best right one; another id with the same text has the same score and does not push it down.
+    """
+    folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
+    ids, texts = zip(*sorted(insuranceqa_answers(folder, cut=cut).items()), strict=True)
+    place = {one: n for n, one in enumerate(ids)}
+    lists: dict[str, list[Pair]] = {}
+    for pair in _some(list(insuranceqa_lists(folder, "test", cut=cut)), PROBED):
+        lists.setdefault(pair.query_id, []).append(pair)
+    encoded = scorer.encode(list(texts), progress=True) if isinstance(scorer, Matcher) else None
+    words = None if isinstance(scorer, Matcher) else fit_scorer(scorer, list(texts), tokenizer=Tokenizer())
+    first: dict[str, list[float]] = {"pool": [], "all": []}
+    for own in track(list(lists.values()), "ranking"):
+        if encoded is not None:
+            assert isinstance(scorer, Matcher)
+            scores = scorer.query_scores(own[0].query, encoded)
+        else:
+            assert words is not None
+            scores = words.score([Pair(own[0].query, text) for text in texts])
+        right = [place[pair.text_id] for pair in own if pair.label]
+        pool = [place[pair.text_id] for pair in own]
+        for name, against in (("pool", scores[pool]), ("all", scores)):
+            first[name].append(float((against > scores[right].max()).sum() + 1))
+    return {
+        f"{measure}, {name}": float(np.mean([at(rank) for rank in ranks]))
+        for name, ranks in first.items()
+        for measure, at in (("P@1", lambda rank: float(rank == 1)), ("RR", lambda rank: 1 / rank))
     }
 
 
@@ -121,12 +171,17 @@ def write(rows: dict[str, Any], encoder: str) -> None:
 def show(rows: dict[str, Any]) -> None:
     """A line for each matcher."""
     table = Table("", *(f"dev {name}" for name in MEASURES), *MEASURES, "blind", "random", "CPU s", "MB")
+    whole = Table("", "P@1, pool", "RR, pool", "P@1, all", "RR, all", title="InsuranceQA, 300 test questions")
     for name, row in sorted(rows.items()):
+        if "whole" in row:
+            whole.add_row(name, *(f"{row['whole'][column.header]:.3f}" for column in whole.columns[1:]))
+        if "test" not in row:
+            continue
         figures = [row[part][measure] for part in ("development", "test") for measure in MEASURES]
         blind = [row["AP of blind"].get(probe) for probe in BLIND]
         told = ["" if value is None else f"{value:.4f}" for value in (*figures, *blind)]
         table.add_row(name, *told, f"{row.get('seconds', 0):.0f}", str(row.get("megabytes", "")))
-    Console(width=160).print(table)
+    Console(width=160).print(table, whole)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Tex
 
 Cut = Callable[[str], list[str]]
 Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
+CALIBRATION = "calibration"  # of `Matcher.training`: threshold, slope and offset from its development pairs
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
 UNTRAINED = ("late_interaction", "sentence_bert")  # models that need no training over a pretrained encoder
 _BATCH = 256
@@ -113,15 +114,25 @@ class Matcher:
 
     @property
     def threshold(self) -> float | None:
-        """The score from which on a match is likelier than none, where training made scores such (cross-entropy)."""
+        """The score from which on a pair is said to match; None where training left the scale of scores open.
+
+        Independent development pairs chose it; without them it is where a match is likelier than none (cross-entropy).
+        """
+        found = self.training.get(CALIBRATION)
+        if found is not None:
+            return float(found["threshold"])
         return 0.0 if self.training.get("config", {}).get("loss") == "cross_entropy" else None
 
     def probabilities(self, scores: Scores) -> Scores | None:
-        """How likely pairs with these scores match; None where training with another loss left the scale open.
+        """How likely pairs with these scores match; None where training left the scale open. See `threshold`.
 
         Args:
             scores: What `score` gave.
         """
+        found = self.training.get(CALIBRATION)
+        if found is not None:
+            logits = found["slope"] * scores.astype(np.float64) + found["offset"]
+            return np.asarray(expit(logits), np.float32)
         return None if self.threshold is None else expit(scores)
 
     @property

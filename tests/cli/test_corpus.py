@@ -14,6 +14,7 @@ import pytest
 
 from matchloom import Pair, read_pairs
 from matchloom.cli.corpus import CORPORA
+from matchloom.reproduction.tasks import TASKS
 from tests.cli.conftest import NAMES, THINGS, Run, error_of
 
 
@@ -140,6 +141,132 @@ def test_a_public_folder_becomes_pairs_files(
     assert result.code == 0, result.err
     found = {path.stem: next(read_pairs(path))[:3] for path in (tmp_path / "out").iterdir()}
     assert found == expected
+
+
+def public_trecqa(folder: Path) -> None:
+    xml = "<QApairs id='1'>\n<question>\nwho\tweaves\t?\n</question>\n<positive>\nweavers\tdo\n</positive>\n"
+    xml += "<negative>\nmillers\tdo\n</negative>\n</QApairs>\n"
+    for name in ("train2393.cleanup", "dev-less-than-40.manual-edit", "test-less-than-40.manual-edit"):
+        (folder / f"{name}.xml").write_text(xml)
+
+
+def public_wikiqa(folder: Path) -> None:
+    header = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
+    for part in ("train", "dev", "test"):
+        lines = "Q1\twho weaves?\tD1\tLooms\tD1-0\tWeavers do.\t1\nQ1\twho weaves?\tD1\tLooms\tD1-1\tNobody.\t0\n"
+        (folder / f"WikiQA-{part}.tsv").write_text(header + lines)
+
+
+def public_semeval(folder: Path) -> None:
+    for part in ("train-part1", "train-part2", "dev"):
+        entries = "".join(
+            f'<OrgQuestion ORGQ_ID="{part}{n}"><OrgQSubject>Wool</OrgQSubject><OrgQBody>Where?</OrgQBody><Thread>'
+            f'<RelQuestion RELQ_ID="{part}{n}_R1" RELQ_RELEVANCE2ORGQ="Relevant"><RelQSubject>Yarn</RelQSubject>'
+            f"<RelQBody>Number {n}?</RelQBody></RelQuestion></Thread></OrgQuestion>"
+            for n in range(5)
+        )
+        (folder / f"SemEval2016-Task3-CQA-QL-{part}.xml").write_text(f"<xml>{entries}</xml>")
+
+
+def public_insuranceqa(folder: Path) -> None:
+    answers = {str(n): {"en": f"rain number {n} is covered", "zh": f"下雨{n}"} for n in range(12)}
+    (folder / "answers.json").write_text(json.dumps(answers))
+    questions = {
+        str(n): {"en": f"is rain {n} covered?", "zh": f"下雨{n}吗", "domain": "x", "answers": [str(n)], "negatives": []}
+        for n in range(12)
+    }
+    for split in ("train", "valid", "test"):
+        (folder / f"{split}.json").write_text(json.dumps(questions))
+
+
+def public_cqa(folder: Path) -> None:
+    lines = [
+        {"asin": f"B{n}", "question": f"will loom number {n} fit?", "answer": f"yes it will fit {n} times"}
+        for n in range(30)
+    ]
+    with gzip.open(folder / "qa_Looms.json.gz", "wt") as file:
+        file.writelines(f"{line!r}\n" for line in lines)
+
+
+def public_yahoo(folder: Path) -> None:
+    entries = "".join(
+        f"<vespaadd><document><uri>{n}</uri><subject>How do I warp loom {n}?</subject>"
+        f"<bestanswer>Loom number {n} is warped by two.</bestanswer></document></vespaadd>"
+        for n in range(30)
+    )
+    (folder / "manner.xml").write_text(f"<ystfeed>{entries}</ystfeed>")
+
+
+def public_citations(folder: Path) -> None:
+    (folder / "DBLP.txt").write_text("#*Looms\n#index1\n#%2\n#!We weave.\n\n#*Wool\n#index2\n#!We spin.\n")
+
+
+PUBLIC: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "trecqa": (
+        public_trecqa,
+        {f"trecqa/{name}.tsv" for name in ("TRAIN-ALL", "DEV", "TEST", "DEV.clean", "TEST.clean")},
+    ),
+    "wikiqa": (public_wikiqa, {f"wikiqa/WikiQASent-{name}.txt" for name in ("train", "dev", "test")}),
+    "semeval": (
+        public_semeval,
+        {f"semeval-cqa/subtaskB_{name}.jsonl" for name in ("train_part1_fromcsv", "train_part2", "dev")},
+    ),
+    "insuranceqa": (
+        public_insuranceqa,
+        {f"insuranceqa/{name}.gz" for name in ("answers.en.tsv", "answers.zh.tsv")}
+        | {f"insuranceqa/{name}.jsonl.gz" for name in ("train", "valid", "test")},
+    ),
+    "cqa": (public_cqa, {"cqa/cqa_5_50.tsv.gz"}),
+    "yahoo": (public_yahoo, {"cqa/cqa_5_50.tsv.gz"}),
+    "citations": (public_citations, {"citations/papers.jsonl.gz", "citations/citations_dblp.tsv"}),
+    "msrp": (msrp, {"msrp/msr_paraphrase_test.txt"}),
+    "reuters": (reuters, {"reuters/reuters_c50.tar.gz"}),
+}
+TASKS_OF = {
+    "trecqa": ("trecqa",),
+    "wikiqa": ("wikiqa",),
+    "semeval": ("semeval",),
+    "insuranceqa": ("insuranceqa", "cntn_english", "cntn_chinese"),
+    "cqa": ("cqa",),
+    "yahoo": ("cqa",),
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_files_become_what_the_tables_read(run: Run, tmp_path: Path, name: str) -> None:
+    public, data = tmp_path / "public", tmp_path / "tables"
+    public.mkdir()
+    write, files = PUBLIC[name]
+    write(public)
+    result = run("corpus", name, "--data", public, "--reproduce", data, "--out", tmp_path / "pairs")
+    assert result.code == 0, result.err
+    assert {path.relative_to(data).as_posix() for path in data.rglob("*") if path.is_file()} == files
+    assert all(path.read_bytes() for path in (tmp_path / "pairs").iterdir())
+    assert result.out.count("entries") == len(files)
+    (data / "glove").mkdir()
+    with gzip.open(data / "glove" / "glove.6B.100d.subset.txt.gz", "wt") as file:
+        file.write("weavers" + " 0.1" * 100 + "\n")
+    for task in TASKS_OF.get(name, ()):
+        made = TASKS[task](data, 0)
+        assert made.train
+        assert made.test
+
+
+def test_own_files_are_not_written_over(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "trecqa").mkdir()
+    public_trecqa(tmp_path / "trecqa")
+    told = error_of(run("corpus", "trecqa", "--data", tmp_path / "trecqa", "--reproduce", tmp_path))
+    assert "name another folder" in told
+    assert "no file of pydocs" in error_of(run("corpus", "pydocs", "--reproduce", tmp_path))
+    assert "no such file" in error_of(run("corpus", "msrp", "--data", tmp_path / "none", "--reproduce", tmp_path))
+
+
+def test_the_page_of_data_has_every_corpus() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    for name, corpus in CORPORA.items():
+        if corpus.for_tables is not None:
+            assert f"`{name}`" in page
+            assert f"`{corpus.for_tables.folder}/" in page
 
 
 def test_one_file_of_a_corpus_will_do(run: Run, tmp_path: Path) -> None:

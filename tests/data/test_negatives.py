@@ -70,7 +70,7 @@ class Shortest:
         return np.array([-len(pair.text) for pair in pairs], dtype=np.float32)
 
 
-@pytest.mark.parametrize("source", ["bm25", "random", Shortest()])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "random", Shortest()])
 def test_each_positive_stands_among_its_negatives(source: str) -> None:
     pairs = corpus(40)
     mined = list(mine_negatives(pairs, count=3, source=source, top=20))
@@ -99,6 +99,23 @@ def test_bm25_draws_from_the_nearest_of_the_true_text() -> None:
         assert max(range(60), key=scores.__getitem__) == i  # the true text itself, which is left out
         best = sorted(set(range(60)) - {i}, key=scores.__getitem__, reverse=True)[:8]
         assert drawn[f"q{i}"] == {pairs[j].text for j in best}
+
+
+def test_cosine_draws_those_whose_words_are_most_like_the_true_text() -> None:
+    texts = ["oil prices rose", "oil prices fell", "gold prices rose", "the match was lost", "rain all day"]
+    pairs = [Pair(f"first {n}", text, 1.0, f"q{n}") for n, text in enumerate(texts)]
+    words = sorted({word for text in texts for word in text.split()})
+    idf = {w: math.log((1 + len(texts)) / (1 + sum(w in t.split() for t in texts))) + 1 for w in words}
+    vectors = [[(word in text.split()) * idf[word] for word in words] for text in texts]
+
+    def cosine(u: list[float], v: list[float]) -> float:
+        return sum(a * b for a, b in zip(u, v, strict=True)) / (math.hypot(*u) * math.hypot(*v))
+
+    found = Pool(texts, Tokenizer())
+    by_hand = [cosine(vectors[texts.index(text)], vectors[0]) for text in found.texts]
+    np.testing.assert_allclose(found.cosines(texts[0]), by_hand, rtol=1e-6)
+    mined = mine_negatives(pairs[:1], count=2, source="cosine", top=2, pool=texts)
+    assert {pair.text for pair in mined if not pair.label} == {"oil prices fell", "gold prices rose"}
 
 
 def test_all_of_the_top_are_drawn_equally_often() -> None:
@@ -154,7 +171,7 @@ few = st.sampled_from(["a", "A", "a  b", "A B", "b", "c", "d d", "D  d", "e"])
 @examples(200)
 @given(
     positives=st.lists(st.builds(Pair, few, few, st.none(), st.sampled_from(["", "q1", "q2"])), min_size=1, max_size=6),
-    source=st.sampled_from(["bm25", "random"]),
+    source=st.sampled_from(["bm25", "cosine", "random"]),
     seed=st.integers(0, 3),
 )
 def test_no_negative_is_true_and_none_comes_twice(positives: list[Pair], source: str, seed: int) -> None:
@@ -194,7 +211,7 @@ def test_texts_of_the_same_question_are_never_its_negatives() -> None:
 # ---- seeds and order
 
 
-@pytest.mark.parametrize("source", ["bm25", "random"])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "random"])
 def test_the_order_of_pairs_and_pool_does_not_show(source: str) -> None:
     pairs = corpus(40)
     pairs += [pair._replace(text=pair.text + " too", text_id=pair.text_id + "b") for pair in pairs[:10]]
@@ -205,7 +222,7 @@ def test_the_order_of_pairs_and_pool_does_not_show(source: str) -> None:
     assert other != once
 
 
-@pytest.mark.parametrize("source", ["bm25", "random"])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "random"])
 def test_every_query_has_a_draw_of_its_own(source: str) -> None:
     positives = [Pair(f"question {i}", "thread", 1.0) for i in range(20)]
     mined = by_query(list(mine_negatives(positives, source=source, pool=[f"thread {word}" for word in WORDS])))
@@ -296,7 +313,7 @@ def test_too_few_candidates_are_told() -> None:
     [
         ({"positives": []}, "there are no pairs"),
         ({"positives": [Pair("a", "b", 0.0)]}, "has a pair with label 0.0; give positive pairs only"),
-        ({"source": "tfidf"}, "source 'tfidf' is unknown; use bm25, random or a scorer"),
+        ({"source": "tfidf"}, "source 'tfidf' is unknown; use bm25, cosine, random or a scorer"),
         ({"count": 0}, "cannot draw 0 negatives"),
         ({"count": 5, "top": 4}, "cannot draw 5 negatives from the top 4"),
     ],

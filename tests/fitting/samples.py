@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from matchloom.fitting.kinds import ANSWERS
+from matchloom.data.kinds import ANSWERS
 from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.fitting.kinds import LISTS, PAIRS
+from matchloom.data.kinds import LISTS, PAIRS
 from matchloom.fitting.page import fragment, interval, render
 from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
 from tests.drawing import examples

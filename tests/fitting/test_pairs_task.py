@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from matchloom.evaluation.calibration import best_threshold, platt
 from matchloom.explanation import explain
 from matchloom.fitting import pairs_task
-from matchloom.fitting.calibrated import Calibrated, best_threshold, platt
+from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.pair_classifier import NAMES, PairClassifier, _side_of
-from matchloom.fitting.pairs_task import LOADERS, PairsTask, one_list
+from matchloom.fitting.pairs_task import LOADERS, PairsTask
 from matchloom.text.tokenize import Tokenizer
+from matchloom.training.development import one_list
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
 from tests.encoders.making import write_folder
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from matchloom.fitting.kinds import PAIRS
+from matchloom.data.kinds import PAIRS
 from matchloom.fitting.report import FitReport
 from matchloom.fitting.verdict import verdict
 from tests.fitting.samples import bare_report, small_report

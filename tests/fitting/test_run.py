@@ -12,9 +12,9 @@ import pytest
 from matchloom import Fitted, Pair, explain, fit
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
+from matchloom.data.kinds import kind_of
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.fitted import LOADERS, save_system
-from matchloom.fitting.kinds import kind_of
 from matchloom.fitting.measured import Measured
 from matchloom.fitting.run import _Run
 from matchloom.fitting.systems import Candidate, Outcome

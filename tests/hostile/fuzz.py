@@ -39,6 +39,7 @@ def rng_of(name: str, seed: int) -> random.Random:
 def kinds() -> dict[str, tuple[Callable[[Path], Kind], float]]:
     """All of them, with the share of the time that each gets."""
     from tests.hostile.archives import Archives
+    from tests.hostile.corpus_files import CorpusFiles
     from tests.hostile.data_files import DataFiles
     from tests.hostile.kills import KILLS
     from tests.hostile.limits import Limits, Permissions
@@ -49,6 +50,7 @@ def kinds() -> dict[str, tuple[Callable[[Path], Kind], float]]:
     return {
         "sanitizers": (Sanitizers, 1),
         "data files": (DataFiles, 4),
+        "corpus files": (CorpusFiles, 2),
         "odd texts": (OddTexts, 2),
         **{name: (kind, 1) for name, kind in SEALED.items()},
         "archives": (Archives, 5),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.archives import Archives
+from tests.hostile.corpus_files import CorpusFiles
 from tests.hostile.data_files import DataFiles
 from tests.hostile.fuzz import rng_of
 from tests.hostile.odd_texts import OddTexts
@@ -16,6 +17,7 @@ from tests.hostile.trying import Kind
 
 ROUND: dict[str, tuple[Callable[[Path], Kind], int]] = {
     "data files": (DataFiles, 200),
+    "corpus files": (CorpusFiles, 400),
     "odd texts": (OddTexts, 60),
     "archives": (Archives, 4),
     **{name: (kind, 12) for name, kind in SEALED.items() if name != "fitted folders"},

@@ -16,9 +16,9 @@ import torch
 import uvicorn
 from fastapi import FastAPI
 
+from matchloom.data.kinds import ANSWERS
 from matchloom.encoders import WordEmbedding
 from matchloom.fitting import Fitted
-from matchloom.fitting.kinds import ANSWERS
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.ranking.ranker import AnswerRanker

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from matchloom import read_pairs
-from matchloom.fitting.kinds import kind_of
+from matchloom.data.kinds import kind_of
 from matchloom.retrieval import QuestionIndex
 from matchloom.types import Pair
 from tests.service.making import PAIRS, TEXTS, ask, code_of, make_app

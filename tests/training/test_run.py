@@ -11,6 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from matchloom.evaluation import evaluate_pairs
+from matchloom.evaluation.calibration import Calibration
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, model_training
@@ -317,3 +319,40 @@ def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
     train(colour_pairs(20), arguments=SMALL, config=TrainConfig(epochs=1), folder=tmp_path, on_epoch=second)
     assert not left.exists()
     assert not (tmp_path / ".lock").exists()
+
+
+def paraphrases(count: int) -> list[Pair]:
+    """Independent pairs of coloured things, a third of which match."""
+    colours = ["red", "green", "blue", "white", "black"]
+    found = []
+    for n in range(count):
+        colour = colours[n % 5]
+        other = colour if n % 3 == 0 else colours[(n + 1 + n % 4) % 5]
+        found.append(
+            Pair(f"thing {n} is {colour}", f"item {n} looks {other}", float(other == colour), f"q{n}", f"t{n}")
+        )
+    return found
+
+
+def test_independent_pairs_are_told_apart_by_a_threshold_that_is_kept(tmp_path: Path) -> None:
+    config = quick(loss="cross_entropy", optimizer="adam", learning_rate=0.05, epochs=6)
+    pairs, development = paraphrases(90), [p._replace(query=f"so {p.query}") for p in paraphrases(60)]
+    matcher = train(pairs, development, arguments=SMALL, config=config, dimensions=6, folder=tmp_path / "run")
+    assert set(matcher.training["best"]) == {"epoch", "step", "loss", "AP"}  # no measure of lists
+    scores = matcher.score(development)
+    right = np.array([pair.label == 1 for pair in development])
+    expected = Calibration.fit(scores, right)
+    assert matcher.threshold == pytest.approx(expected.threshold)
+    np.testing.assert_allclose(matcher.probabilities(scores), expected.probabilities(scores), rtol=1e-5)
+    report = evaluate_pairs(matcher, development)
+    assert report.values["accuracy"] == pytest.approx(((scores >= expected.threshold) == right).mean())
+    loaded = Matcher.load(tmp_path / "run")
+    assert loaded.threshold == matcher.threshold
+    np.testing.assert_array_equal(loaded.probabilities(scores), matcher.probabilities(scores))
+
+
+def test_lists_leave_the_threshold_where_a_match_is_as_likely_as_none() -> None:
+    config = quick(loss="cross_entropy", optimizer="adam", learning_rate=0.05, epochs=2)
+    matcher = train(colour_pairs(), colour_pairs(), arguments=SMALL, config=config, dimensions=6)
+    assert "RR" in matcher.training["best"]
+    assert matcher.threshold == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -13,19 +14,28 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder
-from matchloom.data.corpora.citations import read_citations
-from matchloom.data.corpora.cqa import read_cqa
-from matchloom.data.corpora.insuranceqa import read_insuranceqa
+from matchloom.data.corpora.citations import read_citations, write_citations
+from matchloom.data.corpora.cqa import read_cqa, write_cqa, write_yahoo
+from matchloom.data.corpora.insuranceqa import read_insuranceqa, write_insuranceqa
 from matchloom.data.corpora.lcs import lcs_pairs
-from matchloom.data.corpora.msrp import read_msrp
+from matchloom.data.corpora.msrp import msrp_files, read_msrp, write_msrp
 from matchloom.data.corpora.pydocs import python_version, read_pydocs
-from matchloom.data.corpora.reuters import read_reuters
-from matchloom.data.corpora.semeval import read_semeval
-from matchloom.data.corpora.trecqa import read_trecqa
-from matchloom.data.corpora.wikiqa import read_wikiqa
+from matchloom.data.corpora.reuters import read_reuters, write_reuters
+from matchloom.data.corpora.semeval import read_semeval, semeval_files, write_semeval
+from matchloom.data.corpora.trecqa import read_trecqa, trecqa_files, write_trecqa
+from matchloom.data.corpora.wikiqa import read_wikiqa, wikiqa_files, write_wikiqa
+from matchloom.data.corpora.yahoo import read_yahoo
 from matchloom.data.formats import write_pairs
 from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.files import is_there
 from matchloom.types import MatchloomError, Pair
+
+
+class ForTables(NamedTuple):
+    """The folder in which 'matchloom reproduce' looks for a corpus, and how its files get there, with their lines."""
+
+    folder: str
+    write: Callable[[Path, Path], dict[Path, int]]
 
 
 class Corpus(NamedTuple):
@@ -34,6 +44,7 @@ class Corpus(NamedTuple):
     about: str
     data: str
     read: Callable[[Path, int], dict[str, Sequence[Pair]]]
+    for_tables: ForTables | None = None  # None: the tables need no file of it
 
 
 def _pydocs(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
@@ -48,23 +59,28 @@ def _lcs(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
 
 
 def _trecqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {_name(path): read_trecqa(path) for path in _files(data, "*.tsv", "*.xml")}
+    return {part: read_trecqa(path) for part, path in trecqa_files(data).items()}
 
 
 def _wikiqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {_name(path): read_wikiqa(path) for path in _files(data, "WikiQA-*.tsv", "WikiQA*-*.txt")}
+    return {_name(path): read_wikiqa(path) for path in wikiqa_files(data)}
 
 
 def _msrp(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {_name(path): read_msrp(path) for path in _files(data, "msr_paraphrase_t*.txt")}
+    return {_name(path): read_msrp(path) for path in msrp_files(data)}
 
 
 def _semeval(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {_name(path): read_semeval(path) for path in _files(data, "*.jsonl")}
+    return {_name(path): read_semeval(path) for path in semeval_files(data)}
 
 
 def _cqa(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
-    return {_name(path): read_cqa(path) for path in _files(data, "*.tsv.gz", "*.tsv")}
+    tables = [*sorted(data.glob("*.tsv.gz")), *sorted(data.glob("*.tsv"))] if data.is_dir() else []
+    return {_name(path): read_cqa(path) for path in tables} or {"cqa": read_cqa(data)}
+
+
+def _yahoo(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
+    return {"yahoo": read_yahoo(data, progress=True)}
 
 
 def _reuters(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
@@ -83,18 +99,65 @@ def _insuranceqa_zh(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
     return {split: read_insuranceqa(data, split, language="zh") for split in ("train", "valid", "test")}
 
 
+_INSURANCEQA = ForTables("insuranceqa", write_insuranceqa)
 CORPORA = {
     "pydocs": Corpus("what Python's documentation says: lists of five, which leak nothing", "", _pydocs),
     "lcs": Corpus("random letters, labelled with the length of their longest common subsequence", "", _lcs),
-    "trecqa": Corpus("answer sentences for factoid questions", "a file or folder, TSV or pseudo-XML", _trecqa),
-    "wikiqa": Corpus("sentences of Wikipedia for questions", "a file or folder, either public layout", _wikiqa),
-    "insuranceqa": Corpus("insurance questions, English; right answers only", "the folder of V2", _insuranceqa),
-    "insuranceqa_zh": Corpus("insurance questions, Chinese; right answers only", "the folder of V2", _insuranceqa_zh),
-    "cqa": Corpus("community questions; right answers only, each text once", "a file or folder", _cqa),
-    "reuters": Corpus("sentence completion; right endings only", "a folder or tar archive of stories", _reuters),
-    "citations": Corpus("abstracts of papers that cite each other; right ones only", "the folder", _citations),
-    "msrp": Corpus("paraphrases in the news", "a file or folder", _msrp),
-    "semeval": Corpus("related forum questions (2016, task 3B)", "a file or folder of JSONL", _semeval),
+    "trecqa": Corpus(
+        "answer sentences for factoid questions",
+        "a file or folder, TSV or pseudo-XML",
+        _trecqa,
+        ForTables("trecqa", write_trecqa),
+    ),
+    "wikiqa": Corpus(
+        "sentences of Wikipedia for questions",
+        "a file or folder, either public layout",
+        _wikiqa,
+        ForTables("wikiqa", write_wikiqa),
+    ),
+    "insuranceqa": Corpus(
+        "insurance questions, English; right answers only",
+        "the folder of V1, of V2 or of Chatopera's JSON",
+        _insuranceqa,
+        _INSURANCEQA,
+    ),
+    "insuranceqa_zh": Corpus(
+        "insurance questions, Chinese; right answers only",
+        "the folder of Chatopera's JSON",
+        _insuranceqa_zh,
+        _INSURANCEQA,
+    ),
+    "cqa": Corpus(
+        "community questions; right answers only, each text once",
+        "a folder of Amazon's, medical forums' and MedQuAD's files, or one of them",
+        _cqa,
+        ForTables("cqa", write_cqa),
+    ),
+    "yahoo": Corpus(
+        "Yahoo! Answers in English; best answers only, each text once",
+        "manner.xml (L5), FullOct2007.xml (L6), or their folder",
+        _yahoo,
+        ForTables("cqa", partial(write_yahoo, progress=True)),
+    ),
+    "reuters": Corpus(
+        "sentence completion; right endings only",
+        "a folder or tar archive of stories",
+        _reuters,
+        ForTables("reuters", write_reuters),
+    ),
+    "citations": Corpus(
+        "abstracts of papers that cite each other; right ones only",
+        "a file or folder of AMiner's citation network",
+        _citations,
+        ForTables("citations", write_citations),
+    ),
+    "msrp": Corpus("paraphrases in the news", "a file or folder", _msrp, ForTables("msrp", write_msrp)),
+    "semeval": Corpus(
+        "related forum questions (2016, task 3B)",
+        "a file or folder of XML or JSONL",
+        _semeval,
+        ForTables("semeval-cqa", write_semeval),
+    ),
 }
 
 
@@ -111,6 +174,14 @@ def command(
         Path | None,
         typer.Option(metavar="PATH", help="Where the public files are; nothing is downloaded.", show_default=False),
     ] = None,
+    reproduce: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write what 'matchloom reproduce --data DIR' reads of this corpus, under DIR.",
+            show_default=False,
+        ),
+    ] = None,
     seed: SeedOption = 0,
 ) -> None:
     """Write a known corpus as pairs files.
@@ -120,10 +191,13 @@ def command(
     once and wrong four times, so that a scorer that ignores the query gets P@1 .200. If a corpus has right pairs
     only, continue with 'matchloom split' and 'matchloom mine'.
 
+    --reproduce DIR puts the corpus where the papers' tables look for it: one folder for all of them.
+
     \b
     Examples:
       matchloom corpus pydocs --out data
       matchloom corpus trecqa --data ~/trecqa --out data/trecqa
+      matchloom corpus trecqa --data ~/trecqa --reproduce ~/tables
     """
     if name is None:
         listed = table("name", "what it is", "--data")
@@ -134,17 +208,36 @@ def command(
     if name not in CORPORA:
         raise MatchloomError(f"corpus {name!r} is unknown; choose one of {', '.join(CORPORA)}")
     chosen = CORPORA[name]
-    if out is None:
+    if out is None and reproduce is None:
         raise MatchloomError(f"{name} needs a folder to be written to; add --out DIR")
+    if reproduce is not None and chosen.for_tables is None:
+        raise MatchloomError(f"the tables need no file of {name}; leave out --reproduce")
     if chosen.data and data is None:
         raise MatchloomError(f"{name} is read from its public files; add --data PATH ({chosen.data})")
     if not chosen.data and data is not None:
         raise MatchloomError(f"{name} needs no data; leave out --data")
-    parts = chosen.read(data or Path(), seed)
+    if out is not None:
+        _write_pairs(chosen.read(data or Path(), seed), out)
+    if reproduce is not None and chosen.for_tables is not None and data is not None:
+        _write_for_tables(chosen.for_tables, data, reproduce)
+
+
+def _write_pairs(parts: dict[str, Sequence[Pair]], out: Path) -> None:
     make_folder(out)
     for part, pairs in parts.items():
         write_pairs(out / f"{part}.tsv", pairs)
     print_parts({out / f"{part}.tsv": pairs for part, pairs in parts.items()})
+
+
+def _write_for_tables(tables: ForTables, data: Path, folder: Path) -> None:
+    if not is_there(data):
+        raise MatchloomError(f"{data} cannot be read: there is no such file or folder")
+    home = folder / tables.folder
+    if is_there(home) and home.samefile(data if data.is_dir() else data.parent):
+        raise MatchloomError(f"{data} is where --reproduce {folder} would write; name another folder")
+    make_folder(home)
+    for path, count in tables.write(data, home).items():
+        say(f"{path}: {count:,} entries")
 
 
 def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
@@ -153,16 +246,6 @@ def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
         right = sum(pair.label is None or pair.label > 0 for pair in pairs)
         told = f"{right:,} right" if any(pair.label is not None for pair in pairs) else "without labels"
         say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {told}")
-
-
-def _files(data: Path, *patterns: str) -> list[Path]:
-    """The file, or those of the folder that fit the first pattern that any fits."""
-    if not data.is_dir():
-        return [data]
-    for pattern in patterns:
-        if found := sorted(data.glob(pattern)):
-            return found
-    raise MatchloomError(f"{data} has no {' and no '.join(patterns)}; give the folder, or one file, of the corpus")
 
 
 def _name(path: Path) -> str:

@@ -26,6 +26,7 @@ from matchloom.cli.scorers import load_scorer
 from matchloom.data.against_all import against_all
 from matchloom.data.formats import write_qrels, write_run
 from matchloom.data.ids import both_sides
+from matchloom.data.kinds import PAIRS, kind_of
 from matchloom.evaluation import (
     Difference,
     LabelledReport,
@@ -36,7 +37,6 @@ from matchloom.evaluation import (
 )
 from matchloom.files import atomic_write, write_lines
 from matchloom.fitting import Fitted, is_fitted
-from matchloom.fitting.kinds import PAIRS, kind_of
 from matchloom.types import MatchloomError, Pair, Scorer
 
 AnyReport = Report | LabelledReport

@@ -17,6 +17,7 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import note, say
 from matchloom.cli.reading import read_all, read_texts, tokenizer_of
 from matchloom.data.formats import write_pairs
+from matchloom.data.negatives import SOURCES
 from matchloom.types import MatchloomError, Scorer
 
 
@@ -25,7 +26,10 @@ def command(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs file to write.", show_default=False)],
     count: Annotated[int, typer.Option(min=1, help="How many wrong texts for each right pair.")] = 4,
     source: Annotated[
-        str, typer.Option(help="Where wrong texts come from: bm25, random, or the folder of a matcher.")
+        str,
+        typer.Option(
+            help="Where wrong texts come from: bm25 or cosine (near the right text), random, or a matcher's folder."
+        ),
     ] = "bm25",
     top: Annotated[int, typer.Option(min=1, help="How many of the nearest texts to draw from.")] = 1000,
     pool: Annotated[
@@ -55,7 +59,7 @@ def command(
       matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
     """
     cut = tokenizer_of(tokenizer)
-    chosen: str | Scorer = source if source in ("bm25", "random") else Matcher.load(source)
+    chosen: str | Scorer = source if source in SOURCES else Matcher.load(source)
     found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.label is None or pair.label > 0]
     if not positives:

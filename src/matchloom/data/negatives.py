@@ -1,4 +1,4 @@
-"""Wrong texts for pairs that are right: drawn at random, from the BM25 neighbours of the true text, or by any scorer.
+"""Wrong texts for pairs that are right: drawn at random, from the neighbours of the true text, or by any scorer.
 
 Negatives drawn from the neighbours of the true text leak (a scorer that never sees the question can tell them from
 it by their length): this is the papers' protocol, for the papers' tables. For lists of one's own see grouping.py.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -21,11 +22,12 @@ from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
+SOURCES = ("bm25", "cosine", "random")
 PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 finds for the question
 
 
 class Pool:
-    """Different texts, and for any words the nearest of them by BM25, the scorer's own (lexical/bm25.py).
+    """Different texts, and for any words the nearest of them by BM25, the scorer's own (lexical/bm25.py), or cosine.
 
     The texts stand in the order of their digests, so that neither the order they came in nor the alphabet decides
     which of equally near ones is taken.
@@ -43,6 +45,7 @@ class Pool:
         self._progress = progress
         self._words: dict[str, int] = {}
         self._index: bm25s.BM25 | None = None
+        self._vectors: tuple[Any, Any] | None = None
 
     def scores(self, text: str) -> Scores:
         """BM25 of every text of the pool for the words of this one."""
@@ -59,9 +62,19 @@ class Pool:
         known = [self._words[word] for word in self._tokenizer(text) if word in self._words]
         return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float32)
 
-    def nearest(self, text: str, count: int, without: Iterable[int]) -> NDArray[np.intp]:
+    def cosines(self, text: str) -> Scores:
+        """The cosine of every text of the pool to this one; a vector has TF-IDF for each word."""
+        if self._vectors is None:
+            from sklearn.feature_extraction.text import TfidfVectorizer  # a second that others need not wait
+
+            maker = TfidfVectorizer(analyzer=self._tokenizer)
+            self._vectors = maker, maker.fit_transform(track(self.texts, "Indexing texts", show=self._progress))
+        maker, vectors = self._vectors
+        return np.asarray((vectors @ maker.transform([text]).T).todense(), dtype=np.float32)[:, 0]
+
+    def nearest(self, text: str, count: int, without: Iterable[int], *, cosine: bool = False) -> NDArray[np.intp]:
         """The rows of the `count` texts with the highest scores, in no particular order, leaving some rows out."""
-        return highest(self.scores(text), count, without)
+        return highest(self.cosines(text) if cosine else self.scores(text), count, without)
 
 
 def highest(scores: Scores, count: int, without: Iterable[int] = ()) -> NDArray[np.intp]:
@@ -102,8 +115,9 @@ def mine_negatives(
         positives: Right pairs (label 1, or none): Pairs, tuples, dicts, a data frame or the path of a file.
         count: Negatives for each of them.
         source: Where negatives come from. "random" draws from the whole pool; "bm25" from the `top` texts nearest to
-            the true text, as the papers do; a scorer from the `top` texts it ranks highest for the query, among the
-            ten times as many that BM25 finds for it.
+            the true text, as the papers do for questions, and "cosine" from the nearest by TF-IDF, as they do for
+            sentence completion; a scorer from the `top` texts it ranks highest for the query, among the ten times as
+            many that BM25 finds for it.
         top: How many of the nearest texts to draw from.
         seed: Of every random draw.
         tokenizer: How BM25 finds words.
@@ -113,8 +127,8 @@ def mine_negatives(
     pairs = list(as_pairs(positives, graded=True))
     if not pairs:
         raise MatchloomError("there are no pairs to find negatives for")
-    if not isinstance(source, Scorer) and source not in ("bm25", "random"):
-        raise MatchloomError(f"source {source!r} is unknown; use bm25, random or a scorer")
+    if not isinstance(source, Scorer) and source not in SOURCES:
+        raise MatchloomError(f"source {source!r} is unknown; use {', '.join(SOURCES)} or a scorer")
     if count < 1 or top < count:
         raise MatchloomError(f"cannot draw {count} negatives from the top {top}; expected 1 <= count <= top")
     lists: dict[str, list[Pair]] = defaultdict(list)
@@ -186,5 +200,5 @@ def _draw(
             raise MatchloomError(f"scorer {source.name!r} gives query {pair.query_id!r} a score that is not finite")
         best = near[highest(scores, top)]
     else:
-        best = pool.nearest(pair.text, top, taken)
+        best = pool.nearest(pair.text, top, taken, cosine=source == "cosine")
     return random.sample(best.tolist(), min(count, len(best)))

@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from matchloom.data.kinds import ANSWERS, PAIRS
 from matchloom.explanation.markup import asset, document, figure, frame, safe_text, signed
 from matchloom.explanation.rounding import decimals
 from matchloom.fitting.chart import draw_curve, drawable, systems_of
-from matchloom.fitting.kinds import ANSWERS, PAIRS
 from matchloom.fitting.report import Asked, FitReport, SystemFigures
 
 # What a person still reads; every cut is seen on the page.

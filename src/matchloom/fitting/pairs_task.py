@@ -24,6 +24,7 @@ from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
 from matchloom.text.tokenize import Tokenizer
+from matchloom.training.development import one_list
 from matchloom.types import MatchloomError, Pair, Scorer
 
 LOADERS: dict[str, Callable[[Path], Scorer]] = {
@@ -165,7 +166,7 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         matcher = train_within(
             seconds,
             [pair._replace(label=float(_is_right(pair))) for pair in train],
-            one_list(development),
+            one_list(development)[:_LOOKED_AT],
             folder / "training",
             model=_MODEL,
             arguments=_ARGUMENTS,
@@ -175,12 +176,6 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         return Calibrated.fit(matcher, development, tokenizer)
 
     return make
-
-
-def one_list(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs as one candidate list, so that measures of rankings are over all of them; at most some thousands."""
-    plain = (pair._replace(query_id="all", text_id="", label=float(_is_right(pair))) for pair in pairs)
-    return sorted(with_ids(plain), key=lambda pair: pair.text_id)[:_LOOKED_AT]
 
 
 def _is_right(pair: Pair) -> bool:

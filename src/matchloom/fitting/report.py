@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from matchloom.fitting.kinds import PAIRS
+from matchloom.data.kinds import PAIRS
 from matchloom.screen import printable
 
 

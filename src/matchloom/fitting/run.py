@@ -13,12 +13,12 @@ import numpy as np
 import regex
 
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.files import is_there
 from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import ABOUT, Fitted
-from matchloom.fitting.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
 from matchloom.fitting.lists_task import ListsTask
 from matchloom.fitting.measured import FILE, Measured, key_of
 from matchloom.fitting.pairs_task import PairsTask

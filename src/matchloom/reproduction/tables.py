@@ -26,6 +26,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "trecqa": ("trecqa", "glove"),
     "wikiqa": ("wikiqa", "glove"),
     "semeval": ("semeval-cqa", "glove"),
+    "reuters": ("reuters", "glove"),
+    "msrp": ("msrp", "glove"),
     "pydocs": (),
 }
 

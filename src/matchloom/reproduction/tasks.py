@@ -1,4 +1,4 @@
-"""The candidate lists that the benchmarks measure on: train, development and test pairs of each task.
+"""The candidate lists that the papers' tables measure on: train, development and test pairs of each task.
 
 The data sets are no part of the project; `data` is the folder that holds them.
 """
@@ -13,9 +13,12 @@ from typing import NamedTuple
 
 from matchloom.data.corpora import (
     insuranceqa_answers,
+    read_citations,
     read_cqa,
     read_insuranceqa,
+    read_msrp,
     read_pydocs,
+    read_reuters,
     read_semeval,
     read_trecqa,
     read_wikiqa,
@@ -23,7 +26,9 @@ from matchloom.data.corpora import (
 from matchloom.data.corpora.insuranceqa import Language, Split
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.data.ids import fold, with_ids
 from matchloom.data.negatives import mine_negatives
+from matchloom.fitting.joined import group_texts
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.types import Pair
@@ -167,6 +172,55 @@ def semeval(data: Path, seed: int) -> Task:
     )
 
 
+def reuters(data: Path, seed: int) -> Task:
+    """Sentence completion: 4 of the 1,000 second clauses nearest to the true one by cosine, 8:1:1 by story.
+
+    The two collections share sentences: each counts once, in the story that has it first, so that no sentence stands
+    in two parts.
+    """
+    folder = data / "reuters"
+    found: dict[tuple[str, str], Pair] = {}
+    for name in ("reuters21578.tar.gz", "reuters_c50.tar.gz"):
+        for pair in read_reuters(folder / name):
+            found.setdefault((fold(pair.query), fold(pair.text)), pair._replace(group=f"{name} {pair.group}"))
+    positives = list(with_ids(pair._replace(query_id="", text_id="") for pair in found.values()))
+    pairs = list(mine_negatives(positives, count=4, source="cosine", top=1000, seed=0, progress=True))
+    train, development, test = split_by_group(pairs, parts=(8, 1, 1), seed=0)
+    protocol = (
+        f"{len(positives)} sentences of Reuters-21578 and C50, clauses of 8 to 28 words, 4 negatives from the 1,000 "
+        "second clauses nearest to the true one by cosine of TF-IDF, 8:1:1 by story, GloVe 100"
+    )
+    return Task(train, development, test, Tokenizer(), _texts(positives), glove(data), protocol)
+
+
+CITED_WORDS = 32  # of an abstract: networks over all pairs of words cost its square
+
+
+def citations(data: Path, seed: int) -> Task:
+    """Citation matching: two abstracts drawn at random for each cited one, 8:1:1 by citing paper, pair by pair."""
+    cut = Tokenizer(max_words=CITED_WORDS)
+    positives = read_citations(data / "citations")
+    pool = sorted({text for pair in positives for text in (pair.query, pair.text)})
+    mined = mine_negatives(positives, count=2, source="random", seed=0, pool=pool, progress=True)
+    train, development, test = split_by_group(list(mined), parts=(8, 1, 1), seed=0)
+    protocol = (
+        f"{len(positives)} citations among {len(pool)} papers, 2 abstracts drawn at random for each, the first "
+        f"{CITED_WORDS} words of an abstract, 8:1:1 by citing paper"
+    )
+    return Task(train, development, test, cut, _texts(positives), None, protocol)
+
+
+def msrp(data: Path, seed: int) -> Task:
+    """Paraphrases: the official split; the seed holds out a tenth of the training pairs to choose on."""
+    folder = data / "msrp"
+    judged, test = (read_msrp(folder / f"msr_paraphrase_{part}.txt") for part in ("train", "test"))
+    train, development = split_by_group(group_texts(judged), parts=(9, 1), seed=seed)
+    protocol = (
+        f"official split, a tenth of the {len(judged)} training pairs held out by the seed to choose on, GloVe 100"
+    )
+    return Task(train, development, test, Tokenizer(), _texts(judged), glove(data), protocol)
+
+
 def pydocs(data: Path, seed: int) -> Task:
     """The embedded corpus with grouped lists; the seed draws groups and split."""
     positives = read_pydocs()
@@ -184,5 +238,8 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "trecqa": trecqa,
     "wikiqa": wikiqa,
     "semeval": semeval,
+    "reuters": reuters,
+    "citations": citations,
+    "msrp": msrp,
     "pydocs": pydocs,
 }

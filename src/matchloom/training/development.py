@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from matchloom.data.against_all import against_all
 from matchloom.data.grouping import split_by_group
 from matchloom.data.holding_out import hold_out_questions
-from matchloom.data.ids import digest, fold
+from matchloom.data.ids import digest, fold, with_ids
+from matchloom.data.kinds import PAIRS, kind_of
 from matchloom.data.negatives import Pool
 from matchloom.text.tokenize import Tokenizer
+from matchloom.training.config import TrainConfig
 from matchloom.types import MatchloomError, Pair
 
 _log = logging.getLogger("matchloom")
@@ -39,6 +41,17 @@ def hold_out(pairs: list[Pair], part: float, seed: int) -> tuple[list[Pair], lis
         return kept, held or None
     training, development = split_by_group(pairs, parts=(1 - part, part), seed=seed)
     return training, development
+
+
+def independent(config: TrainConfig, pairs: Sequence[Pair] | None) -> bool:
+    """Whether these are pairs that match or not, each for itself, and no candidate lists (cross-entropy alone)."""
+    return bool(pairs) and config.loss == "cross_entropy" and kind_of(pairs or []).name == PAIRS
+
+
+def one_list(pairs: Sequence[Pair]) -> list[Pair]:
+    """Independent pairs as one candidate list, so that measures of rankings are over all of them."""
+    plain = (pair._replace(query_id="all", text_id="", label=float((pair.label or 0) > 0)) for pair in pairs)
+    return sorted(with_ids(plain), key=lambda pair: pair.text_id)
 
 
 def ranked(development: list[Pair], training: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Pair]:

@@ -19,10 +19,11 @@ from torch import Tensor
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
+from matchloom.evaluation.calibration import Calibration
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write, read_lines
 from matchloom.folders import folder_lock
-from matchloom.matcher import NOTHING_LEARNT, Matcher
+from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
 from matchloom.models import Argument, model_training, published_settings
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
@@ -37,6 +38,7 @@ from matchloom.training.checks import (
 )
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import hold_out as hold_out_pairs
+from matchloom.training.development import independent, one_list
 from matchloom.training.examples import Step
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
@@ -77,8 +79,9 @@ def train(
     The best epoch is the one with the highest `measure` on the development pairs, and training stops after `patience`
     epochs without a better one; where rates fall to 0 towards the end (`warmup`) it is the last. Development questions
     without wrong texts are ranked against the whole collection (the right texts and the 100 nearest by BM25 where it
-    holds more than 1,000). `check_every` looks at them more often; what is said here of epochs then holds for its
-    rounds.
+    holds more than 1,000). Independent labelled pairs (cross_entropy), such as paraphrases, are no lists: the measure
+    is then the AP over all of them, and they also give the matcher its threshold and its probabilities.
+    `check_every` looks at them more often; what is said here of epochs then holds for its rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     Nothing depends on the order of the pairs.
@@ -114,6 +117,9 @@ def train(
     chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
     if chosen_by is None and hold_out:
         given, chosen_by = hold_out_pairs(given, hold_out, config.seed)
+    apart = independent(config, chosen_by)
+    if chosen_by is not None and apart:  # what ranks lists says nothing of these
+        config, chosen_by = replace(config, measure="AP"), one_list(chosen_by)
     own = None if folder is None else Path(folder)
     _check_folder(own, resume, overwrite)
     ready = set_up(
@@ -130,7 +136,7 @@ def train(
         progress=progress,
         pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
     )
-    return _Run(ready, config, own, on_epoch).go(resume, progress)
+    return _Run(ready, config, own, on_epoch, calibrate=apart).go(resume, progress)
 
 
 def default_model(encoder: Path | str | None) -> str:
@@ -185,10 +191,16 @@ class _Run:
     """The epochs of a run, and what is kept of them."""
 
     def __init__(
-        self, ready: Ready, config: TrainConfig, folder: Path | None, on_epoch: Callable[[dict[str, Any]], None] | None
+        self,
+        ready: Ready,
+        config: TrainConfig,
+        folder: Path | None,
+        on_epoch: Callable[[dict[str, Any]], None] | None,
+        *,
+        calibrate: bool,
     ) -> None:
         self.matcher, self.examples, self.development, self.settings = ready
-        self.config, self.folder, self.on_epoch = config, folder, on_epoch
+        self.config, self.folder, self.on_epoch, self.calibrate = config, folder, on_epoch, calibrate
         self.optimizer = make_optimizer(self.matcher.model, config)
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
@@ -287,8 +299,8 @@ class _Run:
         model.eval()
         if self.development is not None:
             pairs, read = self.development
-            found = measure(pairs, self.matcher.score_read(read), (self.config.measure,))
-            entry[self.config.measure] = found.values[self.config.measure]
+            scores = self.matcher.score_read(read)
+            entry[self.config.measure] = measure(pairs, scores, (self.config.measure,)).values[self.config.measure]
         # Rates that fall to 0 are made for the last epoch; a mid-way look at few questions tells less than that.
         better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
@@ -296,6 +308,9 @@ class _Run:
         if better:
             self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
             self.matcher.training = {**self.matcher.training, "best": entry}
+            if self.development is not None and self.calibrate:
+                right = np.array([(pair.label or 0) > 0 for pair in self.development[0]])
+                self.matcher.training[CALIBRATION] = Calibration.fit(scores, right)._asdict()
         self._write(better)
         if self.on_epoch is not None:
             self.on_epoch(self.log[-1])

@@ -64,7 +64,7 @@ def test_answers_cut(folder: Path) -> None:
 
 def test_malformed(folder: Path) -> None:
     write(folder, "valid.jsonl.gz", json.dumps(QUESTIONS[0] | {"answers": ["77"]}))
-    with pytest.raises(MatchloomError, match=r"valid\.jsonl\.gz, line 1: answer '77' is not in answers\.en"):
+    with pytest.raises(MatchloomError, match=r"valid\.jsonl\.gz, line 1: answer '77' is not among the answers"):
         read_insuranceqa(folder, "valid")
     write(folder, "valid.jsonl.gz", json.dumps(QUESTIONS[0]) + '\n{"id": 3}')
     with pytest.raises(MatchloomError, match=r"valid\.jsonl\.gz, line 2: "):

@@ -6,7 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from matchloom.data.corpora.lines import numbered_lines, records, rows, zero_or_one
+from matchloom.data.corpora.lines import (
+    document,
+    numbered_lines,
+    records,
+    rows,
+    spaced,
+    write_records,
+    write_table,
+    zero_or_one,
+)
 from matchloom.types import MatchloomError
 
 
@@ -69,6 +78,42 @@ def test_records(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "si', encoding="utf-8")
     with pytest.raises(MatchloomError, match=r"line 1: .*truncated"):
         next(records(path, Knot))
+    path.write_text('{"more": ' + "[" * 50_000, encoding="utf-8")
+    with pytest.raises(MatchloomError, match=r"a\.jsonl, line 1: .*recursion"):
+        next(records(path, Knot))
+
+
+def test_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(gzip.compress(b'\xef\xbb\xbf[\n{"id": "a", "size": 3}\n]'))
+    assert document(path, list[Knot]) == [Knot("a", 3)]
+    for content, message in (
+        (b'[\n{"id": "a", "size": 3},\n', r", line 3: .*truncated"),
+        (b'[\n{"id": "a",\n!', r", line 3: .*malformed"),
+        (b'[{"id": "a\xff", "size": 3}]', r", line 1: "),
+        (b'[{"id": "a"}]', r": .*missing required field `size` - at `\$\[0\]`"),
+        (b"[" * 50_000, r", line 1: .*recursion|: Expected `object`, got `array`"),
+        ("[]".encode("utf-16"), " is UTF-16"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(MatchloomError, match=rf"a\.json{message}"):
+            document(path, list[Knot])
+    monkeypatch.setenv("MATCHLOOM_MAX_LINE", "10")
+    path.write_bytes(gzip.compress(b" " * 2000))
+    with pytest.raises(MatchloomError, match=r"a\.json: more than 1,000 bytes"):
+        document(path, list[Knot])
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    lines = [["a", spaced(" one\ttwo\n three\u00a0 ")], ["b", ""]]
+    assert write_table(tmp_path / "a.tsv.gz", lines) == 2
+    assert [fields for _, fields in rows(tmp_path / "a.tsv.gz", ("x", "y"), header=False)] == lines
+    assert lines[0][1] == "one two three"
+    assert write_records(tmp_path / "a.jsonl", iter([Knot("a", 1), Knot("b", 2)])) == 2
+    assert [knot.size for _, knot in records(tmp_path / "a.jsonl", Knot)] == [1, 2]
+    with pytest.raises(MatchloomError, match=r"b\.tsv was not written: .* is half a character"):
+        write_table(tmp_path / "b.tsv", [["\ud800"]])
+    assert not (tmp_path / "b.tsv").exists()
 
 
 def test_labels() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.data.corpora.msrp import read_msrp
+from matchloom.data.corpora.msrp import read_msrp, write_msrp
 from matchloom.types import MatchloomError, Pair
 
 CONTENT = (
@@ -21,6 +21,17 @@ def test_read(tmp_path: Path) -> None:
         Pair('He called it "the loom".', 'He said "loom.', 1.0, "11", "12"),
         Pair("Yarn costs $2.", "Cloth is dear.", 0.0, "21", "22"),
     ]
+
+
+def test_written_under_its_own_name(tmp_path: Path) -> None:
+    public, own = tmp_path / "public", tmp_path / "own"
+    public.mkdir()
+    own.mkdir()
+    with pytest.raises(MatchloomError, match=r"has no msr_paraphrase_t\*\.txt"):
+        write_msrp(public, own)
+    (public / "msr_paraphrase_test.txt").write_bytes(CONTENT.encode())
+    assert write_msrp(public, own) == {own / "msr_paraphrase_test.txt": 2}
+    assert read_msrp(own / "msr_paraphrase_test.txt") == read_msrp(public / "msr_paraphrase_test.txt")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.data.corpora.reuters import read_reuters
+from matchloom.data.corpora.reuters import read_reuters, write_reuters
 from matchloom.types import MatchloomError
 
 STORY = (
@@ -114,3 +114,19 @@ def test_real_counts(data_dir: Path, name: str, count: int) -> None:
     # Published as about 9,300 and 11,500; the exact figure hangs on where sentences are said to end.
     pairs = read_reuters(data_dir / "reuters" / f"{name}.tar.gz")
     assert len(pairs) == len({pair[:2] for pair in pairs}) == count
+
+
+def test_stories_are_packed_for_the_tables(tmp_path: Path) -> None:
+    folder = write_sgml(tmp_path / "reuters")
+    assert write_reuters(folder, tmp_path) == {tmp_path / "reuters21578.tar.gz": 1}
+    assert read_reuters(tmp_path / "reuters21578.tar.gz") == read_reuters(folder)
+    before = (tmp_path / "reuters21578.tar.gz").read_bytes()
+    assert write_reuters(archive(folder), tmp_path)
+    assert len((tmp_path / "reuters21578.tar.gz").read_bytes()) > 100
+    assert write_reuters(folder, tmp_path)
+    assert (tmp_path / "reuters21578.tar.gz").read_bytes() == before
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.txt").write_text(f"{FIRST}, {SECOND}\n")
+    assert write_reuters(plain, tmp_path) == {tmp_path / "reuters_c50.tar.gz": 1}
+    assert read_reuters(tmp_path / "reuters_c50.tar.gz") == read_reuters(plain)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.data.corpora.semeval import read_semeval
+from matchloom.data.corpora.semeval import read_semeval, semeval_files, write_semeval
 from matchloom.types import MatchloomError, Pair
 
 
@@ -60,6 +60,76 @@ def test_malformed(tmp_path: Path) -> None:
         read_semeval(write(tmp_path, apart(1, "Relevant", "a", "b"), apart(2, "Maybe", "a", "b")))
     with pytest.raises(MatchloomError, match=r"b\.jsonl, line 1: .*`q_body`"):
         read_semeval(write(tmp_path, {"qid": "Q1"}))
+
+
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<xml version="1.0">
+<OrgQuestion ORGQ_ID="Q1">
+\t<OrgQSubject>Wool</OrgQSubject>
+\t<OrgQBody>Where to buy?</OrgQBody>
+\t<Thread THREAD_SEQUENCE="Q1_R4">
+\t\t<RelQuestion RELQ_ID="Q1_R4" RELQ_RANKING_ORDER="4" RELQ_CATEGORY="Crafts" RELQ_RELEVANCE2ORGQ="PerfectMatch">
+\t\t\t<RelQSubject>Yarn</RelQSubject>
+\t\t\t<RelQBody>Any shop? I&apos;m\u00a0 new</RelQBody>
+\t\t</RelQuestion>
+\t\t<RelComment RELC_ID="Q1_R4_C1"><RelCText>The mill.</RelCText></RelComment>
+\t</Thread>
+</OrgQuestion>
+<OrgQuestion ORGQ_ID="Q1">
+\t<OrgQSubject>Wool</OrgQSubject>
+\t<OrgQBody>Where to buy?</OrgQBody>
+\t<Thread THREAD_SEQUENCE="Q1_R9">
+\t\t<RelQuestion RELQ_ID="Q1_R9" RELQ_RANKING_ORDER="9" RELQ_RELEVANCE2ORGQ="Irrelevant">
+\t\t\t<RelQSubject>Cars?</RelQSubject>
+\t\t\t<RelQBody></RelQBody>
+\t\t</RelQuestion>
+\t</Thread>
+</OrgQuestion>
+</xml>
+"""
+
+
+def test_the_release(tmp_path: Path) -> None:
+    public, own = tmp_path / "public", tmp_path / "own"
+    (public / "v3.2").mkdir(parents=True)
+    own.mkdir()
+    names = ("train-part1", "train-part2", "dev", "test")
+    for part in (*names, "dev-with-multiline", "train-part1-subtaskA", "dev-subtaskA"):
+        (public / "v3.2" / f"SemEval2016-Task3-CQA-QL-{part}.xml").write_text(XML, encoding="utf-8")
+    pairs = read_semeval(public / "v3.2" / "SemEval2016-Task3-CQA-QL-dev.xml")
+    assert pairs == [
+        Pair("Wool Where to buy?", "Yarn Any shop? I'm\u00a0 new", 1.0, "Q1", "Q1_R4"),
+        Pair("Wool Where to buy?", "Cars?", 0.0, "Q1", "Q1_R9"),
+    ]
+    assert len(semeval_files(public)) == 4
+    written = write_semeval(public, own)
+    assert {path.name for path in written} == {
+        "subtaskB_train_part1_fromcsv.jsonl",
+        "subtaskB_train_part2.jsonl",
+        "subtaskB_dev.jsonl",
+        "subtaskB_test.jsonl",
+    }
+    assert all(read_semeval(path) == pairs and count == 2 for path, count in written.items())
+    record = json.loads((own / "subtaskB_dev.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert list(record) == ["qid", "q_subject", "q_body", "rid", "rank", "label", "r_subject", "r_body"]
+    assert record["rank"] == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (XML.replace("Irrelevant", "?"), r"line 14: label '\?'; expected one of PerfectMatch"),
+        (XML[:600], r"line \d+: no whole XML here"),
+        (XML.replace("RelQuestion", "Question"), r"line 3: expected an ORGQ_ID and a <Thread> with a <RelQuestion>"),
+        (XML.replace("OrgQuestion", "Question"), r"no <OrgQuestion> in it"),
+        (XML.replace("<xml", "<!DOCTYPE xml>\n<xml"), r"line 2: a document type"),
+    ],
+)
+def test_malformed_release(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "b.xml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(MatchloomError, match=rf"b\.xml.*{message}"):
+        read_semeval(path)
 
 
 @pytest.mark.data

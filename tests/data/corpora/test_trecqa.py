@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.data.corpora.trecqa import read_trecqa, trecqa_questions
+from matchloom.data.corpora.trecqa import read_trecqa, trecqa_files, trecqa_questions, write_trecqa
 from matchloom.types import MatchloomError
 
 QUESTION = "<QApairs id='{}'>\n<question>\n{}\nWP\tVBZ\n2\t0\n</question>\n"
@@ -75,6 +75,30 @@ def test_malformed(tmp_path: Path, content: str, message: str) -> None:
 def test_unknown_subset(tmp_path: Path) -> None:
     with pytest.raises(MatchloomError, match="subset 'dirty' of TREC-QA is unknown"):
         read_trecqa(write(tmp_path, TSV), "dirty")  # type: ignore[arg-type]
+
+
+def test_the_names_of_the_release(tmp_path: Path) -> None:
+    public, own = tmp_path / "public", tmp_path / "own"
+    public.mkdir()
+    own.mkdir()
+    names = ("train2393.cleanup", *(f"{part}-less-than-40.manual-edit" for part in ("train", "dev", "test")))
+    for name in names:
+        (public / f"{name}.xml").write_text(XML, encoding="utf-8")
+    assert list(trecqa_files(public)) == ["DEV", "TEST", "TRAIN", "TRAIN-ALL"]
+    written = {path.stem: count for path, count in write_trecqa(public, own).items()}
+    assert written == {"TRAIN-ALL": 3, "TRAIN": 3, "DEV": 3, "TEST": 3, "DEV.clean": 2, "TEST.clean": 2}
+    pairs = read_trecqa(public / "train2393.cleanup.xml")
+    assert read_trecqa(own / "TRAIN-ALL.tsv") == read_trecqa(own / "TEST.tsv") == pairs
+    assert read_trecqa(own / "TEST.clean.tsv") == pairs[:2]
+    assert (own / "TEST.tsv").read_text(encoding="utf-8") == TSV
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["TRAIN", "DEV", "TEST"])
+def test_the_conversion_is_the_file_that_is_there(data_dir: Path, tmp_path: Path, name: str) -> None:
+    write_trecqa(data_dir / "trecqa" / "xml" / f"{name}.xml", tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (data_dir / "trecqa" / path.name).read_bytes()
 
 
 @pytest.mark.data

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.data.corpora.wikiqa import read_wikiqa
+from matchloom.data.corpora.wikiqa import read_wikiqa, wikiqa_files, write_wikiqa
 from matchloom.types import MatchloomError
 
 PLAIN = (
@@ -66,6 +66,65 @@ def test_malformed(tmp_path: Path, content: str, message: str) -> None:
 def test_unknown_subset(tmp_path: Path) -> None:
     with pytest.raises(MatchloomError, match="choose raw, answered or clean"):
         read_wikiqa(write(tmp_path, PLAIN), "all")  # type: ignore[arg-type]
+
+
+def test_the_release_becomes_plain(tmp_path: Path) -> None:
+    public, own = tmp_path / "public", tmp_path / "own"
+    public.mkdir()
+    own.mkdir()
+    for part in ("train", "dev", "test"):
+        (public / f"WikiQA-{part}.tsv").write_text(RELEASE, encoding="utf-8")
+    (public / "WikiQA.tsv").write_text("all parts in one")
+    assert {path.name: count for path, count in write_wikiqa(public, own).items()} == {
+        "WikiQASent-dev.txt": 3,
+        "WikiQASent-test.txt": 3,
+        "WikiQASent-train.txt": 3,
+    }
+    parted = [pair[:3] for pair in read_wikiqa(own / "WikiQASent-dev.txt")]
+    assert parted == [
+        ("how is wool spun ?", "Wool is spun on a wheel .", 1.0),
+        ("how is wool spun ?", "A `` wheel turns .", 0.0),
+        ("what is felt ?", "Felt is no cloth .", 0.0),
+    ]
+    assert len(wikiqa_files(public)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "parted"),
+    [
+        ('He said: "it\'s 1,000.5 (or so)."', "He said : `` it 's 1,000.5 ( or so ) . ''"),
+        ("The U.S. didn't pay $5, or 10%.", "The U.S. did n't pay $ 5 , or 10 % ."),
+        ("the weavers' looms -- all...", "the weavers ' looms -- all ..."),
+        ("A partly submerged cave .", "A partly submerged cave ."),
+    ],
+)
+def test_words_are_parted_as_in_the_plain_files(tmp_path: Path, text: str, parted: str) -> None:
+    (tmp_path / "WikiQA-dev.tsv").write_text(RELEASE.replace("Felt is no cloth.", text), encoding="utf-8")
+    own = tmp_path / "own"
+    own.mkdir()
+    write_wikiqa(tmp_path, own)
+    assert read_wikiqa(own / "WikiQASent-dev.txt")[-1].text == parted
+
+
+def test_plain_files_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "WikiQASent-dev.txt").write_text(PLAIN.replace("wheel .", "wheel . "), encoding="utf-8")
+    own = tmp_path / "own"
+    own.mkdir()
+    write_wikiqa(tmp_path / "WikiQASent-dev.txt", own)
+    assert (own / "WikiQASent-dev.txt").read_bytes() == (tmp_path / "WikiQASent-dev.txt").read_bytes()
+    with pytest.raises(MatchloomError, match="no WikiQA-train, -dev or -test here"):
+        write_wikiqa(write(tmp_path, PLAIN), own)
+
+
+@pytest.mark.data
+def test_the_plain_files_are_parted_already(data_dir: Path, tmp_path: Path) -> None:
+    pairs = read_wikiqa(data_dir / "wikiqa" / "WikiQASent-dev.txt")
+    release = "\t".join(("QuestionID", "Question", "DocumentID", "DocumentTitle", "SentenceID", "Sentence", "Label"))
+    lines = [f"Q\t{pair.query}\tD\tT\t{n}\t{pair.text}\t{pair.label:.0f}" for n, pair in enumerate(pairs)]
+    (tmp_path / "WikiQA-dev.tsv").write_text("\n".join([release, *lines]), encoding="utf-8")
+    write_wikiqa(tmp_path / "WikiQA-dev.tsv", tmp_path)
+    again = read_wikiqa(tmp_path / "WikiQASent-dev.txt")
+    assert [" ".join(pair.text.split()) for pair in pairs] == [pair.text for pair in again]
 
 
 @pytest.mark.data

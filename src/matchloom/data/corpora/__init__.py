@@ -13,6 +13,7 @@ from matchloom.data.corpora.reuters import read_reuters
 from matchloom.data.corpora.semeval import read_semeval
 from matchloom.data.corpora.trecqa import read_trecqa, trecqa_questions
 from matchloom.data.corpora.wikiqa import read_wikiqa
+from matchloom.data.corpora.yahoo import read_yahoo
 
 __all__ = [
     "insuranceqa_answers",
@@ -30,5 +31,6 @@ __all__ = [
     "read_semeval",
     "read_trecqa",
     "read_wikiqa",
+    "read_yahoo",
     "trecqa_questions",
 ]

@@ -5,7 +5,9 @@ Stories come as Reuters-21578 (`.sgm`, pseudo-SGML in latin-1) or as plain text 
 
 from __future__ import annotations
 
+import gzip
 import html
+import io
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from pathlib import Path
 import regex
 
 from matchloom.data.ids import fold, with_ids
+from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -45,6 +48,27 @@ def read_reuters(path: Path | str) -> list[Pair]:
             key = fold(first), fold(second)
             pairs.setdefault(key, Pair(first, second, 1.0, group=story))
     return list(with_ids(pairs.values()))
+
+
+def write_reuters(source: Path | str, folder: Path) -> dict[Path, int]:
+    """Write the stories of a folder or archive as `reuters21578.tar.gz` (`.sgm`) or `reuters_c50.tar.gz` (`.txt`).
+
+    Args:
+        source: The folder or archive of the stories.
+        folder: The folder to write to, which is there.
+    """
+    files = list(_files(Path(source)))
+    path = folder / ("reuters21578.tar.gz" if files[0][0].endswith(".sgm") else "reuters_c50.tar.gz")
+    with (
+        atomic_write(path, "wb") as stream,
+        gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as zipped,  # the same stories give the same bytes
+        tarfile.open(fileobj=zipped, mode="w") as archive,
+    ):
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return {path: len(files)}
 
 
 def _two_clauses(story: str, paragraph: regex.Pattern[str]) -> Iterator[tuple[str, str]]:

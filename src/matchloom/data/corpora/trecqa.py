@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from matchloom.data.corpora.lines import numbered_lines, rows, zero_or_one
+from matchloom.data.corpora.lines import numbered_lines, rows, write_table, zero_or_one
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.ids import with_ids
 from matchloom.types import MatchloomError, Pair
@@ -15,6 +15,13 @@ _QUESTION_ID = re.compile(r"<QApairs id=(['\"])(.+)\1>")
 _LABELS = {"<positive>": 1.0, "<negative>": 0.0}
 _MARKS = ("<question>", "<positive>", "<negative>", "</QApairs>")
 _COLUMNS = ("qid", "question", "answer", "label")
+# The names of the release (jacana-qa-naacl2013-data-results) and those under which papers speak of its files.
+_PARTS = {
+    "train2393.cleanup": "TRAIN-ALL",
+    "train-less-than-40.manual-edit": "TRAIN",
+    "dev-less-than-40.manual-edit": "DEV",
+    "test-less-than-40.manual-edit": "TEST",
+}
 
 
 def read_trecqa(path: Path | str, subset: Literal["raw", "clean"] = "raw") -> list[Pair]:
@@ -36,6 +43,40 @@ def trecqa_questions(path: Path | str) -> dict[str, str]:
     TSV files cannot.
     """
     return _read(path)[0]
+
+
+def trecqa_files(path: Path) -> dict[str, Path]:
+    """The file, or those of a folder, by the name of their part: the release's pseudo-XML, or TSV."""
+    if not path.is_dir():
+        return {_part(path): path}
+    for pattern in ("*.tsv", "*.xml*"):
+        if found := sorted(path.glob(pattern)):
+            return {_part(file): file for file in found}
+    raise MatchloomError(f"{path} has no *.tsv and no *.xml; give the folder, or one file, of the corpus")
+
+
+def write_trecqa(source: Path | str, folder: Path) -> dict[Path, int]:
+    """Write TREC-QA as TSV, and DEV and TEST also without the questions whose candidates are all right or all wrong.
+
+    Args:
+        source: One file, or a folder of them.
+        folder: The folder to write to, which is there.
+    """
+    written = {}
+    for part, path in trecqa_files(Path(source)).items():
+        pairs = read_trecqa(path)
+        kept = {part: pairs}
+        if part in ("DEV", "TEST"):
+            kept[f"{part}.clean"] = both_labels(pairs)
+        for name, some in kept.items():
+            lines = ((pair.query_id, pair.query, pair.text, "1" if pair.label else "0") for pair in some)
+            written[folder / f"{name}.tsv"] = write_table(folder / f"{name}.tsv", (_COLUMNS, *lines)) - 1
+    return written
+
+
+def _part(path: Path) -> str:
+    name = path.name.removesuffix(".gz").removesuffix(".xml").removesuffix(".tsv")
+    return _PARTS.get(name, name)
 
 
 def _read(path: Path | str) -> tuple[dict[str, str], list[Pair]]:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
-from matchloom.data.corpora.lines import numbered_lines, rows, zero_or_one
+from matchloom.data.corpora.lines import numbered_lines, rows, spaced, write_table, zero_or_one
 from matchloom.data.corpora.subsets import answered, both_labels
 from matchloom.data.ids import with_ids
 from matchloom.types import MatchloomError, Pair
 
 _RELEASE = ("QuestionID", "Question", "DocumentID", "DocumentTitle", "SentenceID", "Sentence", "Label")
 _PLAIN = ("question", "sentence", "label")
+_PART = re.compile(r"WikiQA(?:Sent)?-(train|dev|test)\.(?:tsv|txt)(?:\.gz)?")
+# As the plain files have words: the conventions of the Penn Treebank, in this order.
+_PARTING = [
+    (re.compile(r'(?<![^\s(\[{<])"'), " `` "),
+    (re.compile(r'"'), " '' "),
+    (re.compile(r"(\.\.\.|--|[;@#$%&?!()\[\]{}<>]|[:,](?=[^\d]))"), r" \1 "),
+    (re.compile(r"(?<![.\s])(\.)(?=[\])}>'\s]*$)"), r" \1 "),  # only the last full stop of a text: U.S. is a word
+    (re.compile(r"(?<=[^'\s])('+)(?=\s|$)"), r" \1"),
+    (re.compile(r"(?<=\w)(n't|'(?:s|m|d|ll|re|ve))\b", re.IGNORECASE), r" \1"),
+]
 
 
 def read_wikiqa(path: Path | str, subset: Literal["raw", "answered", "clean"] = "raw") -> list[Pair]:
@@ -27,6 +38,51 @@ def read_wikiqa(path: Path | str, subset: Literal["raw", "answered", "clean"] = 
     if subset == "answered":
         return answered(pairs)
     return both_labels(pairs) if subset == "clean" else pairs
+
+
+def wikiqa_files(path: Path) -> list[Path]:
+    """The file, or those of a folder: the release's where they are there, otherwise the plain ones."""
+    if not path.is_dir():
+        return [path]
+    for pattern in ("WikiQA-*.tsv*", "WikiQA*-*.txt*"):
+        if found := sorted(path.glob(pattern)):
+            return found
+    raise MatchloomError(f"{path} has no WikiQA-*.tsv and no WikiQA*-*.txt; give its folder, or one file")
+
+
+def write_wikiqa(source: Path | str, folder: Path) -> dict[Path, int]:
+    """Write train, dev and test as the plain `WikiQASent-<part>.txt`.
+
+    The plain files have their words parted by spaces, the release has not: its texts are parted here by the same
+    conventions, in a few rules. All sentences of the plain test set stay as they are under them.
+
+    Args:
+        source: One file, or a folder of them; the plain ones are preferred.
+        folder: The folder to write to, which is there.
+    """
+    source = Path(source)
+    plain = sorted(source.glob("WikiQASent-*.txt*")) if source.is_dir() else []
+    written = {}
+    for path in plain or wikiqa_files(source):
+        if not (part := _PART.fullmatch(path.name)):
+            continue
+        as_is = not path.name.startswith("WikiQA-")
+        lines = (
+            (pair.query if as_is else _parted(pair.query), pair.text if as_is else _parted(pair.text), str(int(label)))
+            for pair in read_wikiqa(path)
+            if (label := pair.label) is not None
+        )
+        to = folder / f"WikiQASent-{part[1]}.txt"
+        written[to] = write_table(to, lines)
+    if not written:
+        raise MatchloomError(f"{source}: no WikiQA-train, -dev or -test here (.tsv or .txt)")
+    return written
+
+
+def _parted(text: str) -> str:
+    for pattern, parted in _PARTING:
+        text = pattern.sub(parted, text)
+    return spaced(text)
 
 
 def _read_release(path: Path | str) -> list[Pair]:
