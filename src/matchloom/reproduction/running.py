@@ -12,7 +12,7 @@ from typing import NamedTuple
 from matchloom.folders import make_folder, try_lock
 from matchloom.reproduction.fast import fast_table, fast_task
 from matchloom.reproduction.provenance import machine
-from matchloom.reproduction.results import Place, Results, add_run, has_run, read_results, run_name
+from matchloom.reproduction.results import Entry, Place, Results, add_run, has_run, read_results, run_name
 from matchloom.reproduction.rows import Prepared, run_row
 from matchloom.reproduction.tables import PaperTable, Row
 from matchloom.reproduction.tasks import TASKS, Task
@@ -117,10 +117,14 @@ def reproduce(plan: Plan, data: Path | None, *, again: bool = False, keep: bool 
                 tell(f"{run_name(row.name, seed)} failed: {error}")
                 continue
             add_run(place.results, row.name, entry, _about(tasks[split].task, place))
-        first = table.measures[0]  # a test figure seen now would have a part in the next choice
-        tell(f"{run_name(row.name, seed)}: development {first} {entry['development'][first]:.3f}, "
-             f"{spoken(entry['minutes'])}.")  # fmt: skip
+        tell(f"{run_name(row.name, seed)}: {_told(entry, table, place)}{spoken(entry['minutes'])}.")
     return failed
+
+
+def _told(entry: Entry, table: PaperTable, place: Place) -> str:
+    """The development figure of a run, if it is one: a test figure seen now would have a part in the next choice."""
+    first = table.measures[0]
+    return "" if place.fast else f"development {first} {entry['development'][first]:.3f}, "
 
 
 def check_data(table: PaperTable, data: Path | None) -> None:
