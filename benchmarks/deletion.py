@@ -1,7 +1,7 @@
 """Does the matching path matter: delete the words at which the score rose on Match-SRNN's path, and others at random.
 
-    python -m benchmarks.paper src/matchloom/reproduction/tables/qa.toml --only "Match-SRNN, vectors kept" --keep runs
-    python -m benchmarks.deletion "runs/Match-SRNN, vectors kept, seed 0"
+    matchloom reproduce qa --data ../shared/data --only "Match-SRNN, vectors kept" --seeds 0 --out runs --keep
+    python -m benchmarks.deletion "runs/qa/Match-SRNN, vectors kept, seed 0"
 
 A path runs from one corner of the map to the other, so that most words of the text lie on it. Those are deleted at
 whose cells the running score rose most, three of them, and as many drawn from all words of the text (ten draws). The

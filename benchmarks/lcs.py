@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 
 from benchmarks.provenance import commit
-from matchloom.cli.reproduce import check, train_lcs
 from matchloom.files import atomic_write
+from matchloom.reproduction.lcs import check, train_lcs
 
 RESULTS = Path(__file__).parent / "results" / "lcs.json"
 SEEDS, LENGTHS = (0, 1, 2), (10, 20, 30, 50)

@@ -1,23 +1,32 @@
-"""The page docs/results.md, made from benchmarks/results: `python -m benchmarks.page`."""
+"""docs/results.md and its figures, made from benchmarks/results: `python -m benchmarks.page`.
+
+The tables are shown as `matchloom reproduce all` shows them; what other benchmarks found stands behind them. The
+minutes of every row go into the package, which says beforehand how long a row takes.
+"""
 
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
-from matchloom.evaluation.significance import paired_randomisation
+from matchloom.files import atomic_write
+from matchloom.reproduction import page
+from matchloom.reproduction.figures import draw_plots, drawable
+from matchloom.reproduction.page import markdown
+from matchloom.reproduction.results import Place, read_results
+from matchloom.reproduction.running import MINUTES
+from matchloom.reproduction.summary import minutes, over_seeds, p_value, shown_p
+from matchloom.reproduction.tables import table_names
 
-SUBSETS = {"positive": "with a positive", "all": "all"}
-HERE = Path(__file__).parent
-TABLES = HERE.parent / "src" / "matchloom" / "reproduction" / "tables"
-PAGE = HERE.parent / "docs" / "results.md"
+RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "results.md"
 _HEAD = """# Results
 
 This page is generated from `benchmarks/results` (`make docs`); a test keeps it up to date. Each table names the command
-that made it; the data sets are no part of the repository.
+that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of the
+repository.
 
 Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
 the exact-match signals and the demo's settings were worked out (some fifteen settings, three draws). On InsuranceQA
@@ -31,99 +40,38 @@ While the tables of TREC-QA ran, single test figures were printed as runs ended;
 
 
 def results_page() -> str:
-    """All tables that have results."""
-    sections = [_HEAD]
-    for path in sorted((TABLES).glob("*.toml")):
-        result = HERE / "results" / f"{path.stem}.json"
-        if result.exists():
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
-            sections.append(paper_table(path.name, table, json.loads(result.read_text(encoding="utf-8"))))
+    """All tables that have results, and what other benchmarks found."""
     others = {
         "retrieval": retrieval_tables,
+        "encoders": encoder_section,
         "archive": archive_table,
         "lcs": lcs_table,
         "deletion": deletion_lines,
         "rae": rae_line,
         "speed": speed_table,
     }
-    for name, section in others.items():
-        path = HERE / "results" / f"{name}.json"
-        if path.exists():
-            sections.append(section(json.loads(path.read_text(encoding="utf-8"))))
-    return "\n".join(sections)
+    there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
+    sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
+    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, [section for section in sections if section])
 
 
-def paper_table(name: str, table: dict[str, Any], done: dict[str, Any]) -> str:
-    """One published table beside ours: means and deviations over seeds, and what the blind probes got."""
-    measures = table["measures"]
-    lines = [
-        f"## {table['title']}\n",
-        f"`python -m benchmarks.paper src/matchloom/reproduction/tables/{name}`: {done['protocol']}.\n",
-    ]
-    lines += markdown(*table_rows(table, done))
-    lines += ["\n" + table["note"].strip()] if "note" in table else []
-    commits, probes = set(), []
-    for system in table["system"]:
-        runs = done["systems"].get(system["name"], [])
-        commits |= {run["commit"] for run in runs}
-        probed: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for run in runs:
-            for probe in run.get("probes", []):
-                probed.setdefault((probe["name"], probe["note"]), []).append(probe)
-        for (probe_name, note), found in probed.items():
-            figures = ", ".join(f"{m} {mean(probe['values'][m] for probe in found):.3f}" for m in measures)
-            lowest = min(probe["p"] for probe in found)
-            probes.append(f"- {system['name']}, {probe_name} ({note}): {figures}, lowest p {lowest:.3g}")
-    if probes:
-        lines += ["\nBlind probes, which must stay at chance, means over seeds:\n", *probes]
-    sizes = ", ".join(f"{part} {count:,}" for part, count in done["sizes"].items())
-    machine = ", ".join(f"{key} {value}" for key, value in done["machine"].items())
-    lines.append(f"\nPairs: {sizes}. {machine}. Commits {', '.join(sorted(commits))}.\n")
-    return "\n".join(lines)
+def known_minutes() -> str:
+    """What `matchloom reproduce` knows of how long the rows of each table take."""
+    found = {name: minutes(read_results(Place(RESULTS, name).results)) for name in table_names()}
+    return json.dumps({name: rows for name, rows in found.items() if rows}, indent=1, ensure_ascii=False) + "\n"
 
 
-def table_rows(table: dict[str, Any], done: dict[str, Any]) -> list[list[str]]:
-    """Head and rows of one table: means and deviations over seeds, and p of the difference to each rival named."""
-    measures, rivals = table["measures"], table.get("against", [])
-    subsets = [SUBSETS[subset] for subset in table.get("subsets", ["both"])[1:]]
-    head = ["system", *(f"test {m}" for m in measures)]
-    head += [f"{m}, {subset}" for subset in subsets for m in measures]
-    head += [f"dev {measures[0]}", *(f"p against {rival}" for rival in rivals), "seeds", "minutes", "published"]
-    rows = [head]
-    for system in table["system"]:
-        runs = done["systems"].get(system["name"], [])
-        if not runs:
-            continue
-        cells = [over_seeds([run["test"][m] for run in runs if "test" in run]) for m in measures]
-        for subset in table.get("subsets", ["both"])[1:]:
-            cells += [over_seeds([run["other_subsets"][subset][m] for run in runs if "test" in run]) for m in measures]
-        cells.append(over_seeds([run["development"][measures[0]] for run in runs]))
-        for rival in rivals:
-            same = rival == system["name"] or not done["systems"].get(rival)
-            cells.append("" if same else f"{p_value(runs, done['systems'][rival]):.3f}")
-        cells += [str(len(runs)), f"{mean(run['minutes'] for run in runs):.1f}"]
-        published = [" / ".join(f"{value:.3f}" for value in system.get("published", []))]
-        if "published_development" in system:
-            published.append(f"dev {system['published_development']:.3f}")
-        cells.append(" ".join(published).strip())
-        rows.append([system["name"], *cells])
-    return rows
+def encoder_section(done: dict[str, Any]) -> str:
+    """What benchmarks/encoders.py found, as a picture; docs/encoders.md has the figures."""
+    if "quality_speed" not in drawable(RESULTS):
+        return ""
+    return f"""## Pretrained encoders: quality against speed
 
+`python -m benchmarks.encoders --data DATA`, {done["encoder"]} with no training, answer sentences of TREC-QA and WikiQA;
+[encoders](encoders.md) has the figures.
 
-def p_value(runs: list[dict[str, Any]], others: list[dict[str, Any]]) -> float:
-    """The paired randomisation test over queries, each query's values being the means over seeds."""
-    queries = sorted(runs[0]["per_query"])
-    first, second = ([mean(run["per_query"][query] for run in some) for query in queries] for some in (runs, others))
-    return paired_randomisation(first, second)
-
-
-def over_seeds(values: list[float]) -> str:
-    return "" if not values else f"{mean(values):.3f}" + (f" ±{stdev(values):.3f}" if len(values) > 1 else "")
-
-
-def markdown(head: list[str], *rows: list[str]) -> list[str]:
-    """The lines of a table."""
-    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(row) + " |" for row in rows)]
+![AP against pairs ranked a second](figures/quality_speed.png)
+"""
 
 
 def retrieval_tables(done: dict[str, Any]) -> str:
@@ -135,7 +83,7 @@ def retrieval_tables(done: dict[str, Any]) -> str:
     lines = [
         f"""## CNTN Experiment II: the mixture, and search in a whole archive
 
-`python -m benchmarks.retrieval runs/semeval` (with the matchers of cntn_semeval.toml): new questions t are ranked by
+`python -m benchmarks.retrieval runs/cntn_semeval` (the matchers of cntn_semeval): new questions t are ranked by
 alpha * first part + (1 - alpha) * second part. The paper's parts are v_t . v_q and s(t, a); these forum questions come
 without answers, so s reads the forum question itself, s(t, q). Any scorer may be a part; BM25 is then its share, BM25
 over the question's own. Vectors have a length of one, as the archive compares them; before that change, dev figures of
@@ -164,7 +112,7 @@ engine had them in an order of {engine}):
             name = f"**{row['name']}**" if row is best else row["name"]
             cells = [name, "" if row["alpha"] is None else f"{row['alpha']:.2f}", f"{row['train']:.3f}"]
             cells += [over_seeds([run["test"][m] for run in runs]) for m in measures]
-            cells.append("" if row is bm25 else f"{p_value(runs, bm25[setting]):.3f}")
+            cells.append("" if row is bm25 else shown_p(p_value(runs, bm25[setting])))
             body.append([*cells, str(len(runs))])
         lines += markdown(head, *body)
     machine = ", ".join(f"{key} {value}" for key, value in done["machine"].items())
@@ -265,4 +213,7 @@ def speed_table(done: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(results_page(), encoding="utf-8")
+    draw_plots(RESULTS, DOCS / "figures")
+    for target, made in ((PAGE, results_page()), (MINUTES, known_minutes())):
+        with atomic_write(target) as made_file:
+            made_file.write(made)

@@ -1,8 +1,8 @@
 """CNTN's Experiment II beyond single systems: the mixture of Eq. 4, its Figure 3, and search in a whole archive.
 
-    python -m benchmarks.paper .../tables/cntn_semeval.toml --data ../shared/data --keep runs/semeval
-    python -m benchmarks.retrieval runs/semeval --data ../shared/data    # to benchmarks/results/retrieval.json
-    python -m benchmarks.figures                                         # Figure 3, to docs/figures
+    matchloom reproduce cntn_semeval --data ../shared/data --out runs --keep
+    python -m benchmarks.retrieval runs/cntn_semeval --data ../shared/data    # to benchmarks/results/retrieval.json
+    python -m benchmarks.page                                                 # Figure 3, to docs/figures
 
 The paper ranks archived pairs (q, a) for a new question t by alpha * v_t . v_q + (1 - alpha) * s(t, a). SemEval's 3B
 files hold forum questions without answers, so s reads the forum question in the answer's place: s(t, q). Any scorer can
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.paper import kept_as
 from benchmarks.provenance import commit
 from matchloom import Matcher
 from matchloom.comparison import System, make_scorer
@@ -36,6 +34,8 @@ from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
+from matchloom.reproduction.results import run_name
+from matchloom.reproduction.tables import read_table
 from matchloom.reproduction.tasks import TASKS, Task
 from matchloom.retrieval.normalized_bm25 import NormalizedBM25
 from matchloom.retrieval.store import unit
@@ -43,7 +43,6 @@ from matchloom.retrieval.tuning import GRID, best_alpha
 from matchloom.types import Pair, Scorer
 
 HERE = Path(__file__).parent
-TABLE = HERE / "papers" / "cntn_semeval.toml"
 RESULTS = HERE / "results" / "retrieval.json"
 VECTORS = "vectors of "
 UNTRAINED = ("bm25", "bm25_stemmed", "soft_coverage")  # the same for every seed
@@ -66,7 +65,7 @@ def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs:
         )
         scorer: Scorer = NormalizedBM25(fitted) if isinstance(fitted, BM25) else fitted
         return scorer.score(pairs)
-    matcher = load(kept / kept_as(name.removeprefix(VECTORS), seed))
+    matcher = load(kept / run_name(name.removeprefix(VECTORS), seed))
     questions, rows = deduplicate([pair.query for pair in pairs])
     texts, columns = deduplicate([pair.text for pair in pairs])
     if name.startswith(VECTORS):  # both are questions
@@ -127,17 +126,18 @@ def run_of(measured: Measured, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kept", type=Path, help="where paper.py --keep put the matchers of cntn_semeval.toml")
+    parser.add_argument("kept", type=Path, help="where 'matchloom reproduce cntn_semeval --keep' put the matchers")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the data sets")
     options = parser.parse_args()
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    models = {system["name"]: system["model"] for system in table["system"]}
+    table = read_table("cntn_semeval")
+    models = {row.name: row.model for row in table.rows}
     models |= {VECTORS + name: model for name, model in models.items() if model in ("nbow_mlp", "cnn_mlp", "cntn")}
-    tasks = [TASKS[table["task"]](options.data, seed) for seed in table["seeds"]]
+    seeds = table.rows[0].seeds
+    tasks = [TASKS[table.task](options.data, seed) for seed in seeds]
 
     def all_parts(pairs: list[list[Pair]]) -> list[MixtureScores]:
         found: list[MixtureScores] = []
-        for seed, task, some in zip(table["seeds"], tasks, pairs, strict=True):
+        for seed, task, some in zip(seeds, tasks, pairs, strict=True):
             same = {name: found[0][name] for name in models if found and some is pairs[0] and models[name] in UNTRAINED}
             rest = {name: model for name, model in models.items() if name not in same}
             scores = {name: part_scores(name, model, task, seed, options.kept, some) for name, model in rest.items()}
@@ -147,8 +147,8 @@ def main() -> None:
     fifths = [task.development for task in tasks]
     lists = [CandidateLists.of(pairs, ["AP"]) for pairs in fifths]
     trained = all_parts(fifths)
-    rows = [{"name": name, "first": name} for name in models]
-    rows += [{"name": f"{row['first']} + {row['second']}", **row} for row in table["mixture"]]
+    rows: list[dict[str, Any]] = [{"name": name, "first": name} for name in models]
+    rows += [{"name": f"{row['first']} + {row['second']}", **row} for row in table.mixture]
     rows = [tuned(row, trained, lists) for row in rows]
 
     dev = tasks[0].test
@@ -165,7 +165,7 @@ def main() -> None:
     for row in rows:
         for setting, chosen in (("lists", listed), ("archive", np.arange(len(archive)))):
             scores = [mixed(parts, row, row["alpha"])[chosen] for parts in tested]
-            runs = zip(table["seeds"], scores, strict=True)
+            runs = zip(seeds, scores, strict=True)
             row[setting] = [run_of(measured[setting].measure(values), seed) for seed, values in runs]
     done = {
         "commit": commit(),

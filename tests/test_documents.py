@@ -87,7 +87,7 @@ def test_every_block_runs_in_order(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("matchloom.cli.reproduce.LONGER", (12,))
+    monkeypatch.setattr("matchloom.reproduction.lcs.LONGER", (12,))
     write_inputs(tmp_path)
     ran = []
     for block in blocks(ROOT / document):

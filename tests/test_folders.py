@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.folders import LOCK, folder_lock, make_folder, sweep_leftovers
+from matchloom.folders import LOCK, folder_lock, make_folder, sweep_leftovers, try_lock
 from matchloom.types import MatchloomError
 
 HOLD = """
@@ -30,6 +30,18 @@ def test_a_second_writer_is_refused_and_the_lock_goes_with_the_first(tmp_path: P
         assert (folder / LOCK).exists()
     assert list(folder.iterdir()) == []
     with folder_lock(folder):
+        pass
+
+
+def test_a_lock_may_be_tried(tmp_path: Path) -> None:
+    path = tmp_path / "row.lock"
+    with try_lock(path) as ours:
+        assert ours
+        with try_lock(path) as another:
+            assert not another
+        assert path.exists()
+    assert not path.exists()
+    with pytest.raises(MatchloomError, match="none cannot be written"), try_lock(tmp_path / "none" / "row.lock"):
         pass
 
 

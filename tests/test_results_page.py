@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import page
+from matchloom.reproduction.running import MINUTES
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,8 +24,18 @@ def test_the_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.results_page(), "run: make docs"
 
 
+def test_the_minutes_of_the_package_are_up_to_date() -> None:
+    assert MINUTES.read_text(encoding="utf-8") == page.known_minutes(), "run: make docs"
+
+
+def test_the_pictures_of_the_page_are_there() -> None:
+    linked = re.findall(r"\]\((figures/[^)]*)\)", page.results_page())
+    assert len(linked) > 2
+    assert all((ROOT / "docs" / name).is_file() for name in linked), "run: make docs"
+
+
 def test_results_that_are_missing_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "HERE", tmp_path)
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
     assert "##" not in page.results_page()
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import lists, retrieval
+from benchmarks import retrieval
 from matchloom.evaluation.measures import CandidateLists
+from matchloom.reproduction import tasks as published
 from matchloom.types import Pair
 
 
@@ -48,7 +49,7 @@ def test_alpha_has_the_highest_map_over_the_questions_of_all_fifths() -> None:
 
 @pytest.mark.data
 def test_the_fifths_hold_out_each_training_question_once(data_dir: Path) -> None:
-    tasks = [lists.semeval(data_dir, seed) for seed in range(5)]
+    tasks = [published.semeval(data_dir, seed) for seed in range(5)]
     held_out = Counter(query for task in tasks for query in {pair.query_id for pair in task.development})
     assert len(held_out) == 267
     assert set(held_out.values()) == {1}

@@ -164,7 +164,7 @@ def compare(
     failed: dict[str, str] = {}
     for system in chosen:
         own = None if folder is None else Path(folder) / system.name
-        begun, before = time.perf_counter(), _seconds_before(own) if own is not None and resume else 0.0
+        begun, before = time.perf_counter(), seconds_before(own) if own is not None and resume else 0.0
         try:
             scorer = make_scorer(
                 system._replace(settings={**(settings or {}), **system.settings}),
@@ -268,7 +268,7 @@ def make_scorer(
     )
 
 
-def _seconds_before(folder: Path) -> float:
+def seconds_before(folder: Path) -> float:
     """How long a run that is resumed has trained already, by its log."""
     path = folder / LOG
     return sum(float(json.loads(line)["seconds"]) for _, line in read_lines(path)) if path.exists() else 0.0

@@ -26,31 +26,42 @@ def make_folder(folder: Path) -> None:
 def folder_lock(folder: Path) -> Iterator[None]:
     """Be the one run that writes into this folder, which is made if it is new; another one is refused in one line.
 
-    The lock is the system's and ends with its process, also by kill -9; the file that bears it is removed at the end.
     Temporary files of runs that were killed are removed first.
     """
     make_folder(folder)
-    path = folder / LOCK
+    with try_lock(folder / LOCK) as ours:
+        if not ours:
+            raise MatchloomError(
+                f"{folder} is being written by another run; wait until it has ended, or choose another folder"
+            )
+        sweep_leftovers(folder)
+        yield
+
+
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Hold a lock by the name of a file in a folder that is there; False where another process holds it.
+
+    The lock is the system's and ends with its process, also by kill -9; the file that bears it is removed at the end.
+    """
     while True:
         try:
             held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise MatchloomError(f"{folder} cannot be written: {error.strerror or error}") from None
+            raise MatchloomError(f"{path.parent} cannot be written: {error.strerror or error}") from None
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(held)
-            raise MatchloomError(
-                f"{folder} is being written by another run; wait until it has ended, or choose another folder"
-            ) from None
+            yield False
+            return
         except OSError:
             break  # a file system without locks: better a run without one than none
         if _is_still(held, path):
             break
         os.close(held)  # another run has just ended and removed the file: there is a new one to be had
     try:
-        sweep_leftovers(folder)
-        yield
+        yield True
     finally:
         path.unlink(missing_ok=True)  # while it is held, so that nobody can hold another one
         os.close(held)

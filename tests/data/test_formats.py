@@ -623,3 +623,12 @@ def test_half_a_character_is_no_json(tmp_path: Path, name: str, content: str) ->
         list(read_pairs(tmp_path / name))
     (tmp_path / name).write_text(content.replace("ud800", "ud83d\\ude00"))
     assert next(iter(read_pairs(tmp_path / name))).query == "a\U0001f600"
+
+
+def test_a_run_may_be_gzip_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+    pairs = [Pair("q", "a", 1.0, "q", "a"), Pair("q", "b", 0.0, "q", "b")]
+    for name in ("one.run.gz", "other.run.gz", "plain.run"):
+        write_run(tmp_path / name, pairs, np.array([0.1, 0.7], np.float32), "tag")
+    assert (tmp_path / "one.run.gz").read_bytes() == (tmp_path / "other.run.gz").read_bytes()
+    assert (tmp_path / "one.run.gz").read_bytes().startswith(b"\x1f\x8b")
+    assert list(read_run(tmp_path / "one.run.gz")) == list(read_run(tmp_path / "plain.run"))

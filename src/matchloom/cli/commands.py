@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
     "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
-    "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published experiment that needs no data."),
+    "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published table or experiment."),
     "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
     "encoders": Command("matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."),
     "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),

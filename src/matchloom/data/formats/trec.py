@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchloom.files import atomic_write, read_lines
+from matchloom.files import atomic_write, read_lines, write_lines
 from matchloom.types import MatchloomError, Pair, Scores
 
 
@@ -50,7 +50,10 @@ def read_qrels(path: Path | str) -> Iterator[Judgement]:
 
 
 def write_run(path: Path | str, pairs: Sequence[Pair], scores: Scores, tag: str) -> None:
-    """Write the ranking of every query: by score as float32, ties by text_id from the last, both as trec_eval does."""
+    """Write the ranking of every query: by score as float32, ties by text_id from the last, both as trec_eval does.
+
+    A name that ends with .gz asks for gzip.
+    """
     if len(pairs) != len(scores):
         raise MatchloomError(f"{path} was not written: {len(pairs)} pairs but {len(scores)} scores")
     values = np.asarray(scores, dtype=np.float32)
@@ -64,13 +67,16 @@ def write_run(path: Path | str, pairs: Sequence[Pair], scores: Scores, tag: str)
         raise MatchloomError(f"{path} was not written: the tag {tag!r} must be one word")
     by_text = sorted(range(len(pairs)), key=lambda i: pairs[i].text_id, reverse=True)
     order = sorted(by_text, key=lambda i: (pairs[i].query_id, -values[i]))
-    with atomic_write(path) as file:
-        rank, query_id = 0, ""
-        for i in order:
-            rank = rank + 1 if pairs[i].query_id == query_id else 1
-            query_id = pairs[i].query_id
-            # The shortest digits that give the same float32 again.
-            file.write(f"{query_id} Q0 {pairs[i].text_id} {rank} {values[i]!s} {tag}\n")
+    write_lines(path, _run_lines(pairs, values, order, tag))
+
+
+def _run_lines(pairs: Sequence[Pair], values: Scores, order: Iterable[int], tag: str) -> Iterator[bytes]:
+    rank, query_id = 0, ""
+    for i in order:
+        rank = rank + 1 if pairs[i].query_id == query_id else 1
+        query_id = pairs[i].query_id
+        # The shortest digits that give the same float32 again.
+        yield f"{query_id} Q0 {pairs[i].text_id} {rank} {values[i]!s} {tag}\n".encode()
 
 
 def write_qrels(path: Path | str, pairs: Iterable[Pair]) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from matchloom.cli import reproduce
-from matchloom.cli.reproduce import Checked, check, matches, scans, train_lcs
+from matchloom.cli.reproduce_lcs import print_figure
 from matchloom.data.corpora.lcs import lcs_pairs, lcs_path, lcs_table
 from matchloom.matcher import Matcher
+from matchloom.reproduction.lcs import Checked, check, figure_4, matches, scans, train_lcs
 from matchloom.types import Pair
 from tests.cli.conftest import Run, error_of
 from tests.reference import spatial_gru
@@ -18,7 +18,7 @@ from tests.reference import spatial_gru
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchloom.cli.reproduce.LONGER", (12,))
+    monkeypatch.setattr("matchloom.reproduction.lcs.LONGER", (12,))
 
 
 def test_it_trains_compares_and_draws(run: Run, tmp_path: Path) -> None:
@@ -40,7 +40,6 @@ def test_it_trains_compares_and_draws(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be(run: Run, trained: Path, tmp_path: Path) -> None:
-    assert error_of(run("reproduce", "table3")) == "experiment 'table3' is unknown; choose one of lcs"
     assert error_of(run("reproduce", "lcs", "--first", "A B")).startswith("--first needs 1 to 60 letters")
     assert error_of(run("reproduce", "lcs", "--second", "")).startswith("--second needs 1 to 60 letters")
     assert error_of(run("reproduce", "lcs", "--plot", "a.gif")) == "the picture a.gif must end in .png, .svg or .pdf"
@@ -100,14 +99,14 @@ def test_matches_of_a_path() -> None:
 
 
 def test_a_path_beside_the_matches_counts_as_wrong(network: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchloom.cli.reproduce.matching_path", lambda gates: [(0, 0)])
+    monkeypatch.setattr("matchloom.reproduction.lcs.matching_path", lambda gates: [(0, 0)])
     assert isinstance(found := check(network, pairs=200, seed=0), Checked)
     assert found.paths_right < 0.5
 
 
 def test_a_wide_figure_is_not_cut(network: Matcher, capsys: pytest.CaptureFixture[str]) -> None:
     pair = Pair("G A T", " ".join("CATGATCATT"))
-    reproduce._print("GAT", "CATGATCATT", reproduce.figure_4(pair, scans(network, [pair])[0]))
+    print_figure("GAT", "CATGATCATT", figure_4(pair, scans(network, [pair])[0]))
     *_, last = capsys.readouterr().out.splitlines()
     assert last.startswith("T ")
     assert len(last.replace("[", " ").replace("]", " ").split()) == 1 + 3 * 10  # the letter, and three gates a cell
