@@ -16,7 +16,7 @@ from matchloom.evaluation.report import Report
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.reproduction.tables import PaperTable, Row
 from matchloom.reproduction.tasks import Task
-from matchloom.types import Calibrates, Pair, Scorer, Scores
+from matchloom.types import Pair, Scorer, Scores
 
 
 class Measured(NamedTuple):
@@ -72,9 +72,8 @@ def _beside(report: Report) -> dict[str, Any]:
 
 def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> Measured:
     """Pairs that match or not, by a threshold from the development pairs, whose own figures it therefore flatters."""
-    threshold = scorer.threshold if isinstance(scorer, Calibrates) else None
-    if threshold is None:
-        threshold = Calibrated.fit(scorer, task.development, task.tokenizer).threshold
+    # Also where cross-entropy has one: of every row it is chosen in the same way.
+    threshold = Calibrated.fit(scorer, task.development, task.tokenizer).threshold
     figures: dict[str, Any] = {"threshold": threshold}
     for part in ("development", "test") if row.test else ("development",):
         pairs, scores = _scored(scorer, getattr(task, part))

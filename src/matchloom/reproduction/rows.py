@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchloom.comparison import System, make_scorer, seconds_before
+from matchloom.data.corpora.subsets import both_labels
 from matchloom.files import atomic_write
 from matchloom.folders import make_folder
 from matchloom.matcher import NOTHING_LEARNT, Matcher
@@ -26,16 +27,20 @@ BEGUN = "begun.json"  # in the folder of a run that is not done: what it must ha
 
 
 class Prepared(NamedTuple):
-    """A task, and what every manifest says of it and of the program that prepared it."""
+    """A task, and what every manifest says of it and of the program that prepared it.
+
+    `vectors` are those that were trained on its texts so far, by length and seed: rows share them.
+    """
 
     task: Task
     data: str
     commit: str
+    vectors: dict[tuple[int, int], WordVectors]
 
     @classmethod
     def of(cls, task: Task) -> Prepared:
         """Of a task and the sources as they are now."""
-        return cls(task, data_digest(task), commit())
+        return cls(task, data_digest(task), commit(), {})
 
 
 def run_row(
@@ -63,7 +68,7 @@ def run_row(
         if begun_at is None:
             _begin(folder, {**begun, "commit": prepared.commit})
     before = 0.0 if begun_at is None else seconds_before(folder)
-    scorer = _scorer(row, table, prepared.task, seed, folder)
+    scorer = _scorer(row, table, prepared, seed, folder)
     measured = measure_row(scorer, row, table, prepared.task)
     run_file = place.run_file(row.name, seed)
     write_scores(run_file, measured, row.name)
@@ -113,15 +118,15 @@ def changes(row: Row, table: PaperTable) -> dict[str, Any]:
     return {**table.train, **model_training(row.model), **row.train}
 
 
-def _scorer(row: Row, table: PaperTable, task: Task, seed: int, folder: Path) -> Scorer:
-    trained = row.model in MODELS
+def _scorer(row: Row, table: PaperTable, prepared: Prepared, seed: int, folder: Path) -> Scorer:
+    trained, task = row.model in MODELS, prepared.task
     try:
         return make_scorer(
             System(row.name, row.model, row.arguments, changes(row, table) if trained else {}),
             task.train,
-            task.development,
+            both_labels(task.test) if row.chosen_on_test else task.development,
             tokenizer=task.tokenizer,
-            vectors=_vectors(table, task, seed) if trained else task.vectors,
+            vectors=_vectors(table, prepared, seed) if trained else task.vectors,
             collection=task.collection,
             folder=folder if trained else None,
             resume=trained,
@@ -135,13 +140,17 @@ def _scorer(row: Row, table: PaperTable, task: Task, seed: int, folder: Path) ->
         raise
 
 
-def _vectors(table: PaperTable, task: Task, seed: int) -> WordVectors:
+def _vectors(table: PaperTable, prepared: Prepared, seed: int) -> WordVectors:
     """The task's vectors, or skip-gram on its training texts."""
+    task, key = prepared.task, (table.dimensions, seed)
     if task.vectors is not None:
         return task.vectors
-    texts = sorted({pair.query for pair in task.train} | {pair.text for pair in task.train})
-    words = [task.tokenizer(text) for text in texts]
-    return train_vectors(words, dimensions=table.dimensions, epochs=10, seed=seed, progress=True)
+    if key not in prepared.vectors:
+        texts = sorted({pair.query for pair in task.train} | {pair.text for pair in task.train})
+        words = [task.tokenizer(text) for text in texts]
+        made = train_vectors(words, dimensions=table.dimensions, epochs=10, seed=seed, progress=True)
+        prepared.vectors[key] = made
+    return prepared.vectors[key]
 
 
 def _resumable(folder: Path, begun: dict[str, Any], again: bool) -> str | None:

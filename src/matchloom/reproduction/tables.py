@@ -46,6 +46,8 @@ class Row:
         published_development: The paper's figure on development data, by the first measure.
         baselines: Whether simple scorers and blind probes are measured beside it.
         test: Whether it is measured on the test pairs; what only a choice needs is not.
+        chosen_on_test: Its epoch is chosen on the test questions with both labels: no result, but what one would have
+            looked like that was chosen so. Its name must say it.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Row:
     published_development: float | None = None
     baselines: bool = False
     test: bool = True
+    chosen_on_test: bool = False
 
 
 @dataclass(frozen=True)
