@@ -19,6 +19,7 @@ from matchloom.reproduction import rows, running
 from matchloom.reproduction.results import Place, read_results
 from matchloom.reproduction.running import plan, reproduce
 from matchloom.reproduction.tables import read_table
+from matchloom.text.vectors import train_vectors
 from matchloom.training.run import _Run
 from matchloom.types import MatchloomError
 from tests.reproduction.conftest import cloth, colours
@@ -75,6 +76,26 @@ def test_a_row_without_test_figures_has_its_development_scores(tmp_path: Path) -
     assert "test" not in entry
     assert entry["run_of"] == "development"
     assert len(list(read_run(tmp_path / entry["run"]))) == 40
+
+
+def test_a_row_whose_epoch_was_chosen_on_test_has_its_best_look_there(tmp_path: Path, paper: Path) -> None:
+    row = 'name = "Net, half"\nmodel = "mv_lstm"'
+    content = (paper / "colours.toml").read_text(encoding="utf-8")
+    (paper / "colours.toml").write_text(
+        content.replace(row, f"{row}\nchosen_on_test = true").replace("test = false", "")
+    )
+    run(tmp_path, only="Net, half")
+    entry = entries(tmp_path)["Net, half"][0]
+    assert entry["best_epoch"]["RR"] == pytest.approx(entry["test"]["RR"])
+    assert entry["best_epoch"]["RR"] != pytest.approx(entry["development"]["RR"])
+
+
+def test_rows_share_the_vectors_of_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(rows, "train_vectors", lambda *a, **k: made.append(k["seed"]) or train_vectors(*a, **k))
+    run(tmp_path, only="Ne")
+    assert made == [0]
+    assert set(entries(tmp_path)) == {"Net", "Net, half"}
 
 
 def test_two_runs_of_one_row_and_seed_are_the_same_to_the_last_bit(tmp_path: Path) -> None:
