@@ -11,7 +11,7 @@ from matchloom.folders import make_folder
 from matchloom.reproduction.figures import draw_plots
 from matchloom.reproduction.page import results_page
 from matchloom.reproduction.results import Place, read_results
-from matchloom.reproduction.running import plan, reproduce, spoken, table_minutes
+from matchloom.reproduction.running import check_data, plan, reproduce, spoken, table_minutes
 from matchloom.reproduction.summary import order_lines, table_rows
 from matchloom.reproduction.tables import PaperTable, read_table, table_names
 from matchloom.types import MatchloomError
@@ -55,6 +55,8 @@ def reproduce_table(
     """One table, shown at the end. The arguments are the command's options."""
     one = read_table(name)
     planned = plan(one, out, only=only, seeds=seeds, fast=fast, again=again)
+    if planned.to_do:
+        check_data(one, data)  # before the plan is told
     for line in planned.lines():
         note(line)
     failed = reproduce(planned, data, again=again, keep=keep, tell=note)
