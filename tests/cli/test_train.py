@@ -304,3 +304,20 @@ def test_a_pretrained_encoder_takes_the_place_of_vectors(run: Run, corpus: Path,
         assert f"{wrong[0]} is for word vectors, which --encoder replaces" in told
     told = error_of(run(*given[:-1], "nowhere", "--out", tmp_path / "other"))
     assert "encoder 'nowhere' is not found" in told
+
+
+def test_independent_pairs_give_a_threshold_that_evaluate_uses(run: Run, tmp_path: Path) -> None:
+    lines = ["query\ttext\tlabel"]
+    lines += [f"the {w} {n}\tthis {w if n % 2 else 'car'} {n}\t{n % 2}" for n in range(30) for w in ("cat", "dog")]
+    path = tmp_path / "same.tsv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    error = error_of(run("train", path, "--out", tmp_path / "m", *SMALL))
+    assert "train independent pairs with the loss cross_entropy" in error
+    result = run("train", path, "--out", tmp_path / "m", *SMALL, "--loss", "cross_entropy")
+    assert result.code == 0, result.err
+    assert "Independent labelled pairs: the AP over all that are held out chooses the epoch" in result.err
+    assert "on the development pairs" in result.out
+    result = run("evaluate", tmp_path / "m", path)
+    assert result.code == 0, result.err
+    assert "accuracy" in result.out
+    assert f"a match from {Matcher.load(tmp_path / 'm').threshold:.4g} on" in result.out

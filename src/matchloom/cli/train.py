@@ -31,7 +31,7 @@ from matchloom.evaluation import measure as figure
 from matchloom.files import is_there
 from matchloom.models import build_model
 from matchloom.text.vectors import read_vectors
-from matchloom.training.development import hold_out, right_alone
+from matchloom.training.development import hold_out, independent, right_alone
 from matchloom.training.run import CHECKPOINT, HOLD_OUT, default_model, settings_of
 from matchloom.types import MatchloomError, Pair
 
@@ -186,7 +186,13 @@ def command(
         development: list[Pair] | None = read_all(dev, columns=columns, graded=graded)
     else:
         training, development = set_aside(training, seed)
-    if development is not None:  # refuse pairs and measure now, not after the first epoch
+    if independent(config, development):
+        config = replace(config, measure="AP")
+        note(
+            "Independent labelled pairs: the AP over all that are held out chooses the epoch, and they give the "
+            "matcher its threshold."
+        )
+    elif development is not None:  # refuse pairs and measure now, not after the first epoch
         judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(development) else development
         figure(judged, [0.0] * len(judged), [config.measure])
     best: dict[int, dict[str, Any]] = {}
