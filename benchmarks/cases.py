@@ -1,25 +1,28 @@
 """The papers' worked examples, explained by matchers that were trained here: a picture for each.
 
     matchloom reproduce qa --data ../shared/data --only "epsilon .1" --keep --out runs
-    python -m benchmarks.cases runs/qa                                   # to docs/figures/case_*.png
+    python -m benchmarks.cases "runs/qa/Match-SRNN, tied, epsilon .1, seed 0"     # to docs/figures/case_*.png
 
 MV-LSTM's Table 1 and Match-SRNN's Figure 5 (memory stick), MV-LSTM's Table 4 (free and free): the right answer above,
 the wrong one below. A map shows how strongly each two words interact; rings are the cells that k-max pooling kept, a
 line is the path of the largest gates, on the dimension with the largest weight. M2S-Net's Table 1 (Amtrak) needs a
-matcher of TREC-QA: `--amtrak FOLDER`.
+matcher of TREC-QA: `--amtrak FOLDER`. Scores go to benchmarks/results/cases.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchloom import Matcher
+from matchloom.files import atomic_write
 from matchloom.plots import new_figure, save_plot
+from matchloom.reproduction.provenance import commit
 from matchloom.types import Trace
 
+RESULTS = Path(__file__).parent / "results" / "cases.json"
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 STICK = "How to get rid of memory stick error of my sony cyber shot?"
 FREE = "How could learn Russian by Internet for free? Any good websites?"
@@ -89,19 +92,21 @@ def _map(ax: Any, query: list[str], words: list[str], trace: Trace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kept", type=Path, help="the folder of qa's matchers, which --keep kept")
-    parser.add_argument("--amtrak", type=Path, help="a matcher of TREC-QA")
-    parser.add_argument("--out", type=Path, default=FIGURES)
+    parser.add_argument("matchers", type=Path, nargs="+", help="matchers of qa that --keep kept, one of a model")
+    parser.add_argument("--amtrak", type=Path, nargs="*", default=[], help="matchers of TREC-QA")
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    for folder in sorted(path for path in given.kept.iterdir() if (path / "matcher.json").exists()):
-        matcher = Matcher.load(folder)
-        for case in CASES:
-            path = given.out / f"case_{case.name}_{re.sub(r'[^a-z0-9]+', '_', folder.name.lower())}.png"
-            print(folder.name, case.name, draw(case, matcher, folder.name, path))
-    if given.amtrak is not None:
-        path = given.out / f"case_{OF_TREC.name}.png"
-        print(given.amtrak.name, OF_TREC.name, draw(OF_TREC, Matcher.load(given.amtrak), given.amtrak.name, path))
+    rows = []
+    for cases, folders in ((CASES, given.matchers), ((OF_TREC,), given.amtrak)):
+        for folder in folders:
+            matcher = Matcher.load(folder)
+            for case in cases:
+                picture = f"case_{case.name}_{matcher.name}.png"
+                scores = draw(case, matcher, folder.name, FIGURES / picture)
+                rows.append({"case": case.title, "matcher": folder.name, "picture": picture, **scores})
+                print(rows[-1])
+    with atomic_write(RESULTS) as file:
+        json.dump({"commit": commit(), "rows": rows}, file, indent=1)
+        file.write("\n")
 
 
 if __name__ == "__main__":

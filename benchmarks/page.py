@@ -43,6 +43,7 @@ def results_page() -> str:
     """All tables that have results, and what other benchmarks found."""
     others = {
         "retrieval": retrieval_tables,
+        "cases": case_section,
         "encoders": encoder_section,
         "archive": archive_table,
         "lcs": lcs_table,
@@ -59,6 +60,20 @@ def known_minutes() -> str:
     """What `matchloom reproduce` knows of how long the rows of each table take."""
     found = {name: minutes(read_results(Place(RESULTS, name).results)) for name in table_names()}
     return json.dumps({name: rows for name, rows in found.items() if rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def case_section(done: dict[str, Any]) -> str:
+    """What benchmarks/cases.py drew."""
+    lines = [
+        "## The papers' worked examples\n",
+        f"`python -m benchmarks.cases MATCHER...`, commit {done['commit']}: how strongly each two words interact; rings "
+        "are the cells that\nk-max pooling kept, a line is the path of the largest gates.",
+    ]
+    for row in done["rows"]:
+        wrong = f", the wrong one {row['wrong']:.2f}" if "wrong" in row else ""
+        lines.append(f"\n{row['case']}, by {row['matcher']}: the right answer has {row['right']:.2f}{wrong}.\n")
+        lines.append(f"![{row['case']}](figures/{row['picture']})")
+    return "\n".join([*lines, ""])
 
 
 def encoder_section(done: dict[str, Any]) -> str:
