@@ -7,10 +7,13 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.special import expit
 
 from matchloom import Fitted, Matcher, fit
+from matchloom.data.formats import read_pairs
+from matchloom.evaluation.calibration import Calibration
 from matchloom.types import Pair
 from tests.cli.conftest import SMALL, Run, error_of, write_tsv
 
@@ -89,11 +92,15 @@ def test_a_matcher_trained_with_cross_entropy_has_probabilities(run: Run, labell
     done = run("train", labelled, "--dev", labelled, "--out", tmp_path / "m", *sizes)
     assert done.code == 0, done.err
     matcher = Matcher.load(tmp_path / "m")
-    assert matcher.threshold == 0.0
+    pairs = list(read_pairs(labelled))
+    scores = matcher.score(pairs)
+    expected = Calibration.fit(scores, np.array([pair.label == 1 for pair in pairs]))
+    assert matcher.threshold == pytest.approx(expected.threshold)
     result = run("score", tmp_path / "m", labelled)
     rows = list(csv.DictReader(result.out.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
     for row in rows:
-        assert float(row["probability"]) == pytest.approx(expit(float(row["score"])), abs=1e-5)
+        likely = expit(expected.slope * float(row["score"]) + expected.offset)
+        assert float(row["probability"]) == pytest.approx(likely, abs=1e-5)
     assert "accuracy" in json.loads(run("evaluate", tmp_path / "m", labelled, "--json", "-").out)["values"]
 
 
