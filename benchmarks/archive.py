@@ -39,11 +39,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import commit
 from matchloom import MODELS, Matcher, Pair, QuestionIndex, TrainConfig, mine_negatives, train
 from matchloom.data.corpora.insuranceqa import read_insuranceqa
 from matchloom.files import atomic_write
 from matchloom.models import build_model
+from matchloom.reproduction.provenance import commit
 from matchloom.retrieval.store import VECTORS, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.matcher import Matcher
 from matchloom.progress import track
+from matchloom.reproduction.provenance import commit
 from matchloom.reproduction.tasks import TASKS
 from matchloom.types import Pair, Signal
 

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import commit
 from matchloom import MODELS, Matcher, Pair, evaluate, train
 from matchloom.data.batching import deduplicate
 from matchloom.data.corpora.subsets import both_labels
@@ -40,6 +39,7 @@ from matchloom.data.corpora.wikiqa import read_wikiqa
 from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
 from matchloom.files import atomic_write
+from matchloom.reproduction.provenance import commit
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pieces, Scores
 

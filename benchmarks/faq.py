@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.provenance import commit
 from matchloom.data.formats import read_pairs
 from matchloom.data.ids import digest, fold
 from matchloom.files import atomic_write
@@ -29,6 +28,7 @@ from matchloom.matcher import Matcher
 from matchloom.ranking import AnswerRanker, Answers
 from matchloom.ranking.baselines import BASELINES
 from matchloom.ranking.meaning import Meanings
+from matchloom.reproduction.provenance import commit
 from matchloom.types import Pair, Scorer
 
 ROOT = Path(__file__).parents[1]

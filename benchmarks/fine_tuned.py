@@ -30,7 +30,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, evaluate, train
 from matchloom.data.corpora import insuranceqa_answers, insuranceqa_lists, read_insuranceqa, read_trecqa, read_wikiqa
 from matchloom.data.corpora.subsets import both_labels
@@ -39,6 +38,7 @@ from matchloom.data.negatives import mine_negatives
 from matchloom.files import atomic_write
 from matchloom.lexical import fit_scorer
 from matchloom.progress import track
+from matchloom.reproduction.provenance import commit
 from matchloom.reproduction.tasks import insurance_lists
 from matchloom.text.tokenize import Tokenizer
 

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, QuestionIndex
 from matchloom.data.corpora.cqa import read_cqa
 from matchloom.files import atomic_write
+from matchloom.reproduction.provenance import commit
 from matchloom.retrieval.positions import positions_of
 from matchloom.retrieval.store import POSITIONS
 

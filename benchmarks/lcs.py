@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.reproduction.lcs import check, train_lcs
+from matchloom.reproduction.provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "lcs.json"
 SEEDS, LENGTHS = (0, 1, 2), (10, 20, 30, 50)

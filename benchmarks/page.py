@@ -82,8 +82,8 @@ def encoder_section(done: dict[str, Any]) -> str:
         return ""
     return f"""## Pretrained encoders: quality against speed
 
-`python -m benchmarks.encoders --data DATA`, {done["encoder"]} with no training, answer sentences of TREC-QA and WikiQA;
-[encoders](encoders.md) has the figures.
+`python -m benchmarks.encoders --data DATA`, {done["encoder"]} untrained and tuned, answer sentences of TREC-QA and
+WikiQA; [encoders](encoders.md) has the figures.
 
 ![AP against pairs ranked a second](figures/quality_speed.png)
 """

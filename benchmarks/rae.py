@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.provenance import commit
 from matchloom.data.corpora import read_cqa
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders import WordEmbedding
@@ -25,6 +24,7 @@ from matchloom.files import atomic_write
 from matchloom.layers.autoencoder_training import BATCH, train_autoencoder
 from matchloom.models import build_model
 from matchloom.models.rae import RAE
+from matchloom.reproduction.provenance import commit
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import initial_matrix, train_vectors
 from matchloom.text.vocab import Vocab

@@ -26,7 +26,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.provenance import commit
 from matchloom import Matcher
 from matchloom.comparison import System, make_scorer
 from matchloom.data.batching import deduplicate
@@ -34,6 +33,7 @@ from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
 from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
+from matchloom.reproduction.provenance import commit
 from matchloom.reproduction.results import run_name
 from matchloom.reproduction.tables import read_table
 from matchloom.reproduction.tasks import TASKS, Task

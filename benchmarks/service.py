@@ -33,11 +33,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from benchmarks.provenance import commit
 from matchloom import Matcher, Pair, QuestionIndex
 from matchloom.encoders import WordEmbedding
 from matchloom.files import atomic_write
 from matchloom.models import build_model
+from matchloom.reproduction.provenance import commit
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from benchmarks import every_model, k_max, m2s_net, mv_lstm, spatial_gru
 from benchmarks.page import figures
-from benchmarks.provenance import commit
 from matchloom.files import atomic_write
 from matchloom.kernels import native
+from matchloom.reproduction.provenance import commit
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PARTS = {

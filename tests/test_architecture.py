@@ -16,7 +16,7 @@ SOURCE = Path(matchloom.__file__).parent
 # Parts in one row may not import each other either, except within a part.
 ORDER = [
     ("types", "screen"),
-    ("progress", "files", "parallel", "traces", "given"),
+    ("progress", "files", "parallel", "traces", "given", "calibration"),
     ("folders",),
     ("sealed",),
     ("plots",),

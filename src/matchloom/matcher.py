@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import expit
 from torch import Tensor
 
+from matchloom.calibration import LOG_ODDS, Calibration
 from matchloom.data.batching import deduplicate, distinct_pairs, features_of, make_batch
 from matchloom.data.formats import PairsLike, scorable
 from matchloom.data.reader import Reader
@@ -113,15 +113,16 @@ class Matcher:
         return self.model.encoder.device
 
     @property
-    def threshold(self) -> float | None:
-        """The score from which on a pair is said to match; None where training left the scale of scores open.
+    def calibration(self) -> Calibration | None:
+        """What scores mean, where independent development pairs told it or cross-entropy made them log-odds."""
+        if found := self.training.get(CALIBRATION):
+            return Calibration(**found)
+        return LOG_ODDS if self.training.get("config", {}).get("loss") == "cross_entropy" else None
 
-        Independent development pairs chose it; without them it is where a match is likelier than none (cross-entropy).
-        """
-        found = self.training.get(CALIBRATION)
-        if found is not None:
-            return float(found["threshold"])
-        return 0.0 if self.training.get("config", {}).get("loss") == "cross_entropy" else None
+    @property
+    def threshold(self) -> float | None:
+        """The score from which on a pair is said to match; None where training left the scale of scores open."""
+        return None if self.calibration is None else self.calibration.threshold
 
     def probabilities(self, scores: Scores) -> Scores | None:
         """How likely pairs with these scores match; None where training left the scale open. See `threshold`.
@@ -129,11 +130,7 @@ class Matcher:
         Args:
             scores: What `score` gave.
         """
-        found = self.training.get(CALIBRATION)
-        if found is not None:
-            logits = found["slope"] * scores.astype(np.float64) + found["offset"]
-            return np.asarray(expit(logits), np.float32)
-        return None if self.threshold is None else expit(scores)
+        return None if self.calibration is None else self.calibration.probabilities(scores)
 
     @property
     def digest(self) -> str:

@@ -12,8 +12,8 @@ import pytest
 from scipy.special import expit
 
 from matchloom import Fitted, Matcher, fit
+from matchloom.calibration import Calibration
 from matchloom.data.formats import read_pairs
-from matchloom.evaluation.calibration import Calibration
 from matchloom.types import Pair
 from tests.cli.conftest import SMALL, Run, error_of, write_tsv
 

@@ -311,10 +311,13 @@ def test_independent_pairs_give_a_threshold_that_evaluate_uses(run: Run, tmp_pat
     lines += [f"the {w} {n}\tthis {w if n % 2 else 'car'} {n}\t{n % 2}" for n in range(30) for w in ("cat", "dog")]
     path = tmp_path / "same.tsv"
     path.write_text("\n".join(lines), encoding="utf-8")
-    error = error_of(run("train", path, "--out", tmp_path / "m", *SMALL))
+    error = error_of(run("train", path, "--out", tmp_path / "m", *SMALL, "--loss", "hinge"))
     assert "train independent pairs with the loss cross_entropy" in error
-    result = run("train", path, "--out", tmp_path / "m", *SMALL, "--loss", "cross_entropy")
+    result = run("train", path, "--out", tmp_path / "m", *SMALL)
     assert result.code == 0, result.err
+    assert "trained as independent pairs, with the loss cross_entropy" in result.err
+    run("train", path, "--out", tmp_path / "same", *SMALL, "--loss", "cross_entropy")
+    assert weights(tmp_path / "m") == weights(tmp_path / "same")
     assert "Independent labelled pairs: the AP over all that are held out chooses the epoch" in result.err
     assert "on the development pairs" in result.out
     result = run("evaluate", tmp_path / "m", path)

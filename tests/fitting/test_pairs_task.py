@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from matchloom.evaluation.calibration import best_threshold, platt
+from matchloom.calibration import best_threshold, platt
 from matchloom.explanation import explain
 from matchloom.fitting import pairs_task
 from matchloom.fitting.calibrated import Calibrated

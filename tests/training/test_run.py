@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from matchloom.calibration import Calibration
 from matchloom.evaluation import evaluate_pairs
-from matchloom.evaluation.calibration import Calibration
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, model_training
@@ -349,6 +349,16 @@ def test_independent_pairs_are_told_apart_by_a_threshold_that_is_kept(tmp_path: 
     loaded = Matcher.load(tmp_path / "run")
     assert loaded.threshold == matcher.threshold
     np.testing.assert_array_equal(loaded.probabilities(scores), matcher.probabilities(scores))
+
+
+def test_the_loss_is_one_that_can_learn_from_the_pairs() -> None:
+    settings = {"arguments": SMALL, "dimensions": 6, "epochs": 1, "hold_out": 0}
+    assert train(paraphrases(60), **settings).training["config"]["loss"] == "cross_entropy"
+    assert train(colour_pairs(), **settings).training["config"]["loss"] == "hinge"
+    with pytest.raises(MatchloomError, match="train independent pairs with the loss cross_entropy"):
+        train(paraphrases(60), loss="hinge", **settings)
+    some = [*paraphrases(60), Pair("thing 0 is red", "item 0 looks blue", 0.0, "q0", "t")]  # one list to learn from
+    assert train(some, **settings).training["config"]["loss"] == "hinge"
 
 
 def test_lists_leave_the_threshold_where_a_match_is_as_likely_as_none() -> None:

@@ -31,7 +31,7 @@ from matchloom.evaluation import measure as figure
 from matchloom.files import is_there
 from matchloom.models import build_model
 from matchloom.text.vectors import read_vectors
-from matchloom.training.development import hold_out, independent, right_alone
+from matchloom.training.development import hold_out, independent, right_alone, suited
 from matchloom.training.run import CHECKPOINT, HOLD_OUT, default_model, settings_of
 from matchloom.types import MatchloomError, Pair
 
@@ -182,6 +182,9 @@ def command(
             )
     graded = config.loss == "squared_error"
     training = read_all(pairs, columns=columns, graded=graded)
+    if "loss" not in given and suited(config, training) is not config:
+        config = suited(config, training)
+        note("No query has both a right and a wrong text: trained as independent pairs, with the loss cross_entropy.")
     if dev is not None:
         development: list[Pair] | None = read_all(dev, columns=columns, graded=graded)
     else:

@@ -1,4 +1,4 @@
-"""A scorer with a threshold and probabilities, both from development pairs (evaluation/calibration.py)."""
+"""A scorer with a threshold and probabilities, both from development pairs (calibration.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.evaluation.calibration import Calibration
+from matchloom.calibration import Calibration
 from matchloom.explanation.mixed import term_of
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.folders import load_inside, save_inside

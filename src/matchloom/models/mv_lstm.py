@@ -9,7 +9,7 @@ Departures   The paper gives neither the number of tensor slices c nor the size 
              and pooled like the learned ones, and for each the sums of `match_sums` beside its k largest.
              `features` adds a score of features of the pair ("overlap" or "pair"), which the paper does not have.
              `words` and `factored` are of the toolkit that its authors published later, `unit` is neither's: they are
-             here to be compared with (docs/trials.md) and off.
+             here to be compared with (trials_cqa.toml) and off.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from matchloom.data.against_all import against_all
 from matchloom.data.grouping import split_by_group
@@ -12,7 +13,7 @@ from matchloom.data.ids import digest, fold, with_ids
 from matchloom.data.kinds import PAIRS, kind_of
 from matchloom.data.negatives import Pool
 from matchloom.text.tokenize import Tokenizer
-from matchloom.training.config import TrainConfig
+from matchloom.training.config import COMPARING, TrainConfig
 from matchloom.types import MatchloomError, Pair
 
 _log = logging.getLogger("matchloom")
@@ -41,6 +42,17 @@ def hold_out(pairs: list[Pair], part: float, seed: int) -> tuple[list[Pair], lis
         return kept, held or None
     training, development = split_by_group(pairs, parts=(1 - part, part), seed=seed)
     return training, development
+
+
+def suited(config: TrainConfig, pairs: Sequence[Pair]) -> TrainConfig:
+    """The settings with a loss that can learn from these pairs: cross-entropy where no query has both labels."""
+    seen: dict[str, set[bool]] = {}
+    for pair in pairs:
+        seen.setdefault(pair.query_id or fold(pair.query), set()).add((pair.label or 0) > 0)
+    labels = set().union(*seen.values())
+    if config.loss in COMPARING and not right_alone(pairs) and len(labels) == 2 > max(map(len, seen.values())):
+        return replace(config, loss="cross_entropy")
+    return config
 
 
 def independent(config: TrainConfig, pairs: Sequence[Pair] | None) -> bool:

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.calibration import Calibration
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
-from matchloom.evaluation.calibration import Calibration
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write, read_lines
 from matchloom.folders import folder_lock
@@ -38,7 +38,7 @@ from matchloom.training.checks import (
 )
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import hold_out as hold_out_pairs
-from matchloom.training.development import independent, one_list
+from matchloom.training.development import independent, one_list, suited
 from matchloom.training.examples import Step
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
@@ -92,7 +92,8 @@ def train(
         model: A name of `MODELS`; mv_lstm by default, and late_interaction with an encoder.
         arguments: Arguments of the model that differ from its defaults.
         encoder: A pretrained encoder in place of word vectors: its folder, or its name in `matchloom encoders`.
-        config: All settings of the training; by default those that suit the model and the encoder.
+        config: All settings of the training; by default those that suit the model and the encoder, and the pairs: the
+            loss is cross_entropy where no query has both labels.
         paper: Take arguments and settings as the model's paper has them, where the defaults are others.
         hold_out: Which part of the questions is held out where no development pairs are given. 0 holds none out: every
             epoch is then run and the last one kept.
@@ -109,11 +110,12 @@ def train(
         progress: Whether to show a bar.
         settings: Fields of `TrainConfig`, such as epochs=5, on top of those that suit the model.
     """
-    model = model or default_model(encoder)
+    model, free = model or default_model(encoder), config is None and "loss" not in settings
     own_arguments, config = settings_of(
         model, arguments or {}, config, settings, paper=paper, pretrained=encoder is not None
     )
     given = in_order(as_pairs(pairs, graded=True))
+    config = suited(config, given) if free else config
     chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
     if chosen_by is None and hold_out:
         given, chosen_by = hold_out_pairs(given, hold_out, config.seed)

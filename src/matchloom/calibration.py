@@ -39,6 +39,9 @@ class Calibration(NamedTuple):
         return np.asarray(expit(self.slope * scores.astype(np.float64) + self.offset), np.float32)
 
 
+LOG_ODDS = Calibration(0.0, 1.0, 0.0)  # of scores that are the logarithm of how much likelier a match is than none
+
+
 def best_threshold(scores: Floats, right: NDArray[np.bool_]) -> float:
     """The threshold with the highest mean of accuracy and F1, in the middle between two scores.
 
