@@ -9,6 +9,7 @@ says no to everything where matches are rare, F1 alone yes where they are freque
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,8 +43,8 @@ class Calibration(NamedTuple):
 LOG_ODDS = Calibration(0.0, 1.0, 0.0)  # of scores that are the logarithm of how much likelier a match is than none
 
 
-def best_threshold(scores: Floats, right: NDArray[np.bool_]) -> float:
-    """The threshold with the highest mean of accuracy and F1, in the middle between two scores.
+def best_threshold(scores: Floats, right: NDArray[np.bool_], measures: Sequence[str] = ("accuracy", "F1")) -> float:
+    """The threshold with the highest mean of accuracy and F1, or of one of them, in the middle between two scores.
 
     >>> best_threshold(np.array([0.1, 0.2, 0.6, 0.9]), np.array([False, False, True, True]))
     0.4
@@ -52,8 +53,11 @@ def best_threshold(scores: Floats, right: NDArray[np.bool_]) -> float:
     true = np.bincount(places, right, len(values))[::-1].cumsum()[::-1]  # positives from each value on
     said = np.bincount(places, minlength=len(values))[::-1].cumsum()[::-1]
     positives, pairs = int(right.sum()), len(right)
-    accuracy = (2 * true - said + pairs - positives) / pairs
-    best = int((accuracy + 2 * true / np.maximum(1, said + positives)).argmax())
+    found = {
+        "accuracy": (2 * true - said + pairs - positives) / pairs,
+        "F1": 2 * true / np.maximum(1, said + positives),
+    }
+    best = int(np.sum([found[name] for name in measures], axis=0).argmax())
     below = values[best - 1] if best else values[best]
     return float((below + values[best]) / 2)
 

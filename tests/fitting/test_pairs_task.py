@@ -166,6 +166,13 @@ def test_the_threshold_and_probabilities_of_known_scores() -> None:
     assert platt(scores, ~right)[0] == 0  # a scorer that is wrong says nothing
 
 
+def test_the_threshold_for_accuracy_alone_says_no_where_matches_are_rare() -> None:
+    scores, right = np.arange(6.0), np.array([False, False, True, False, False, False])
+    assert best_threshold(scores, right, ["accuracy"]) == 4.5
+    assert best_threshold(scores, right, ["F1"]) == 1.5
+    assert best_threshold(scores, right) == 1.5
+
+
 def test_one_list_has_all_pairs_under_one_id() -> None:
     pairs = one_list([*labelled(10), *labelled(10)])
     assert {pair.query_id for pair in pairs} == {"all"}

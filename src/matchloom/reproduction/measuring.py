@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from matchloom.calibration import best_threshold
 from matchloom.data.formats import write_run
 from matchloom.data.ids import digest, with_ids
 from matchloom.evaluation import evaluate
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.evaluation.measures import as_float32
 from matchloom.evaluation.report import Report
-from matchloom.fitting.calibrated import Calibrated
 from matchloom.reproduction.tables import PaperTable, Row
 from matchloom.reproduction.tasks import Task
 from matchloom.types import Pair, Scorer, Scores
@@ -71,18 +72,27 @@ def _beside(report: Report) -> dict[str, Any]:
 
 
 def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> Measured:
-    """Pairs that match or not, by a threshold from the development pairs, whose own figures it therefore flatters."""
-    # Also where cross-entropy has one: of every row it is chosen in the same way.
-    threshold = Calibrated.fit(scorer, task.development, task.tokenizer).threshold
+    """Pairs that match or not, by a threshold from the development pairs, whose own figures it therefore flatters.
+
+    It is the best for those of accuracy and F1 that the table has. Where cross-entropy brought one it is not used: of
+    every row it is chosen in the same way.
+    """
+    wanted = [name for name in table.measures if name in ("accuracy", "F1")]
+    pairs, scores = _scored(scorer, task.development)
+    threshold = best_threshold(scores.astype(np.float64), _right(pairs), wanted)
     figures: dict[str, Any] = {"threshold": threshold}
     for part in ("development", "test") if row.test else ("development",):
         pairs, scores = _scored(scorer, getattr(task, part))
-        found = measure_labelled(scores, np.array([(pair.label or 0) > 0 for pair in pairs]), threshold)
+        found = measure_labelled(scores, _right(pairs), threshold)
         figures[part] = {name: found.values[name] for name in table.measures}
     if row.test and table.against:
         each = zip(pairs, found.each[table.measures[0]].tolist(), strict=True)
         figures["per_query"] = {f"{pair.query_id} {pair.text_id}": value for pair, value in each}
     return Measured(figures, part, pairs, scores)
+
+
+def _right(pairs: Sequence[Pair]) -> NDArray[np.bool_]:
+    return np.array([(pair.label or 0) > 0 for pair in pairs])
 
 
 def _scored(scorer: Scorer, pairs: Sequence[Pair]) -> tuple[list[Pair], Scores]:
