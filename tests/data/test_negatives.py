@@ -70,7 +70,7 @@ class Shortest:
         return np.array([-len(pair.text) for pair in pairs], dtype=np.float32)
 
 
-@pytest.mark.parametrize("source", ["bm25", "cosine", "random", Shortest()])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "query", "random", Shortest()])
 def test_each_positive_stands_among_its_negatives(source: str) -> None:
     pairs = corpus(40)
     mined = list(mine_negatives(pairs, count=3, source=source, top=20))
@@ -116,6 +116,12 @@ def test_cosine_draws_those_whose_words_are_most_like_the_true_text() -> None:
     np.testing.assert_allclose(found.cosines(texts[0]), by_hand, rtol=1e-6)
     mined = mine_negatives(pairs[:1], count=2, source="cosine", top=2, pool=texts)
     assert {pair.text for pair in mined if not pair.label} == {"oil prices fell", "gold prices rose"}
+
+
+def test_query_draws_those_that_bm25_finds_for_the_query() -> None:
+    texts = ["oil prices rose", "oil prices fell", "gold prices rose", "the match was lost", "rain all day"]
+    mined = mine_negatives([("who lost in the rain", texts[0], 1)], count=2, source="query", top=2, pool=texts)
+    assert {pair.text for pair in mined if not pair.label} == set(texts[3:])
 
 
 def test_all_of_the_top_are_drawn_equally_often() -> None:
@@ -171,7 +177,7 @@ few = st.sampled_from(["a", "A", "a  b", "A B", "b", "c", "d d", "D  d", "e"])
 @examples(200)
 @given(
     positives=st.lists(st.builds(Pair, few, few, st.none(), st.sampled_from(["", "q1", "q2"])), min_size=1, max_size=6),
-    source=st.sampled_from(["bm25", "cosine", "random"]),
+    source=st.sampled_from(["bm25", "cosine", "query", "random"]),
     seed=st.integers(0, 3),
 )
 def test_no_negative_is_true_and_none_comes_twice(positives: list[Pair], source: str, seed: int) -> None:
@@ -211,7 +217,7 @@ def test_texts_of_the_same_question_are_never_its_negatives() -> None:
 # ---- seeds and order
 
 
-@pytest.mark.parametrize("source", ["bm25", "cosine", "random"])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "query", "random"])
 def test_the_order_of_pairs_and_pool_does_not_show(source: str) -> None:
     pairs = corpus(40)
     pairs += [pair._replace(text=pair.text + " too", text_id=pair.text_id + "b") for pair in pairs[:10]]
@@ -222,7 +228,7 @@ def test_the_order_of_pairs_and_pool_does_not_show(source: str) -> None:
     assert other != once
 
 
-@pytest.mark.parametrize("source", ["bm25", "cosine", "random"])
+@pytest.mark.parametrize("source", ["bm25", "cosine", "query", "random"])
 def test_every_query_has_a_draw_of_its_own(source: str) -> None:
     positives = [Pair(f"question {i}", "thread", 1.0) for i in range(20)]
     mined = by_query(list(mine_negatives(positives, source=source, pool=[f"thread {word}" for word in WORDS])))
@@ -313,7 +319,7 @@ def test_too_few_candidates_are_told() -> None:
     [
         ({"positives": []}, "there are no pairs"),
         ({"positives": [Pair("a", "b", 0.0)]}, "has a pair with label 0.0; give positive pairs only"),
-        ({"source": "tfidf"}, "source 'tfidf' is unknown; use bm25, cosine, random or a scorer"),
+        ({"source": "tfidf"}, "source 'tfidf' is unknown; use bm25, cosine, query, random or a scorer"),
         ({"count": 0}, "cannot draw 0 negatives"),
         ({"count": 5, "top": 4}, "cannot draw 5 negatives from the top 4"),
     ],

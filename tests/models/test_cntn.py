@@ -41,6 +41,10 @@ def test_every_shape_of_the_cnn_equals_the_paper(depth: int, width: int, k_top: 
     check_scores_and_gradients("cntn", depth=depth, width=width, k_top=k_top, **SMALL)
 
 
+def test_sentence_vectors_may_keep_their_lengths() -> None:
+    check_scores_and_gradients("cntn", unit=False, **SMALL)
+
+
 def test_the_baselines_equal_the_reference() -> None:
     check_scores_and_gradients("cnn_mlp", units=5, **SMALL)
     check_scores_and_gradients("nbow_mlp", units=5)

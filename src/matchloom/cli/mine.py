@@ -28,7 +28,8 @@ def command(
     source: Annotated[
         str,
         typer.Option(
-            help="Where wrong texts come from: bm25 or cosine (near the right text), random, or a matcher's folder."
+            help="Where wrong texts come from: bm25 or cosine (near the right text), query (what BM25 finds for the "
+            "query), random, or a matcher's folder."
         ),
     ] = "bm25",
     top: Annotated[int, typer.Option(min=1, help="How many of the nearest texts to draw from.")] = 1000,
@@ -47,7 +48,8 @@ def command(
     """Add wrong texts to right pairs.
 
     A network learns from right pairs (label 1, or no label) and wrong ones (label 0). bm25 draws from the texts
-    nearest to the right one, as the papers do; random draws from all texts; a matcher draws from those it ranks
+    nearest to the right one, as the papers do; query from those that BM25 finds for the query, which are what a search
+    confuses it with; random draws from all texts; a matcher draws from those it ranks
     highest for the query, which finds what it still gets wrong. A text that is right for the same query is never
     drawn. Pairs of PAIRS with label 0 are left out.
 

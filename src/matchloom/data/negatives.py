@@ -22,7 +22,7 @@ from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
-SOURCES = ("bm25", "cosine", "random")
+SOURCES = ("bm25", "cosine", "query", "random")
 PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 finds for the question
 
 
@@ -116,8 +116,8 @@ def mine_negatives(
         count: Negatives for each of them.
         source: Where negatives come from. "random" draws from the whole pool; "bm25" from the `top` texts nearest to
             the true text, as the papers do for questions, and "cosine" from the nearest by TF-IDF, as they do for
-            sentence completion; a scorer from the `top` texts it ranks highest for the query, among the ten times as
-            many that BM25 finds for it.
+            sentence completion; "query" from those that BM25 finds for the query; a scorer from the `top` texts it
+            ranks highest for the query, among the ten times as many that BM25 finds for it.
         top: How many of the nearest texts to draw from.
         seed: Of every random draw.
         tokenizer: How BM25 finds words.
@@ -200,5 +200,6 @@ def _draw(
             raise MatchloomError(f"scorer {source.name!r} gives query {pair.query_id!r} a score that is not finite")
         best = near[highest(scores, top)]
     else:
-        best = pool.nearest(pair.text, top, taken, cosine=source == "cosine")
+        near_to = pair.query if source == "query" else pair.text
+        best = pool.nearest(near_to, top, taken, cosine=source == "cosine")
     return random.sample(best.tolist(), min(count, len(best)))

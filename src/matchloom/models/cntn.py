@@ -9,12 +9,12 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
              IV   r = 1
              V    r = 5
 Departures   Sentence vectors get a length of one: the paper calls variant I "a cosine similarity", which it only is for
-             such vectors, and training is steadier. f is relu: the paper says "a standard nonlinearity", and tanh
-             learnt less on InsuranceQA's development lists (with another start of the weights). b starts at 1, so that
-             no slice is shut before it has learnt anything: the layer starts as a bilinear one. Other weights start by
-             Glorot's rule and biases at 0, not in (-0.01, 0.01), where three layers leave nothing of the words; in
-             (-0.1, 0.1) the biases still outweighed them, all texts began with almost the same vector, and far less
-             was learnt. The fully connected layer is linear.
+             such vectors, and training is steadier (`unit=False` leaves them as they are). f is relu: the paper says "a
+             standard nonlinearity", and tanh learnt less on InsuranceQA's development lists (with another start of the
+             weights). b starts at 1, so that no slice is shut before it has learnt anything: the layer starts as a
+             bilinear one. Other weights start by Glorot's rule and biases at 0, not in (-0.01, 0.01), where three
+             layers leave nothing of the words; in (-0.1, 0.1) the biases still outweighed them, all texts began with
+             almost the same vector, and far less was learnt. The fully connected layer is linear.
              A filter spans all rows of the layer below, and each layer has `filters` of them: the paper has no number
              and shows no folding. The paper sets k_top = n_s; k_top is 4 here, as in Kalchbrenner et al., because 50
              columns keep every word of a text of 50 words and nothing is pooled. A text with fewer columns than k_top
@@ -48,6 +48,7 @@ class CNTN(PairModel):
         width: Words, and then columns, that a filter reads at a time.
         k_top: Columns that the last pooling keeps.
         sentence: Size of a sentence vector, n_s in the paper.
+        unit: Whether sentence vectors get a length of one.
     """
 
     sentence_vectors = True
@@ -68,6 +69,7 @@ class CNTN(PairModel):
         width: int = 3,
         k_top: int = 4,
         sentence: int = 50,
+        unit: bool = True,
     ) -> None:
         super().__init__()
         if variant not in VARIANTS:
@@ -75,7 +77,8 @@ class CNTN(PairModel):
         self.encoder, self.variant = encoder, variant
         r, n_s = VARIANTS[variant], sentence
         self.query_cnn, self.text_cnn = (
-            SentenceCNN(encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s) for _ in range(2)
+            SentenceCNN(encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s, unit=unit)
+            for _ in range(2)
         )
         self.u = nn.Parameter(torch.empty(r))
         self._tensor("M", torch.eye(n_s)[None] if variant == "I" else torch.zeros(r, n_s, n_s), "II IV V")

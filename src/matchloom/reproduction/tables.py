@@ -23,6 +23,8 @@ TRIALS = "trials_"  # how the names of tables begin that have development figure
 FOLDERS: dict[str, tuple[str, ...]] = {
     "cntn_english": ("insuranceqa",),
     "cntn_chinese": ("insuranceqa",),
+    "cntn_english_near": ("insuranceqa",),
+    "cntn_chinese_near": ("insuranceqa",),
     "trecqa": ("trecqa", "glove"),
     "wikiqa": ("wikiqa", "glove"),
     "semeval": ("semeval-cqa", "glove"),

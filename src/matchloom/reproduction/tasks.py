@@ -81,19 +81,40 @@ def cntn_chinese(data: Path, seed: int) -> Task:
     return _experiment_one(data, "zh")
 
 
-def _experiment_one(data: Path, language: Language) -> Task:
+def cntn_english_near(data: Path, seed: int) -> Task:
+    """The same with negatives that a search would find: where Okapi stands as low as in the paper."""
+    return _experiment_one(data, "en", near=True)
+
+
+def cntn_chinese_near(data: Path, seed: int) -> Task:
+    """The same in Chinese."""
+    return _experiment_one(data, "zh", near=True)
+
+
+NEAR = 100  # answers of a search that negatives are drawn from
+
+
+def _experiment_one(data: Path, language: Language, *, near: bool = False) -> Task:
     """Answers cut to 50 words, first gold answer; 10 corrupted answers to learn from, 5 to choose from.
 
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
-    wrong in some lists and right in others, and knowing it by heart helps nobody.
+    wrong in some lists and right in others, and knowing it by heart helps nobody. `near` takes them from the answers of
+    the collection that BM25 puts first for the question.
     """
-    train = insurance_lists(data, "train", language, 10, "random")
-    development = insurance_lists(data, "valid", language, 5, "random")
-    test = insurance_lists(data, "test", language, 5, "random")
+    cut = Tokenizer(KINDS[language], max_words=50)
+    collection = list(insuranceqa_answers(data / "insuranceqa", language=language, cut=cut).values()) if near else None
+    counts: dict[Split, int] = {"train": 10, "valid": 5, "test": 5}
+    train, development, test = (
+        insurance_lists(data, split, language, count, "query" if near else "random", collection, top=NEAR)
+        for split, count in counts.items()
+    )
     tokenizer = Tokenizer(KINDS[language])
+    drawn = (
+        f"of the {NEAR} answers that BM25 puts first for the question" if near else "random answers of other questions"
+    )
     protocol = (
-        f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, random answers of other "
-        "questions as negatives: 10 for training, 5 for development and test"
+        f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, negatives: {drawn}, 10 for "
+        "training, 5 for development and test"
     )
     return Task(train, development, test, tokenizer, _texts(train), None, protocol)
 
@@ -102,13 +123,21 @@ KINDS: dict[Language, str] = {"en": "english", "zh": "chinese"}
 
 
 def insurance_lists(
-    data: Path, split: Split, language: Language, count: int, source: str, pool: list[str] | None = None
+    data: Path,
+    split: Split,
+    language: Language,
+    count: int,
+    source: str,
+    pool: list[str] | None = None,
+    *,
+    top: int = 1000,
 ) -> list[Pair]:
     """The first gold answer of each question with its negatives; no gold answer of a question is drawn for it."""
     folder, cut = data / "insuranceqa", Tokenizer(KINDS[language], max_words=50)
     gold = read_insuranceqa(folder, split, language=language, gold="all", cut=cut)
     first = {(p.query_id, p.text) for p in read_insuranceqa(folder, split, language=language, cut=cut)}
-    mined = mine_negatives(gold, count=count, source=source, top=1000, seed=0, pool=pool, progress=True)
+    words = Tokenizer(KINDS[language])
+    mined = mine_negatives(gold, count=count, source=source, top=top, seed=0, tokenizer=words, pool=pool, progress=True)
     kept: list[Pair] = []
     while one := list(islice(mined, count + 1)):  # a positive among its negatives
         if any(pair.label == 1 and (pair.query_id, pair.text) in first for pair in one):
@@ -235,6 +264,8 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "insuranceqa": insuranceqa,
     "cntn_english": cntn_english,
     "cntn_chinese": cntn_chinese,
+    "cntn_english_near": cntn_english_near,
+    "cntn_chinese_near": cntn_chinese_near,
     "trecqa": trecqa,
     "wikiqa": wikiqa,
     "semeval": semeval,
