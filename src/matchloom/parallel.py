@@ -6,12 +6,14 @@ What cannot be halved is done in turn, with torch's own threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -38,6 +40,10 @@ class _InlinePool(Executor):
         done: Future[Any] = Future()
         done.set_result(work(*given, **named))
         return done
+
+    def map(self, fn: Callable[..., T], *iterables: Iterable[Any], **waiting: Any) -> Iterator[T]:
+        """Each piece when its result is asked for, so that no more than one is held."""
+        return map(fn, *iterables)
 
 
 @contextmanager

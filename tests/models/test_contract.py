@@ -56,7 +56,10 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "pooling": ["max"],
         "features": ["", "pair"],
         "frame": [24],
+        "units": [3],
         "dropout": [0.0, 0.2],
+        "similarity_dropout": [0.0],
+        "start": ["xavier"],
     },
     "knrm": {"kernels": [2, 5], "sigma": [0.3], "features": ["overlap", "pair"]},
     "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "max_words": [1, 4, 64], "units": [3]},
@@ -97,6 +100,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "width": [1, 2, 5],
         "k_top": [1, 3, 60],
         "sentence": [3],
+        "unit": [False],
     },
     "nbow_mlp": {"units": [3]},
     "cnn_mlp": {

@@ -131,6 +131,28 @@ def test_defaults_are_the_authors() -> None:
     assert build_model("m2s_net", {"similarity": "cosine"}, embedding(6), seed=0).decayed() == []
 
 
+def test_xavier_draws_convolutions_and_layers_by_their_sizes() -> None:
+    model = build_model("m2s_net", {"start": "xavier", "units": 64}, embedding(6), seed=0)
+    for weights, inputs, outputs in (
+        (model.blocks[0].F, 4 * 25, 32 * 25),
+        (model.blocks[1].F, 32 * 25, 64 * 25),
+        (model.hidden.weight, 66, 64),
+    ):
+        bound = (6 / (inputs + outputs)) ** 0.5
+        assert 0.9 * bound < float(weights.detach().abs().max()) <= bound
+    assert not model.similarity.U.any()
+    assert not model.hidden.bias.any()
+
+
+def test_similarities_are_left_out_in_training_alone_and_as_told() -> None:
+    for part, same in ((0.0, True), (0.5, False)):
+        model = make_model("m2s_net", dropout=1e-9, similarity_dropout=part).train()
+        batch = make_pairs(model)
+        assert torch.equal(model(batch), model(batch)) is same
+        model.eval()
+        assert torch.equal(model(batch), model(batch))
+
+
 def test_cross_entropy_of_the_score_is_the_softmax_over_two_classes() -> None:
     model = make_model("m2s_net")
     kept = []
@@ -197,6 +219,8 @@ def test_wrong_arguments() -> None:
         ({"blocks": 4}, "blocks 4 of m2s_net is unknown; choose one of 1, 2, 3"),
         ({"frame": 41}, "frame 41 of m2s_net does not fit 2 blocks; up to 96 these do: 24, 28, 32, 36, 40"),
         ({"dropout": 1.0}, "below 1; found 1.0"),
+        ({"similarity_dropout": -0.1}, "similarity_dropout of m2s_net is a part of 1"),
+        ({"start": "zero"}, "start 'zero' of m2s_net is unknown; choose one of uniform, xavier"),
         ({"features": "more"}, "features 'more' are unknown; choose one of overlap, paraphrase, pair, or none"),
     ):
         with pytest.raises(MatchloomError) as raised:

@@ -39,7 +39,7 @@ def examples(pairs: list[Pair], **settings: object) -> CollectionExamples:
     matcher = train_as_users_do(pairs, model="nbow_mlp", hold_out=0, vectors="random", dimensions=4, epochs=1)
     left, right = matcher.read(found.questions), matcher.read(found.texts)
     nothing = np.zeros(0, dtype=np.int64)
-    return CollectionExamples(found, ReadPairs(left, right, nothing, nothing, None), config, workers=1, by_length=True)
+    return CollectionExamples(found, ReadPairs(left, right, nothing, nothing, None), config, shards=1, by_length=True)
 
 
 @pytest.mark.parametrize("negatives", [3, 100])

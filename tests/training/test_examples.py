@@ -23,7 +23,7 @@ def make_examples(pairs: list[Pair], **config: int | str) -> TrainingExamples:
     (left, left_rows), (right, right_rows) = (deduplicate([pair[side] for pair in pairs]) for side in (0, 1))
     reader = Reader(Tokenizer("whitespace"), Vocab.build([text.split() for text in left + right]))
     read = ReadPairs(reader.read(left), reader.read(right), left_rows, right_rows, None)
-    return TrainingExamples(groups, read, chosen, workers=chosen.workers)
+    return TrainingExamples(groups, read, chosen, shards=chosen.workers)
 
 
 def epoch(examples: TrainingExamples, number: int) -> list[list[list[list[int]]]]:

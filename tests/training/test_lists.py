@@ -32,7 +32,7 @@ def make_examples(pairs: list[Pair], **config: int | str) -> ListExamples:
     (left, left_rows), (right, right_rows) = (deduplicate([pair[side] for pair in pairs]) for side in (0, 1))
     reader = Reader(Tokenizer("whitespace"), Vocab.build([text.split() for text in left + right]))
     read = ReadPairs(reader.read(left), reader.read(right), left_rows, right_rows, None)
-    return ListExamples(group_pairs(pairs, chosen), read, chosen, workers=1)
+    return ListExamples(group_pairs(pairs, chosen), read, chosen, shards=1)
 
 
 def members(examples: ListExamples, epoch: int) -> list[list[int]]:

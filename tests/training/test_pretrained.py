@@ -13,8 +13,9 @@ from matchloom import Matcher
 from matchloom.encoders import Transformer
 from matchloom.models import build_model
 from matchloom.training import TrainConfig, train
+from matchloom.training import run as training_run
 from matchloom.training.run import settings_of
-from matchloom.training.step import make_optimizer, rate_factor, set_rates
+from matchloom.training.step import make_optimizer, rate_factor, set_rates, step
 from matchloom.types import MatchloomError
 from tests.encoders.making import write_folder
 from tests.training.making import colour_pairs
@@ -46,6 +47,23 @@ def test_the_layers_move_and_the_tables_stay(folder: Path) -> None:
     before, after = Transformer.load(folder), run(folder, epochs=1).model.encoder
     moved = {name for name, x in before.state_dict().items() if not torch.equal(x, after.state_dict()[name])}
     assert moved == {name for name in before.state_dict() if name.startswith("layers.")}
+
+
+def test_a_step_holds_few_pairs_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[list[int]] = []
+
+    def spied(model: Any, optimizer: Any, examples: Any, shards: Any, *rest: Any) -> Any:
+        sizes.append([sum(len(example) for example in shard) for shard in shards])
+        return step(model, optimizer, examples, shards, *rest)
+
+    monkeypatch.setattr(training_run, "step", spied)
+    run(folder, epochs=1, batch=40)
+    assert max(map(len, sizes)) == 3
+    assert max(max(some) for some in sizes) < 40
+    assert max(map(sum, sizes)) >= 40
+    sizes.clear()
+    run(folder, epochs=1, batch=40, freeze_vectors=True, workers=1)  # nothing is kept for a gradient of the encoder
+    assert {len(some) for some in sizes} == {1}
 
 
 def test_a_frozen_encoder_stays_as_it_is(folder: Path) -> None:

@@ -147,4 +147,5 @@ def test_work_in_turn_has_its_threads_and_gives_them_back() -> None:
         assert list(pool.map(lambda n: (n, torch.get_num_threads()), range(3))) == [(0, 2), (1, 2), (2, 2)]
         with pytest.raises(ZeroDivisionError):
             list(pool.map(lambda n: 1 // n, [0]))
+        assert next(pool.map(lambda n: 1 // n, [1, 0])) == 1  # the second has not begun
     assert torch.get_num_threads() == before

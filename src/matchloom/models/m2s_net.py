@@ -32,7 +32,7 @@ from torch.onnx import is_in_onnx_export
 from matchloom.encoders import Encoder
 from matchloom.layers.convolution import ConvolutionBlock
 from matchloom.layers.features import PairFeatures
-from matchloom.layers.heads import init_uniform_
+from matchloom.layers.heads import init_linear_, init_uniform_
 from matchloom.layers.interactions import dot, gather_rows
 from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import PairModel, Settings
@@ -44,8 +44,7 @@ POOLINGS = ("average", "max")
 WIDTH = 5
 REST = 0  # pooling of all that is left
 BLOCKS = {1: [(32, 4)], 2: [(32, 4), (64, REST)], 3: [(32, 2), (32, 2), (32, REST)]}  # filters, pooling
-HIDDEN = 32
-SIMILARITY_DROPOUT = 0.1
+STARTS = ("uniform", "xavier")
 
 
 class M2SNet(PairModel):
@@ -59,7 +58,10 @@ class M2SNet(PairModel):
         pooling: average or max.
         features: Features of the pair beside the convolutions: overlap, pair or paraphrase; empty for none.
         frame: Words of a text that are read, and the side of the map; it must fit the blocks.
+        units: Hidden units.
         dropout: Part of the hidden units that is left out in training; 0 also switches dropout of the similarities off.
+        similarity_dropout: Part of the similarities that is left out in training.
+        start: How convolutions and layers start: uniform, in (-.1, .1), or xavier. U and B start at 0.
     """
 
     batch_coupled = True
@@ -87,20 +89,26 @@ class M2SNet(PairModel):
         pooling: str = "average",
         features: str = "overlap",
         frame: int = 40,
+        units: int = 32,
         dropout: float = 0.5,
+        similarity_dropout: float = 0.1,
+        start: str = "uniform",
     ) -> None:
         super().__init__()
         for name, value, choices in (
             ("similarity", similarity, SIMILARITIES),
             ("pooling", pooling, POOLINGS),
             ("blocks", blocks, tuple(BLOCKS)),
+            ("start", start, STARTS),
         ):
             if value not in choices:
                 known = ", ".join(map(str, choices))
                 raise MatchloomError(f"{name} {value!r} of m2s_net is unknown; choose one of {known}")
-        if not 0 <= dropout < 1:
-            raise MatchloomError(f"dropout of m2s_net is a part of 1, at least 0 and below 1; found {dropout}")
-        self.encoder, self.frame, self.dropout, self.needs_features = encoder, frame, dropout, features
+        for name, part in (("dropout", dropout), ("similarity_dropout", similarity_dropout)):
+            if not 0 <= part < 1:
+                raise MatchloomError(f"{name} of m2s_net is a part of 1, at least 0 and below 1; found {part}")
+        self.encoder, self.frame, self.needs_features = encoder, frame, features
+        self.dropout, self.similarity_dropout = dropout, similarity_dropout if dropout else 0.0
         self.features = PairFeatures(features, encoder)
         self.needs_lexical = self.features.needs_lexical
         self.similarity = Similarity(similarity, encoder.size, modalities, frame if position_bias else 0)
@@ -110,10 +118,14 @@ class M2SNet(PairModel):
         last = self.blocks[-1]
         assert isinstance(last, ConvolutionBlock)
         flat = len(last.beta) * last.pooled**2
-        self.hidden = nn.Linear(flat + len(self.features.names), HIDDEN)
-        self.classes = nn.Linear(HIDDEN, 2)  # no match, match
+        self.hidden = nn.Linear(flat + len(self.features.names), units)
+        self.classes = nn.Linear(units, 2)  # no match, match
         init_uniform_(self)
+        if start == "xavier":
+            init_linear_(self.hidden, self.classes)
         for block in self.blocks:
+            if start == "xavier":
+                nn.init.xavier_uniform_(block.F)  # type: ignore[arg-type]
             nn.init.ones_(block.gamma)  # type: ignore[arg-type]
             nn.init.zeros_(block.beta)  # type: ignore[arg-type]
         for parameter in self.similarity.parameters():
@@ -141,8 +153,8 @@ class M2SNet(PairModel):
 
     def score(self, grid: Tensor, features: Tensor | None, batch: PairBatch) -> Tensor:
         """From similarities and features on. (B,)"""
-        if self.training and self.dropout:
-            grid = functional.dropout(grid, SIMILARITY_DROPOUT)
+        if self.training and self.similarity_dropout:
+            grid = functional.dropout(grid, self.similarity_dropout)
         x: Tensor = self.blocks[0](grid, self.window(batch.left)[0], self.window(batch.right)[0])
         for block in self.blocks[1:]:
             x = block(x)  # (B, filters, P, P)   equation 3

@@ -108,10 +108,10 @@ class CollectionExamples:
     """
 
     def __init__(
-        self, collection: Collection, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool
+        self, collection: Collection, read: ReadPairs, config: TrainConfig, *, shards: int, by_length: bool
     ) -> None:
         self.collection, self.read, self.config = collection, read, config
-        self.workers, self.by_length = workers, by_length
+        self.shards, self.by_length = shards, by_length
         self.labels = np.ones(len(read.left_rows), dtype=np.float32)
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class CollectionExamples:
         size = max(1, round(self.config.batch / np.mean([len(member) - 1 for member in members])))
         texts = len(self.collection.texts)
         lengths = np.array([self.read.right.lengths[member % texts].max() for member in members])
-        yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
+        yield from batches(members, lengths if self.by_length else None, size, self.shards, rng)
 
     def _members(self, q: int, own: Rows, rng: np.random.Generator) -> Rows:
         found = self.collection

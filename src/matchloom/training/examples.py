@@ -121,16 +121,16 @@ class TrainingExamples:
     """The training pairs as rows of tokenized texts, grouped into examples.
 
     With the hinge loss an example is a positive text with the negatives drawn for it, which share one encoding of their
-    query; otherwise an example is a pair. `workers` is how many shards a batch has; `by_length` puts texts of like
+    query; otherwise an example is a pair. `shards` is how many parts a batch has; `by_length` puts texts of like
     lengths into a batch.
     """
 
     def __init__(
-        self, groups: Groups, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool = True
+        self, groups: Groups, read: ReadPairs, config: TrainConfig, *, shards: int, by_length: bool = True
     ) -> None:
         self.groups, self.read, self.config = groups, read, config
         self.labels = groups.labels
-        self.workers, self.by_length = workers, by_length
+        self.shards, self.by_length = shards, by_length
 
     def __len__(self) -> int:
         return len(self.groups.positives)
@@ -145,7 +145,7 @@ class TrainingExamples:
             members = [np.array([n]) for n in self.groups.positives]
             size = self.config.batch
         lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
-        yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
+        yield from batches(members, lengths if self.by_length else None, size, self.shards, rng)
 
     def _members(self, n: int, negatives: Rows, rng: np.random.Generator) -> Rows:
         if len(negatives) > self.config.negatives:
@@ -164,7 +164,7 @@ class TrainingExamples:
 
 
 def batches(
-    members: list[Rows], lengths: NDArray[np.int64] | None, size: int, workers: int, rng: np.random.Generator
+    members: list[Rows], lengths: NDArray[np.int64] | None, size: int, shards: int, rng: np.random.Generator
 ) -> Iterator[Step]:
     """The examples in a random order, `size` in a batch; with lengths, those of like lengths are in one."""
     order = rng.permutation(len(members))
@@ -176,8 +176,8 @@ def batches(
         found += [pool[i : i + size] for i in range(0, len(pool), size)]
     for b in rng.permutation(len(found)):
         # Alternate examples go to different shards, which then have texts of the same lengths.
-        shards = [found[b][w::workers] for w in range(workers)]
-        yield [[members[n] for n in shard] for shard in shards if len(shard)]
+        parts = [found[b][s::shards] for s in range(shards)]
+        yield [[members[n] for n in part] for part in parts if len(part)]
 
 
 def compared(batch: PairBatch, members: list[Rows], config: TrainConfig) -> Shard:

@@ -27,12 +27,12 @@ class ListExamples:
     """The training pairs as rows of tokenized texts, a list of them for each question."""
 
     def __init__(
-        self, groups: Groups, read: ReadPairs, config: TrainConfig, *, workers: int, by_length: bool = True
+        self, groups: Groups, read: ReadPairs, config: TrainConfig, *, shards: int, by_length: bool = True
     ) -> None:
         if groups.negatives is None:
             raise MatchloomError(f"positives needs a loss that compares, hinge or softmax, found {config.loss}")
         self.read, self.config, self.labels = read, config, groups.labels
-        self.workers, self.by_length = workers, by_length
+        self.shards, self.by_length = shards, by_length
         lists: dict[int, tuple[list[int], Rows]] = {}  # by its first negative, which no other list has
         for positive, negatives in zip(groups.positives.tolist(), groups.negatives, strict=True):
             lists.setdefault(int(negatives[0]), ([], negatives))[0].append(positive)
@@ -55,7 +55,7 @@ class ListExamples:
         members = [self._members(right, wrong, rng) for right, wrong in self.lists]
         size = max(1, round(self.config.batch / np.mean([len(own) for own in members])))
         lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
-        yield from batches(members, lengths if self.by_length else None, size, self.workers, rng)
+        yield from batches(members, lengths if self.by_length else None, size, self.shards, rng)
 
     def _members(self, right: Rows, wrong: Rows, rng: np.random.Generator) -> Rows:
         """Right pairs first, then wrong ones, as many as are wanted."""

@@ -16,6 +16,7 @@ from matchloom.data.ids import both_sides
 from matchloom.encoders import Encoder, Transformer, WordEmbedding
 from matchloom.matcher import Cut, Matcher, ReadPairs
 from matchloom.models import Argument, build_model
+from matchloom.models.base import PairModel
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
@@ -27,6 +28,8 @@ from matchloom.training.examples import Examples, TrainingExamples, group_pairs
 from matchloom.training.lists import ListExamples
 from matchloom.training.step import draws_at_random
 from matchloom.types import MatchloomError, Pair
+
+PAIRS_AT_A_TIME = 12  # whose encoded texts a pretrained encoder keeps for one gradient
 
 
 class Ready(NamedTuple):
@@ -102,25 +105,36 @@ def set_up(
         "config": config.as_dict(),
         "data": _digest(pairs, development, first),
     }
-    # A batch that is coupled, or whose step draws at random, is not split; statistics of batches with texts of one
-    # length would not be those that scores are later taken with.
-    workers = 1 if network.batch_coupled or draws_at_random(network, config) else config.workers
-    by_length = not network.batch_coupled
+    # Statistics of batches with texts of one length would not be those that scores are later taken with.
+    shards, by_length = _shards(network, config), not network.batch_coupled
     examples: Examples
     if collection is not None:
         read = _read_collection(matcher, collection, cut.__getitem__)
-        drawn = CollectionExamples(collection, read, config, workers=workers, by_length=by_length)
+        drawn = CollectionExamples(collection, read, config, shards=shards, by_length=by_length)
         examples, features = drawn, drawn.features()
     else:
         assert groups is not None
         read = matcher.read_pairs(pairs, cut=cut.__getitem__)
         kind = ListExamples if config.positives and groups.negatives is not None else TrainingExamples
-        examples = kind(groups, read, config, workers=workers, by_length=by_length)
+        examples = kind(groups, read, config, shards=shards, by_length=by_length)
         features = read.features
     if features is not None:
         network.fit_features(torch.from_numpy(features))
     looked_at = None if development is None else (development, matcher.read_pairs(development, cut=cut.__getitem__))
     return Ready(matcher, examples, looked_at, settings)
+
+
+def _shards(model: PairModel, config: TrainConfig) -> int:
+    """Into how many shards a batch is split: one where it is coupled, else one for each worker.
+
+    Where a step draws at random its shards are worked on in turn. Those of a pretrained encoder are small, because
+    what it keeps of a text for its gradient takes by far the most memory.
+    """
+    if model.batch_coupled:
+        return 1
+    if draws_at_random(model, config):
+        return max(1, config.batch // PAIRS_AT_A_TIME) if model.encoder.draws_at_random else 1
+    return config.workers
 
 
 def _read_collection(matcher: Matcher, collection: Collection, cut: Cut) -> ReadPairs:

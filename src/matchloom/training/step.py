@@ -99,15 +99,14 @@ def step(
         low, high = torch.aminmax(scores.detach())
         return StepResult(float(loss.detach()), shard.examples, len(shard.batch), float(low), float(high)), gradients
 
-    results = list(pool.map(work, shards))
-    seen = sum(result.examples for result, _ in results)
-    for n, parameter in enumerate(parameters):
-        total = results[0][1][n]
-        for _, gradients in results[1:]:
-            total = total + gradients[n]
-        if total.is_sparse:
-            total = total.coalesce()
-        parameter.grad = total / seen
+    results: list[StepResult] = []
+    totals: tuple[Tensor, ...] = ()
+    for result, gradients in pool.map(work, shards):
+        results.append(result)
+        totals = tuple(map(torch.add, totals, gradients)) if totals else gradients
+    seen = sum(result.examples for result in results)
+    for parameter, total in zip(parameters, totals, strict=True):
+        parameter.grad = (total.coalesce() if total.is_sparse else total) / seen
         if id(parameter) in decayed:
             parameter.grad = parameter.grad + penalty * parameter.detach()
     if config.clip:
@@ -116,11 +115,11 @@ def step(
     with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
         optimizer.step()
     return StepResult(
-        sum(result.loss for result, _ in results),
+        sum(result.loss for result in results),
         seen,
-        sum(result.pairs for result, _ in results),
-        min(result.lowest for result, _ in results),
-        max(result.highest for result, _ in results),
+        sum(result.pairs for result in results),
+        min(result.lowest for result in results),
+        max(result.highest for result in results),
     )
 
 
