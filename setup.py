@@ -19,7 +19,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in ("spatial_gru", "spatial_gru_double", "k_max")]
+KERNELS = ("spatial_gru", "spatial_gru_double", "k_max", "int8_cosines")
+SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}
 if platform.machine().lower() in ("x86_64", "amd64"):
@@ -37,7 +38,9 @@ class BuildLibraries(build_ext):
         """One compiler call. An error here is a warning to setuptools, since the extension is optional."""
         compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
         if compiler is None:
-            raise CompileError("no C++ compiler found: the native kernels are left out, torch will compute in their place")
+            raise CompileError(
+                "no C++ compiler found: the native kernels are left out, torch will compute in their place"
+            )
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         command = [*shlex.split(compiler), *FLAGS, *ext.extra_compile_args, "-o", str(target), *ext.sources]

@@ -1,4 +1,4 @@
-"""Find and load the build of spatial_gru.cpp and k_max.cpp that suits this processor; say which one serves."""
+"""Find and load the build of the kernels in C++ that suits this processor; say which one serves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Task(ctypes.Structure):
 
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; and `k_max`, whose arguments k_max.cpp explains."""
+    and its lanes, for a Task in double precision; and `k_max` and `int8_cosines`, whose arguments their sources
+    explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -45,7 +46,9 @@ class Library:
         self.k_max = loaded.matchloom_k_max
         size, place = ctypes.c_int64, ctypes.c_void_p
         self.k_max.argtypes = [place, size, size, size, size, place, place, place]
-        self.k_max.restype = ctypes.c_int
+        self.int8_cosines = loaded.matchloom_int8_cosines
+        self.int8_cosines.argtypes = [place, size, place, size, size, size, place]
+        self.k_max.restype = self.int8_cosines.restype = ctypes.c_int
 
 
 def path_of(build: str) -> Path:
@@ -77,11 +80,12 @@ def library() -> Library | None:
 
 
 def status() -> str:
-    """One line that says what computes the spatial GRU and k-max pooling on this machine."""
+    """One line that says what computes the spatial GRU, k-max pooling and late interaction on this machine."""
     loaded = library()
     if loaded is None:
-        return "absent or switched off: torch computes the spatial GRU and k-max pooling"
-    return f"{loaded.build} build: spatial GRU, {loaded.lanes(1 << 30)} pairs at a time, and k-max pooling"
+        return "absent or switched off: torch computes the spatial GRU, k-max pooling and late interaction"
+    lanes = loaded.lanes(1 << 30)
+    return f"{loaded.build} build: spatial GRU, {lanes} pairs at a time, k-max pooling and late interaction"
 
 
 _log = logging.getLogger("matchloom")

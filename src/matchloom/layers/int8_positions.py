@@ -15,7 +15,9 @@ from functools import cache
 
 import torch
 from torch import Tensor
+from torch.onnx import is_in_onnx_export
 
+from matchloom.kernels import int8_cosines as kernel
 from matchloom.layers.interactions import gather_rows
 from matchloom.types import PairBatch
 
@@ -59,6 +61,8 @@ def unit_positions(encoded: Tensor, dtype: torch.dtype) -> Tensor:
 
 def int8_cosines(left: Tensor, right: Tensor, batch: PairBatch, dtype: torch.dtype) -> Tensor:
     """The cosines of all positions of each pair, -inf where either was not read. (B, L, R)"""
+    if dtype == torch.float64 and len(left) == 1 and left.shape[2] - DIGITS <= WIDEST and _native(left, right):
+        return kernel.cosines(left[0], gather_rows(right, batch.right_rows), DIGITS)
     sides = ((left, batch.left_rows, 2), (right, batch.right_rows, 1))
     cosines = _products(left, right, batch).to(dtype)
     for side, rows, dim in sides:
@@ -66,6 +70,10 @@ def int8_cosines(left: Tensor, right: Tensor, batch: PairBatch, dtype: torch.dty
     for side, rows, dim in sides:
         cosines.masked_fill_(~was_read(side)[rows].unsqueeze(dim), -torch.inf)
     return cosines
+
+
+def _native(left: Tensor, right: Tensor) -> bool:
+    return kernel.serves(left, right) and not is_in_onnx_export()
 
 
 def _products(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
