@@ -16,7 +16,7 @@ def lists(path: Path) -> dict[str, list[Pair]]:
     return found
 
 
-@pytest.mark.parametrize("source", ["bm25", "random", "matcher"])
+@pytest.mark.parametrize("source", ["bm25", "query", "random", "matcher"])
 def test_each_right_pair_gets_its_wrong_ones(
     run: Run, corpus: Path, trained: Path, tmp_path: Path, source: str
 ) -> None:
@@ -51,7 +51,9 @@ def test_bad_requests(run: Run, corpus: Path, tmp_path: Path) -> None:
     right, out = corpus / "right.tsv", tmp_path / "m.tsv"
     assert "expected 50" in error_of(run("mine", right, "--out", out, "--count", 50))
     assert "count <= top" in error_of(run("mine", right, "--out", out, "--top", 2))
-    assert "no-such-folder" in error_of(run("mine", right, "--out", out, "--source", "no-such-folder"))
+    assert "--source no-such-folder is neither bm25, cosine, query, random nor the folder of a matcher" in error_of(
+        run("mine", right, "--out", out, "--source", "no-such-folder")
+    )
     wrong = tmp_path / "wrong.tsv"
     wrong.write_text("query\ttext\tlabel\na\tb\t0\n")
     assert "no pair with a label above 0" in error_of(run("mine", wrong, "--out", out))

@@ -61,6 +61,8 @@ def command(
       matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
     """
     cut = tokenizer_of(tokenizer)
+    if source not in SOURCES and not Path(source).exists():
+        raise MatchloomError(f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher")
     chosen: str | Scorer = source if source in SOURCES else Matcher.load(source)
     found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.label is None or pair.label > 0]
