@@ -8,6 +8,7 @@ import pty
 import re
 import sys
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,26 +71,26 @@ def commands(pairs: Path, folder: Path) -> list[list[str]]:
     ]
 
 
+def read_all(leader: int) -> bytes:
+    """What was written to the other end, which is closed: a terminal hands it over in parts, as it comes to it."""
+    found = b""
+    with os.fdopen(leader, "rb", buffering=0) as terminal, suppress(OSError):  # Linux ends with an error
+        while some := terminal.read(65536):
+            found += some
+    return found
+
+
 def on_a_terminal(arguments: list[str]) -> str:
     """What a command shows on a terminal, both streams."""
     leader, follower = pty.openpty()
     kept = (sys.stdout, sys.stderr)
-    shown = b""
     with os.fdopen(follower, "w", encoding="utf-8") as terminal:
         sys.stdout = sys.stderr = terminal
-        os.set_blocking(leader, False)
         try:
             main(arguments)
         finally:
             sys.stdout, sys.stderr = kept
-            terminal.flush()
-            while True:
-                try:
-                    shown += os.read(leader, 65536)
-                except (BlockingIOError, OSError):
-                    break
-    os.close(leader)
-    return shown.decode("utf-8", "replace")
+    return read_all(leader).decode("utf-8", "replace")
 
 
 def test_no_command_lets_them_through(run: Run, hostile: Path, tmp_path: Path) -> None:
@@ -127,8 +128,7 @@ def test_a_bar_shows_brackets_and_nothing_else(monkeypatch: pytest.MonkeyPatch) 
     with os.fdopen(follower, "w", encoding="utf-8") as terminal:
         monkeypatch.setattr("sys.stderr", terminal)
         assert list(track([1, 2], f"Reading [/red] {HOSTILE}")) == [1, 2]
-    shown = os.read(leader, 65536).decode("utf-8", "replace")
-    os.close(leader)
+    shown = read_all(leader).decode("utf-8", "replace")
     assert "[/red]" in shown
     assert not drives(shown)
 
