@@ -9,7 +9,7 @@ says no to everything where matches are rare, F1 alone yes where they are freque
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from matchloom.types import Scores
+from matchloom.types import Pair, Scores
 
 Floats = NDArray[np.float64]
+
+
+def labels(pairs: Iterable[Pair]) -> NDArray[np.bool_]:
+    """Whether each pair is right."""
+    return np.array([(pair.label or 0) > 0 for pair in pairs], dtype=bool)
 
 
 class Calibration(NamedTuple):

@@ -16,14 +16,6 @@ from matchloom.layers.int8_positions import DIGITS, int8_cosines, quantised
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the native kernels are absent or switched off")
 
 
-@pytest.fixture(params=native.suitable())
-def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The kernel of one build."""
-    loaded = native.Library(request.param)
-    monkeypatch.setattr(kernel, "library", lambda: loaded)
-    return str(request.param)
-
-
 def positions(draw: torch.Generator, *shape: int) -> Tensor:
     """Some of them not read, some 0 though they were read."""
     x = torch.randn(*shape, generator=draw)

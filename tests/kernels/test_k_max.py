@@ -11,14 +11,6 @@ from matchloom.layers.pooling import ordered_places
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the native kernels are absent or switched off")
 
 
-@pytest.fixture(params=native.suitable())
-def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The kernel of one build."""
-    loaded = native.Library(request.param)
-    monkeypatch.setattr(k_max, "library", lambda: loaded)
-    return str(request.param)
-
-
 @pytest.mark.usefixtures("build")
 @pytest.mark.parametrize("seed", range(12))
 def test_it_finds_what_torch_finds(seed: int) -> None:

@@ -130,6 +130,7 @@ CASES = [(name, {}) for name in MODELS] + [
 ]
 IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in arguments.items()) or 'default'}" for name, arguments in CASES]
 each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=IDS)
+LARGE = [("cntn", {"unit": False})]  # whose scores are in the hundreds
 
 
 def more_padding(texts: Texts, extra: int) -> Texts:
@@ -150,14 +151,15 @@ def test_every_argument_is_varied(name: str) -> None:
 @each_case
 def test_a_score_depends_on_its_pair_and_on_nothing_else(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
+    limit = 1e-10 if (name, arguments) in LARGE else 1e-12
     one_query = [(0, n) for n in (1, 4, 5, 6)]  # two long texts, none, and one of unknown words
     with torch.no_grad():
         alone = {pair: model(make_pairs(model, [pair])) for pair in {*PAIRS, *one_query}}
 
         def check(batch: PairBatch, pairs: list[tuple[int, int]], what: str) -> None:
             expected = torch.cat([alone[pair] for pair in pairs])
-            # Double precision: a sum in another order may move the last digits, and no more.
-            torch.testing.assert_close(model(batch), expected, rtol=1e-13, atol=1e-12, msg=lambda m: f"{what}: {m}")
+            # Double precision: a sum in another order may move the last digits of scores near 1, and no more.
+            torch.testing.assert_close(model(batch), expected, rtol=0, atol=limit, msg=lambda m: f"{what}: {m}")
 
         batch = make_pairs(model)
         check(batch, PAIRS, "batch mates")

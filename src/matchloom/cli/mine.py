@@ -48,10 +48,10 @@ def command(
     """Add wrong texts to right pairs.
 
     A network learns from right pairs (label 1, or no label) and wrong ones (label 0). bm25 draws from the texts
-    nearest to the right one, as the papers do; query from those that BM25 finds for the query, which are what a search
-    confuses it with; random draws from all texts; a matcher draws from those it ranks
-    highest for the query, which finds what it still gets wrong. A text that is right for the same query is never
-    drawn. Pairs of PAIRS with label 0 are left out.
+    nearest to the right one, as the papers do; query from those that BM25 finds for the query, which a search would
+    take for the right one; random draws from all texts; a matcher draws from those it ranks highest for the query,
+    which finds what it still gets wrong. A text that is right for the same query is never drawn. Pairs of PAIRS with
+    label 0 are left out.
 
     Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rich.console import RenderableType
 
+from matchloom.calibration import labels
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.ids import with_ids
 from matchloom.evaluation.measures import as_float32
@@ -112,7 +113,7 @@ def evaluate_pairs(
     unlabelled = sum(pair.label is None for pair in rows)
     if unlabelled:
         raise MatchloomError(f"{unlabelled} of {len(rows)} pairs have no label; to measure, every one needs it")
-    right = np.array([(pair.label or 0) > 0 for pair in rows], dtype=bool)
+    right = labels(rows)
     texts = sorted({pair.text for pair in rows}) if collection is None else list(collection)
     words = tokenizer or getattr(scorer, "tokenizer", None) or Tokenizer("english")
     chosen = scorer_of(scorer, texts, tokenizer=words, seed=seed)

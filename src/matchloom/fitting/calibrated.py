@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.calibration import Calibration
+from matchloom.calibration import Calibration, labels
 from matchloom.explanation.mixed import term_of
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.folders import load_inside, save_inside
@@ -35,8 +35,7 @@ class Calibrated:
     @classmethod
     def fit(cls, scorer: Scorer, development: Sequence[Pair], tokenizer: Tokenizer) -> Calibrated:
         """From labelled pairs that the scorer has not learnt from."""
-        right = np.array([(pair.label or 0) > 0 for pair in development])
-        return cls(scorer, Calibration.fit(scorer.score(development), right), tokenizer)
+        return cls(scorer, Calibration.fit(scorer.score(development), labels(development)), tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """As the scorer gives it."""

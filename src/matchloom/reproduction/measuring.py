@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchloom.calibration import best_threshold
+from matchloom.calibration import best_threshold, labels
 from matchloom.data.formats import write_run
 from matchloom.data.ids import digest, with_ids
 from matchloom.evaluation import evaluate
@@ -79,20 +78,16 @@ def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> M
     """
     wanted = [name for name in table.measures if name in ("accuracy", "F1")]
     pairs, scores = _scored(scorer, task.development)
-    threshold = best_threshold(scores.astype(np.float64), _right(pairs), wanted)
+    threshold = best_threshold(scores.astype(np.float64), labels(pairs), wanted)
     figures: dict[str, Any] = {"threshold": threshold}
     for part in ("development", "test") if row.test else ("development",):
         pairs, scores = _scored(scorer, getattr(task, part))
-        found = measure_labelled(scores, _right(pairs), threshold)
+        found = measure_labelled(scores, labels(pairs), threshold)
         figures[part] = {name: found.values[name] for name in table.measures}
     if row.test and table.against:
         each = zip(pairs, found.each[table.measures[0]].tolist(), strict=True)
         figures["per_query"] = {f"{pair.query_id} {pair.text_id}": value for pair, value in each}
     return Measured(figures, part, pairs, scores)
-
-
-def _right(pairs: Sequence[Pair]) -> NDArray[np.bool_]:
-    return np.array([(pair.label or 0) > 0 for pair in pairs])
 
 
 def _scored(scorer: Scorer, pairs: Sequence[Pair]) -> tuple[list[Pair], Scores]:

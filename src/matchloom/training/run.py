@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from matchloom.calibration import Calibration
+from matchloom.calibration import Calibration, labels
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
@@ -311,8 +311,7 @@ class _Run:
             self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
             self.matcher.training = {**self.matcher.training, "best": entry}
             if self.development is not None and self.calibrate:
-                right = np.array([(pair.label or 0) > 0 for pair in self.development[0]])
-                self.matcher.training[CALIBRATION] = Calibration.fit(scores, right)._asdict()
+                self.matcher.training[CALIBRATION] = Calibration.fit(scores, labels(pairs))._asdict()
         self._write(better)
         if self.on_epoch is not None:
             self.on_epoch(self.log[-1])
