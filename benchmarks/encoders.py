@@ -11,7 +11,8 @@ which would be that of random orders if lists gave nothing away.
 
 The matcher from scratch is MV-LSTM with its defaults, trained here on TRAIN of either corpus unless folders are given.
 128 numbers are the principal directions of the texts of the same TRAIN. Fine-tuned matchers and cross-encoders are
-folders that `matchloom train` made of TRAIN, one for each corpus.
+folders that `matchloom train` made of TRAIN, one for each corpus. The encoder in eight bits is what `matchloom export
+--int8` writes, by onnxruntime, with positions in single precision.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import argparse
 import gzip
 import json
 import platform
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,6 +40,8 @@ from matchloom.data.corpora.trecqa import read_trecqa
 from matchloom.data.corpora.wikiqa import read_wikiqa
 from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
+from matchloom.export import GraphReader, export_onnx
+from matchloom.export.running import Session
 from matchloom.files import atomic_write
 from matchloom.reproduction.provenance import commit
 from matchloom.text.tokenize import Tokenizer
@@ -130,6 +134,43 @@ class OfPieces:
     def size(self, encoded: Any) -> int:
         """Bytes."""
         return sum(one.nbytes for one in encoded)
+
+
+class OfGraphs:
+    """An exported matcher whose encoder is in eight bits."""
+
+    def __init__(self, matcher: Matcher, texts: list[str]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder) / "graphs"
+            export_onnx(matcher, home, int8=True, texts=texts)
+            self.reader = GraphReader.load(home)
+            self.graphs = {name: Session((home / f"{name}.onnx").read_bytes()) for name in ("encode", "match")}
+
+    def encode(self, texts: list[str]) -> Any:
+        """Texts, to be matched with many queries."""
+        order, found = np.argsort([len(text) for text in texts], kind="stable"), []
+        for start in range(0, len(order), 32):
+            cut = order[start : start + 32]
+            read = self.reader.read("", [texts[n] for n in cut.tolist()])
+            found.append((cut, {**read.pairs, "right": self.graphs["encode"].run(read.right)}))
+        return found
+
+    def query(self, query: str) -> dict[str, NDArray[Any]]:
+        """What a ranking does with its query before it matches."""
+        read = self.reader.read(query, [query])
+        own = {name: x for name, x in read.pairs.items() if name.startswith("left_") and name != "left_rows"}
+        return {**own, "left": self.graphs["encode"].run(read.left)}
+
+    def match(self, query: str, encoded: Any) -> Scores:
+        """The score of each text that was encoded."""
+        own, scores = self.query(query), np.empty(sum(len(cut) for cut, _ in encoded), np.float32)
+        for cut, some in encoded:
+            scores[cut] = self.graphs["match"].run({**some, **own})
+        return scores
+
+    def size(self, encoded: Any) -> int:
+        """Bytes."""
+        return sum(int(some["right"].nbytes) for _, some in encoded)
 
 
 def _unit(x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -238,6 +279,10 @@ def contenders(given: argparse.Namespace, material: Material) -> list[tuple[str,
         (
             "late interaction, 128 int8",
             lambda corpus: OfMatcher(Matcher.untrained(given.encoder, size=128, texts=material.texts(corpus))),
+        ),
+        (
+            "late interaction, encoder in int8",
+            lambda corpus: OfGraphs(Matcher.untrained(given.encoder), material.texts(corpus)[:64]),
         ),
         ("late interaction, fine-tuned", of_folders(given.tuned)),
     ]
