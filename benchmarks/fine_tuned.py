@@ -8,10 +8,10 @@ insuranceqa  English, answers cut to 50 words; --questions of train with 30 wron
              the papers' lists of five to choose and test on; with --whole also 300 test questions, drawn by their
              digests, against their own 200 wrong answers and against all 27,413
 
-Settings are those of `matchloom train --encoder`. "Blind" is the AP of the same matcher when each list has another
-list's query. Seconds are CPU seconds of training alone, memory the most that the process had, data included.
-Blind figures of InsuranceQA are of the same 300 questions. Figures are kept in benchmarks/results/fine_tuned.json, a
-row for each corpus and seed.
+Settings are those of `matchloom train --encoder`, but for what --settings changes (layers=3, in_batch=true). "Blind" is
+the AP of the same matcher when each list has another list's query. Seconds are CPU seconds of training alone, memory
+the most that the process had, data included. Blind figures of InsuranceQA are of the same 300 questions. Figures are
+kept in benchmarks/results/fine_tuned.json, a row for each corpus and seed.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2")
     parser.add_argument("--questions", type=int, default=350, help="training questions at most")
     parser.add_argument("--whole", action="store_true", help="InsuranceQA: rank against the pools and all answers, too")
+    parser.add_argument("--settings", nargs="*", default=[], metavar="NAME=VALUE", help="of the training")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="none: only the untrained matcher")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -75,14 +76,15 @@ def main() -> None:
         write(rows, given.encoder)
         rows["insuranceqa, bm25_stemmed"] = {"commit": commit(), "whole": against_the_whole("bm25_stemmed", given.data)}
         write(rows, given.encoder)
+    settings = {name: json.loads(value) for name, _, value in (one.partition("=") for one in given.settings)}
     for seed in given.seeds:
         start = time.process_time()
-        matcher = train(learnt, development, encoder=given.encoder, seed=seed, workers=1)
+        matcher = train(learnt, development, encoder=given.encoder, seed=seed, workers=1, **settings)
         seconds = time.process_time() - start
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         found = measured(matcher, development, test)
         asked = len({pair.query_id for pair in learnt})
-        name = f"{given.corpus}, {asked} questions, seed {seed}"
+        name = ", ".join([given.corpus, f"{asked} questions", *given.settings, f"seed {seed}"])
         rows[name] = {**found, "seconds": seconds, "megabytes": memory}
         write(rows, given.encoder)
         if given.whole and given.corpus == "insuranceqa":

@@ -57,6 +57,14 @@ def _commands_are_made_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # What is kept for a user is neither read nor written; a test may name another folder.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
     # pytest-xdist already uses the cores; more threads a test only get in each other's way.

@@ -64,6 +64,32 @@ def test_negatives_are_of_other_answers_and_of_the_same_kind(negatives: int, que
     assert kinds == ({True, False} if questions else {False})
 
 
+def test_texts_of_the_others_in_a_batch_are_compared_with_unless_they_are_right() -> None:
+    plain, wider = (examples(COLLECTION, negatives=2, batch=12, in_batch=given) for given in (False, True))
+    found = wider.collection
+    gained = 0
+    for before, after in zip(plain.steps(0), wider.steps(0), strict=True):
+        drawn = {int(n) % len(found.texts) for member in before[0] for n in member}
+        for own, member in zip(before[0], after[0], strict=True):
+            np.testing.assert_array_equal(member[: len(own)], own)
+            q, rows = int(own[0]) // len(found.texts), set((member % len(found.texts)).tolist())
+            assert set(member // len(found.texts)) == {q}
+            answer = int(own[0]) % len(found.texts) < found.answers
+            alike = {n for n in drawn if (n < found.answers) == answer}
+            assert rows == {int(own[0]) % len(found.texts)} | (alike - set(found.right[q].tolist()))
+            assert len(rows) == len(member)
+            gained += len(member) - len(own)
+    assert gained > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "softmax"])
+def test_training_with_the_others_of_a_batch_learns(loss: str) -> None:
+    matcher = train_as_users_do(
+        COLLECTION, arguments=SMALL, vectors="random", dimensions=8, loss=loss, in_batch=True, epochs=6
+    )
+    assert NOTHING_LEARNT not in matcher.training
+
+
 def test_each_epoch_draws_anew_and_the_same_again() -> None:
     drawn = examples(COLLECTION, negatives=2)
     epochs = [[[m.tolist() for m in step[0]] for step in drawn.steps(epoch)] for epoch in (0, 0, 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ import torch
 from matchloom import Matcher
 from matchloom.encoders import Transformer
 from matchloom.models import build_model
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
 from matchloom.training import TrainConfig, train
 from matchloom.training import run as training_run
 from matchloom.training.run import settings_of
 from matchloom.training.step import make_optimizer, rate_factor, set_rates, step
 from matchloom.types import MatchloomError
-from tests.encoders.making import write_folder
+from tests.encoders.making import LAYERS, write_folder
 from tests.training.making import colour_pairs
 
 pytest.importorskip("tokenizers")
@@ -73,6 +77,87 @@ def test_a_frozen_encoder_stays_as_it_is(folder: Path) -> None:
     assert after.a.any()
 
 
+def test_the_last_layers_alone_can_move(folder: Path) -> None:
+    before, after = Transformer.load(folder), run(folder, epochs=1, layers=1).model.encoder
+    moved = {name for name, x in before.state_dict().items() if not torch.equal(x, after.state_dict()[name])}
+    assert moved == {name for name in before.state_dict() if name.startswith(f"layers.{LAYERS - 1}.")}
+
+
+def test_what_lies_below_the_layers_that_learn_drops_nothing_out(folder: Path) -> None:
+    encoder = Transformer.load(folder).train()
+    texts = encoder.reader(Tokenizer(), Vocab.build([["how"]])).read(["how do the list sort read"]).pad(np.array([0]))
+    seen: list[torch.Tensor] = []
+    encoder.layers[-1].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    for layers, equal in ((1, True), (0, False)):
+        encoder.learn(True, sparse=False, layers=layers)
+        outputs = [encoder(texts), encoder(texts)]
+        assert torch.equal(*seen) == equal
+        assert not torch.equal(*outputs)
+        seen.clear()
+
+
+def test_lower_layers_learn_more_slowly_by_the_decay(folder: Path) -> None:
+    model = build_model("late_interaction", {}, Transformer.load(folder), seed=0)
+    config = TrainConfig(optimizer="adamw", learning_rate=0.01, encoder_rate=0.001, layer_decay=0.5)
+    own, *layers = make_optimizer(model, config).param_groups
+    assert own["lr"] == 0.01
+    assert [group["lr"] for group in layers] == pytest.approx([0.001 * 0.5 ** (LAYERS - 1 - n) for n in range(LAYERS)])
+    for group, layer in zip(layers, model.encoder.layers, strict=True):
+        assert {id(p) for p in group["params"]} == {id(p) for p in layer.parameters()}
+    fewer = make_optimizer(model, replace(config, layers=1)).param_groups
+    assert [group["lr"] for group in fewer] == [0.01, 0.001]
+
+
+def test_a_stopped_run_with_layers_of_different_rates_ends_where_a_whole_one_does(folder: Path, tmp_path: Path) -> None:
+    given = {"layer_decay": 0.5, "epochs": 2}
+    whole = run(folder, **given)
+
+    def stop(entry: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, **given, folder=tmp_path / "part", on_epoch=stop)
+    again = run(folder, **given, folder=tmp_path / "part", resume=True)
+    for name, x in whole.model.state_dict().items():
+        assert torch.equal(x, again.model.state_dict()[name]), name
+
+
+def test_texts_of_a_frozen_encoder_are_read_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    passes: list[int] = []
+    layers = Transformer._layers
+
+    def spied(self: Transformer, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        passes.append(len(x))
+        return layers(self, x, mask)
+
+    monkeypatch.setattr(Transformer, "_layers", spied)
+    texts = {text for pair in (*PAIRS, *DEVELOPMENT) for text in pair[:2]}
+    first = run(folder, epochs=3, freeze_vectors=True)
+    assert passes == [1] * len(passes)  # each by itself
+    assert len(passes) <= len(texts)
+    assert first.model.encoder.kept is None
+    passes.clear()
+    again = run(folder, epochs=3, freeze_vectors=True)
+    run(folder, model="mv_lstm", arguments={"hidden": 4, "units": 4}, epochs=1, freeze_vectors=True, seed=1)
+    assert not passes  # another run, another model and another seed find them on the disk
+    np.testing.assert_array_equal(first.score(DEVELOPMENT), again.score(DEVELOPMENT))
+    for name, x in first.model.state_dict().items():
+        assert torch.equal(x, again.model.state_dict()[name]), name
+    run(folder, model="cross_encoder", epochs=1, freeze_vectors=True)  # it has no use for them
+    assert len(list((tmp_path / "matchloom" / "positions").iterdir())) == 1
+
+
+def test_without_a_place_for_them_texts_are_read_as_ever(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
+    with caplog.at_level(logging.WARNING, "matchloom"):
+        run(folder, epochs=1, freeze_vectors=True)
+    assert caplog.text.count("texts are read anew in every epoch: ") == 1
+
+
 def test_any_model_can_stand_above_it(folder: Path) -> None:
     matcher = run(folder, model="mv_lstm", arguments={"hidden": 4, "units": 4}, epochs=1)
     assert matcher.name == "mv_lstm"
@@ -114,6 +199,15 @@ def test_a_stopped_run_ends_where_a_whole_one_does(folder: Path, tmp_path: Path)
 
 
 def test_wrong_settings_are_named(folder: Path) -> None:
+    with pytest.raises(MatchloomError, match="layers is 9, and the encoder has 2"):
+        run(folder, layers=9)
+    with pytest.raises(MatchloomError, match="layers and layer_decay are for a pretrained encoder, and there is none"):
+        train(PAIRS, DEVELOPMENT, layers=1)
+    for decay in (0.0, 1.1, float("nan")):
+        with pytest.raises(MatchloomError, match="layer_decay must be above 0 and at most 1"):
+            TrainConfig(layer_decay=decay)
+    with pytest.raises(MatchloomError, match="in_batch is for right pairs alone"):
+        run(folder, in_batch=True)
     with pytest.raises(MatchloomError, match="warmup is a part of the run, from 0 to 1, found 1"):
         TrainConfig(warmup=1.0)
     with pytest.raises(MatchloomError, match="positives must not be below 0"):

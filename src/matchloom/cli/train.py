@@ -99,6 +99,10 @@ def command(
     encoder_rate: Annotated[
         float, typer.Option(help="Learning rate of the word vectors or the encoder; 0: the same as of all else.")
     ] = 0.0,
+    layers: Annotated[int, typer.Option(help="How many of the encoder's last layers learn; 0: all.")] = 0,
+    layer_decay: Annotated[
+        float, typer.Option(help="Rate of each of the encoder's layers, as a part of that of the layer above it.")
+    ] = 1.0,
     epsilon: Annotated[
         float,
         typer.Option(help="Added to the root of squared gradients (adagrad, adam, adamw); 0: as torch has it."),
@@ -114,6 +118,9 @@ def command(
         int,
         typer.Option(help="Right texts of a question's list in one example; 0: each is an example of its own."),
     ] = 0,
+    in_batch: Annotated[
+        bool, typer.Option(help="Texts of a step's other questions are wrong ones, too, where all pairs are right.")
+    ] = False,
     questions: Annotated[
         bool, typer.Option(help="Two questions of one answer are a right pair, too, where all pairs are right.")
     ] = True,

@@ -66,9 +66,20 @@ class Encoder(nn.Module, ABC):
         """What makes of texts the positions that this encoder takes."""
         return Reader(tokenizer, vocab, self.word_pieces if self.vocabulary is None else None)
 
-    def learn(self, wanted: bool, *, sparse: bool) -> None:
-        """Say whether training moves it. `sparse`: the optimizer takes gradients of the touched rows alone."""
+    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
+        """Say whether training moves it. `sparse`: the optimizer takes gradients of the touched rows alone.
+
+        `layers` are those of a pretrained encoder that learn, its last ones; 0: all.
+        """
         self.requires_grad_(wanted)
+
+    def parts(self, decay: float) -> list[tuple[list[nn.Parameter], float]]:
+        """The parameters that learn, each with the part of the encoder's rate that they learn at.
+
+        With a `decay` below 1 each layer of a pretrained encoder has its own part.
+        """
+        learning = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        return [(learning, 1.0)] if learning else []
 
     def in_double(self) -> Encoder:
         """The same in double precision, for scores that must not depend on the order in which something is summed."""

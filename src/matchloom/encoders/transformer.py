@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,7 +92,8 @@ class Transformer(Encoder):
         super().__init__()
         self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
         self.training_pieces = training_pieces
-        self.learns, self._told = False, False
+        self.learns, self._told = 0, False  # how many of the last layers are being trained
+        self.kept: Callable[[Pieces], Tensor | None] | None = None  # what it has read already (encoders/kept.py)
         self.words = nn.Parameter(torch.empty(shape.vocabulary, shape.size))
         self.places = nn.Parameter(torch.empty(shape.positions, shape.size))
         self.second = nn.Parameter(torch.empty(shape.size))  # what its type adds to a text behind another
@@ -160,6 +161,9 @@ class Transformer(Encoder):
 
     def positions(self, pieces: Pieces) -> Tensor:
         """The vectors of all pieces behind the last layer, (N, P, D)."""
+        known = None if self.kept is None else self.kept(pieces)
+        if known is not None:
+            return known
         return self._layers(embedding(pieces.ids, self.words), pieces.mask[:, None, None, :])
 
     def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
@@ -173,11 +177,12 @@ class Transformer(Encoder):
 
     def _layers(self, x: Tensor, mask: Tensor) -> Tensor:
         """From the pieces' own vectors to those behind the last layer. (N, P, D)"""
-        p = self.shape.dropout if self.learns and self.training else 0.0
+        # Nothing is dropped out below the first layer that learns.
+        p, fixed = self.shape.dropout if self.training else 0.0, len(self.layers) - self.learns
         first = self.shape.first
-        x = dropout(self.norm(x + self.places[first : first + x.shape[1]]), p)
-        for layer in self.layers:
-            x = layer(x, mask, p)
+        x = dropout(self.norm(x + self.places[first : first + x.shape[1]]), 0.0 if fixed else p)
+        for n, layer in enumerate(self.layers):
+            x = layer(x, mask, p if n >= fixed else 0.0)
         return x
 
     def _joined(self, left: Pieces, right: Pieces, L: int) -> Pieces:
@@ -215,12 +220,21 @@ class Transformer(Encoder):
         """The same, reading text by text: see `TextByText`."""
         return TextByText(self)
 
-    def learn(self, wanted: bool, *, sparse: bool) -> None:
+    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
-        super().learn(wanted, sparse=sparse)
-        for fixed in (self.words, self.places, self.second, *self.norm.parameters()):
-            fixed.requires_grad_(False)
-        self.learns = wanted
+        if layers > len(self.layers):
+            raise MatchloomError(f"layers is {layers}, and the encoder has {len(self.layers)}")
+        self.learns = (layers or len(self.layers)) if wanted else 0
+        self.requires_grad_(False)
+        for layer in self.layers[len(self.layers) - self.learns :]:
+            layer.requires_grad_(True)
+
+    def parts(self, decay: float) -> list[tuple[list[nn.Parameter], float]]:
+        """The layers that learn; with a decay the last one at the whole rate, and each at a part of the next one's."""
+        if decay == 1:
+            return super().parts(decay)
+        learning = self.layers[len(self.layers) - self.learns :]
+        return [(list(layer.parameters()), decay ** (self.learns - 1 - n)) for n, layer in enumerate(learning)]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
         """Matchers that were saved before pairs could be read as one have no second type; they never ask for it."""

@@ -35,7 +35,7 @@ class WordEmbedding(Encoder):
         """Its size; the number of words is the vocabulary's."""
         return {"kind": "word_embedding", "size": self.size}
 
-    def learn(self, wanted: bool, *, sparse: bool) -> None:
+    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
         """With `sparse`, AdaGrad and AdaDelta touch only the words that a batch holds."""
         super().learn(wanted, sparse=sparse)
         self.embedding.sparse = sparse and wanted

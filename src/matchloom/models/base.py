@@ -29,6 +29,7 @@ class PairModel(nn.Module, ABC):
     trains_embedding  False: training leaves the encoder alone; it takes no part in the score, or is wanted fixed
     sentence_vectors  `encode` makes one vector of a text, for `Matcher.vectors` and archives
     stored_positions  `encode` makes int8 positions of a text which say all that `match` needs, for archives
+    reads_together    nothing is encoded of a text alone: both are read as one
     batch_coupled     a score in training depends on the whole batch (batch normalisation): training then does not split
                       a batch among workers, and mixes lengths in it
     draws_at_random   a step draws at random (dropout): training then does not split a batch either
@@ -45,6 +46,7 @@ class PairModel(nn.Module, ABC):
     trains_embedding = True
     sentence_vectors = False
     stored_positions = False
+    reads_together = False
     batch_coupled = False
     draws_at_random = False
     max_words: int | None = None

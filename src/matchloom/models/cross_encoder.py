@@ -48,7 +48,7 @@ class CrossEncoder(PairModel):
 
     def __init__(self, encoder: Encoder, *, layers: int = 1) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.reads_together = encoder, encoder.reads_pairs
         self.own = None if encoder.reads_pairs else OwnLayers(encoder.size, layers)
         self.head = nn.Linear(encoder.size, 1)
 

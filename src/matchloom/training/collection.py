@@ -3,6 +3,7 @@
 A text of the collection is an answer, or (`questions`) a question asked before: two questions of one answer are a right
 pair, too. Wrong for a question is a text of the same kind that belongs to none of its answers. Half of the negatives
 are drawn from the NEAREST texts by BM25, for at the end a question is ranked against these, and half from all texts.
+With `in_batch` what was drawn for the other questions of a batch is compared with, too.
 """
 
 from __future__ import annotations
@@ -134,7 +135,19 @@ class CollectionExamples:
         size = max(1, round(self.config.batch / np.mean([len(member) - 1 for member in members])))
         texts = len(self.collection.texts)
         lengths = np.array([self.read.right.lengths[member % texts].max() for member in members])
-        yield from batches(members, lengths if self.by_length else None, size, self.shards, rng)
+        for step in batches(members, lengths if self.by_length else None, size, self.shards, rng):
+            yield [self._all_compared(shard) for shard in step] if self.config.in_batch else step
+
+    def _all_compared(self, members: list[Rows]) -> list[Rows]:
+        """Each example with the texts of the others behind its own, those of its kind that are not right for it."""
+        found, drawn = self.collection, np.unique(np.concatenate(members) % len(self.collection.texts))
+        wider = []
+        for member in members:
+            q, positive = divmod(int(member[0]), len(found.texts))
+            alike = drawn[(drawn < found.answers) == (positive < found.answers)]
+            more = np.setdiff1d(alike, np.concatenate([found.right[q], member % len(found.texts)]))
+            wider.append(np.concatenate([member, q * len(found.texts) + more]))
+        return wider
 
     def _members(self, q: int, own: Rows, rng: np.random.Generator) -> Rows:
         found = self.collection

@@ -24,6 +24,8 @@ class TrainConfig:
         optimizer: adagrad, adadelta, adam or adamw (whose weight decay is no part of the gradient, and of everything).
         learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
         encoder_rate: The same for the encoder, which word vectors are, too; 0 for learning_rate.
+        layers: How many of a pretrained encoder's last layers learn; 0 for all.
+        layer_decay: The rate of each of these layers is this part of the rate of the layer above it, from above 0 to 1.
         epsilon: Added to the root that a step is divided by (adagrad, adam, adamw); 0 for torch's own. What is touched
             for the first time moves by the whole learning rate with torch's 1e-10, however small its gradient is; the
             toolkit of MV-LSTM's authors has 0.1.
@@ -35,6 +37,8 @@ class TrainConfig:
         positives: A question is one example, with at most this many of its right texts, drawn anew in every epoch, and
             its negatives, half of which share most words with it (where lists are given; hinge, softmax). 0: every
             right text is an example of its own.
+        in_batch: Where right pairs alone are given, the texts of a batch's other questions are negatives, too, unless
+            they are right. They are encoded anyway; a batch is then worked on as a whole.
         questions: Where right pairs alone are given, two questions of one answer are a right pair, too.
         epochs: At most this many.
         patience: Stop after this many epochs without a better development measure.
@@ -53,11 +57,14 @@ class TrainConfig:
     optimizer: str = "adagrad"
     learning_rate: float = 0.03
     encoder_rate: float = 0.0
+    layers: int = 0
+    layer_decay: float = 1.0
     epsilon: float = 0.0
     warmup: float = 0.0
     batch: int = 128
     negatives: int = 4
     positives: int = 0
+    in_batch: bool = False
     questions: bool = True
     epochs: int = 20
     patience: int = 3
@@ -81,9 +88,11 @@ class TrainConfig:
         for name in ("learning_rate", "margin"):
             if not getattr(self, name) > 0:
                 raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
+        if not 0 < self.layer_decay <= 1:
+            raise MatchloomError(f"layer_decay must be above 0 and at most 1, found {self.layer_decay}")
         if not self.warmup < 1:
             raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}")
-        for name in ("encoder_rate", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every", "seed"):
+        for name in ("encoder_rate", "layers", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every"):
             if not getattr(self, name) >= 0:
                 raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
 

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor
 from matchloom.calibration import Calibration, labels
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.encoders import Transformer
+from matchloom.encoders.kept import kept_positions
 from matchloom.encoders.library import find_encoder
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write, read_lines
@@ -223,13 +224,14 @@ class _Run:
                 (self.folder / name).unlink(missing_ok=True)
         warn_of_long_texts(self.matcher, self.examples)
         model, config = self.matcher.model, self.config
-        whole = model.batch_coupled or draws_at_random(model, config)
+        whole = model.batch_coupled or config.in_batch or draws_at_random(model, config)
         try:
-            if not resume:  # a checkpoint holds what was learnt before the first epoch
-                self._pretrain(progress)
-            with inline_pool(config.workers) if whole else thread_pool(config.workers) as pool:
-                for epoch, first, steps in self._rounds():
-                    self._round(epoch, first, steps, pool, progress)
+            with self._texts_read_once(progress):
+                if not resume:  # a checkpoint holds what was learnt before the first epoch
+                    self._pretrain(progress)
+                with inline_pool(config.workers) if whole else thread_pool(config.workers) as pool:
+                    for epoch, first, steps in self._rounds():
+                        self._round(epoch, first, steps, pool, progress)
         except KeyboardInterrupt:
             if self.folder is not None and not (self.folder / "matcher.json").exists():
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
@@ -244,6 +246,15 @@ class _Run:
         if self.folder is not None and reason != self.told:
             self.matcher.save(self.folder)  # who would use it is told
         return self.matcher
+
+    def _texts_read_once(self, progress: bool) -> AbstractContextManager[None]:
+        """What a pretrained encoder that stays as it is makes of the texts need not be computed in each epoch."""
+        model = self.matcher.model
+        if not isinstance(model.encoder, Transformer) or model.encoder.learns or model.reads_together:
+            return nullcontext()
+        reads = [self.examples.read, *(() if self.development is None else (self.development[1],))]
+        tables = [table for read in reads for table in (read.left, read.right)]
+        return kept_positions(model.encoder, tables, workers=self.config.workers, progress=progress)
 
     def _pretrain(self, progress: bool) -> None:
         left, right, left_rows, right_rows, _ = self.examples.read

@@ -57,7 +57,11 @@ def set_up(
     pretrained: Transformer | None = None,
 ) -> Ready:
     """Read the texts, find the words and their first vectors, and build the model. See `train` for the arguments."""
+    if pretrained is None and (config.layers or config.layer_decay < 1):
+        raise MatchloomError("layers and layer_decay are for a pretrained encoder, and there is none; leave them out")
     alone = config.loss in COMPARING and right_alone(pairs)
+    if config.in_batch and not alone:
+        raise MatchloomError("in_batch is for right pairs alone, and these are labelled or not compared; leave it out")
     # What teaches nothing is refused before any work.
     groups = None if alone else group_pairs(pairs, config)
     collection = collect(pairs, tokenizer, questions=config.questions, progress=progress) if alone else None
@@ -130,7 +134,7 @@ def _shards(model: PairModel, config: TrainConfig) -> int:
     Where a step draws at random its shards are worked on in turn. Those of a pretrained encoder are small, because
     what it keeps of a text for its gradient takes by far the most memory.
     """
-    if model.batch_coupled:
+    if model.batch_coupled or config.in_batch:
         return 1
     if draws_at_random(model, config):
         return max(1, config.batch // PAIRS_AT_A_TIME) if model.encoder.draws_at_random else 1

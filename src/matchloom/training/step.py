@@ -37,14 +37,14 @@ def _encoder_learns(model: PairModel, config: TrainConfig) -> bool:
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and an encoder that learns as the optimizer wants it."""
-    model.encoder.learn(_encoder_learns(model, config), sparse=config.optimizer in ("adagrad", "adadelta"))
+    sparse = config.optimizer in ("adagrad", "adadelta")
+    model.encoder.learn(_encoder_learns(model, config), sparse=sparse, layers=config.layers)
     parameters: list[Any] = trained(model)
-    if config.encoder_rate or config.optimizer == "adamw":
+    if config.encoder_rate or config.optimizer == "adamw" or config.layer_decay < 1:
         own = [parameter for parameter in model.own_parameters() if parameter.requires_grad]
         parameters = [{"params": own}] if own else []
-        if encoder := trained(model.encoder):
-            name = "rate" if config.optimizer == "adadelta" else "lr"
-            parameters.append({"params": encoder, name: config.encoder_rate or config.learning_rate})
+        name, rate = "rate" if config.optimizer == "adadelta" else "lr", config.encoder_rate or config.learning_rate
+        parameters += [{"params": p, name: rate * part} for p, part in model.encoder.parts(config.layer_decay)]
     if config.optimizer == "adadelta":
         return AdaDelta(parameters, rate=config.learning_rate)
     given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
