@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,8 +79,9 @@ Published = float | None
 Curve = list[tuple[int, list[float], Published]]  # a setting, the figure of each seed, the published one
 
 
-def _curve(table: str, pattern: str, measure: str) -> Callable[[Any], Curve]:
-    """The test figures of the rows whose names hold a number, by that number."""
+def _curve(table: str, pattern: str, measure: str, others: Mapping[str, int] | None = None) -> Callable[[Any], Curve]:
+    """The test figures of the rows whose names hold a number, by that number; `others` have theirs by their names."""
+    named = others or {}
 
     def points(done: Any) -> Curve:
         published = {}
@@ -90,8 +91,8 @@ def _curve(table: str, pattern: str, measure: str) -> Callable[[Any], Curve]:
         for name, runs in done["systems"].items():
             match = re.fullmatch(pattern, name)
             values = [run["test"][measure] for run in runs if "test" in run]
-            if match and values:
-                found.append((int(match[1]), values, published.get(name)))
+            if values and (match or name in named):
+                found.append((int(match[1]) if match else named[name], values, published.get(name)))
         return sorted(found) if len(found) > 1 else []
 
     return points
@@ -213,7 +214,7 @@ PLOTS: tuple[Plot, ...] = (
         "match_srnn_d",
         "qa",
         "Match-SRNN: P@1 against the dimensions d of the spatial GRU",
-        _curve("qa", r"Match-SRNN, d = (\d+)", "P@1"),
+        _curve("qa", r"Match-SRNN, d = (\d+)", "P@1", {"Match-SRNN, identity, epsilon .1": 10}),
         _draw_curve("d", "P@1"),
     ),
     Plot("m2s_net_figure2", "m2s_net_table3", "M2S-Net's Figure 2: its variants", _variants, _draw_variants),
