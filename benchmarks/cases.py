@@ -4,9 +4,9 @@
     python -m benchmarks.cases "runs/qa/Match-SRNN, tied, epsilon .1, seed 0"     # to docs/figures/case_*.png
 
 MV-LSTM's Table 1 and Match-SRNN's Figure 5 (memory stick), MV-LSTM's Table 4 (free and free): the right answer above,
-the wrong one below. A map shows how strongly each two words interact; rings are the cells that k-max pooling kept, a
-line is the path of the largest gates, on the dimension with the largest weight. M2S-Net's Table 1 (Amtrak) needs a
-matcher of TREC-QA: `--amtrak FOLDER`. Scores go to benchmarks/results/cases.json.
+the wrong one below. A map shows how strongly each two words interact; rings are the cells that add most to the score
+(of MV-LSTM those that k-max pooling kept), a line is the path of the largest gates, on the dimension with the largest
+weight. M2S-Net's Table 1 (Amtrak) needs a matcher of TREC-QA: `--amtrak FOLDER`. Scores go to benchmarks/results/cases.json.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ RESULTS = Path(__file__).parent / "results" / "cases.json"
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 STICK = "How to get rid of memory stick error of my sony cyber shot?"
 FREE = "How could learn Russian by Internet for free? Any good websites?"
-AMTRAK = "When did Amtrak begin operations?"
+RINGS = 8
+AMTRAK = "When did Amtrak begin operations ?"  # parted as TREC-QA parts its texts
 
 
 class Case(NamedTuple):
@@ -57,7 +58,7 @@ CASES = (
         "for free download.",
     ),
 )
-OF_TREC = Case("amtrak", "M2S-Net, Table 1", AMTRAK, "Amtrak has not turned a profit since it was founded in 1971.")
+OF_TREC = Case("amtrak", "M2S-Net, Table 1", AMTRAK, "Amtrak has not turned a profit since it was founded in 1971 .")
 
 
 def draw(case: Case, matcher: Matcher, name: str, path: Path) -> dict[str, float]:
@@ -80,6 +81,8 @@ def _map(ax: Any, query: list[str], words: list[str], trace: Trace) -> None:
     channel = max(range(len(added)), key=added.__getitem__)
     ax.imshow(trace.grid[channel], cmap="Greys", aspect="auto")
     own = [signal for signal in trace.signals if signal.channel == channel]
+    if not trace.is_path(channel):
+        own = sorted(own, key=lambda signal: -abs(signal.contribution))[:RINGS]
     across, down = [signal.right for signal in own], [signal.left for signal in own]
     if trace.is_path(channel):
         ax.plot(across, down, color="#c0392b", linewidth=2)

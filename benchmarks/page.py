@@ -67,7 +67,7 @@ def case_section(done: dict[str, Any]) -> str:
     lines = [
         "## The papers' worked examples\n",
         f"`python -m benchmarks.cases MATCHER...`, commit {done['commit']}: how strongly each two words interact; "
-        "rings are the cells that\nk-max pooling kept, a line is the path of the largest gates.",
+        "rings are the cells that\nadd most to the score, a line is the path of the largest gates.",
     ]
     for row in done["rows"]:
         wrong = f", the wrong one {row['wrong']:.2f}" if "wrong" in row else ""
