@@ -6,7 +6,8 @@
 MV-LSTM's Table 1 and Match-SRNN's Figure 5 (memory stick), MV-LSTM's Table 4 (free and free): the right answer above,
 the wrong one below. A map shows how strongly each two words interact; rings are the cells that add most to the score
 (of MV-LSTM those that k-max pooling kept), a line is the path of the largest gates, on the dimension with the largest
-weight. M2S-Net's Table 1 (Amtrak) needs a matcher of TREC-QA: `--amtrak FOLDER`. Scores go to benchmarks/results/cases.json.
+weight. M2S-Net's Table 1 (Amtrak) needs a matcher of TREC-QA: `--amtrak FOLDER`. Scores go to
+benchmarks/results/cases.json.
 """
 
 from __future__ import annotations
