@@ -19,6 +19,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from typer.main import get_command
 
+from matchloom.encoders.library import cache as cache_of_encoders
 from tests.drawing import USUAL
 
 # A clock fails a test on a busy machine and not on a quiet one, so none is asked: no deadline, no check of how long
@@ -58,11 +59,12 @@ def _commands_are_made_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    # What is kept for a user is neither read nor written; a test may name another folder.
+def users_encoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where this user keeps encoders. What tests keep goes elsewhere."""
+    encoders = cache_of_encoders()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+        yield encoders
 
 
 @pytest.fixture(autouse=True)

@@ -62,8 +62,8 @@ def test_equals_the_sums_of_its_paper(family: str, prefix: str, tmp_path: Path) 
         )
 
 
-def test_equals_the_stored_numbers_of_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MATCHLOOM_ENCODERS")
+def test_equals_the_stored_numbers_of_transformers(users_encoders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MATCHLOOM_ENCODERS", str(users_encoders))
     # Every 64th number of each piece by transformers 5.22.2 on torch 2.13.0, of all-MiniLM-L6-v2.
     try:
         encoder = Transformer.load(find_encoder("all-MiniLM-L6-v2")).eval()
