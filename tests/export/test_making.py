@@ -78,6 +78,16 @@ def test_graphs_score_as_the_matcher_does(name: str, tmp_path: Path) -> None:
     assert not matcher.model.training
 
 
+@pytest.mark.parametrize("name", ["mv_lstm", "cntn", "late_interaction"])
+def test_graphs_of_a_committee(name: str, tmp_path: Path) -> None:
+    encoder, arguments = embedding(), {**SMALL[name], "members": 2}
+    model = make_model(name, encoder=encoder, **arguments).float()
+    matcher = Matcher(name, arguments, model, encoder.reader(TOKENIZER, VOCAB))
+    found = scores_by_graphs(export_onnx(matcher, tmp_path / "graphs").folder, TEXTS[0], TEXTS)
+    expected = unrounded(matcher).score([Pair(TEXTS[0], text) for text in TEXTS])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", OVER_PIECES)
 def test_graphs_over_a_pretrained_encoder(name: str, tmp_path: Path) -> None:
     matcher = make_matcher(name, tmp_path / "small")

@@ -122,11 +122,15 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     "sentence_bert": {},
     "cross_encoder": {"layers": [2, 3]},
 }
-CASES = [(name, {}) for name in MODELS] + [
-    (name, {argument: value})
-    for name, varied in VARIED.items()
-    for argument, values in varied.items()
-    for value in values
+CASES = [
+    *((name, {}) for name in MODELS),
+    *(
+        (name, {argument: value})
+        for name, varied in VARIED.items()
+        for argument, values in varied.items()
+        for value in values
+    ),
+    *((name, {"members": 2}) for name in MODELS),
 ]
 IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in arguments.items()) or 'default'}" for name, arguments in CASES]
 each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=IDS)
@@ -143,7 +147,7 @@ def more_padding(texts: Texts, extra: int) -> Texts:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_argument_is_varied(name: str) -> None:
-    assert VARIED[name].keys() == model_arguments(name).keys()
+    assert VARIED[name].keys() == model_arguments(name).keys(), "members are varied for all"
     for argument, default in model_arguments(name).items():
         assert default not in VARIED[name][argument]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchloom.cli.models import written
-from matchloom.models import Argument, model_arguments
+from matchloom.models import Argument, all_arguments
 from matchloom.types import MatchloomError
 
 _YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -13,7 +13,7 @@ _YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False,
 
 def parse_arguments(model: str, settings: Sequence[str]) -> dict[str, Argument]:
     """The arguments that `settings` give to a model; a wrong one lists those it takes."""
-    defaults = model_arguments(model)
+    defaults = all_arguments(model)
     takes = f"{model} takes {', '.join(f'{name}={written(value)}' for name, value in defaults.items())}"
     parsed: dict[str, Argument] = {}
     for setting in settings:

@@ -25,7 +25,7 @@ from matchloom.comparison import BASELINES, Row, System, check_systems, compare
 from matchloom.data.ids import both_sides
 from matchloom.evaluation import measure
 from matchloom.lexical import LEXICAL
-from matchloom.models import MODELS, model_arguments
+from matchloom.models import MODELS, all_arguments
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.text.vectors import first_vectors
 from matchloom.types import MatchloomError, Pair
@@ -180,7 +180,7 @@ def _with_arguments(systems: list[System | str] | None, settings: list[str]) -> 
         takers = [
             one
             for one in found
-            if one.model in MODELS and (one.model == model if dot else rest in model_arguments(one.model))
+            if one.model in MODELS and (one.model == model if dot else rest in all_arguments(one.model))
         ]
         if not takers:
             named = f"{model} is not compared" if dot else "no model that is compared takes it"

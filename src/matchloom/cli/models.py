@@ -19,7 +19,7 @@ from matchloom.data.batching import features_of, make_batch
 from matchloom.encoders import WordEmbedding
 from matchloom.lexical import LEXICAL
 from matchloom.matcher import Matcher
-from matchloom.models import build_model, model_arguments, model_training, sentence_vector_models
+from matchloom.models import MEMBERS, all_arguments, build_model, model_training, sentence_vector_models
 from matchloom.parallel import inline_pool
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
@@ -97,9 +97,9 @@ def written(value: object) -> str:
 
 
 def _tell(name: str) -> None:
-    arguments = model_arguments(name)
+    arguments = all_arguments(name)
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
-    meanings = documented(MODELS[name]).arguments
+    meanings = {**documented(MODELS[name]).arguments, MEMBERS: "Networks whose scores are averaged, each trained."}
     shown = table("argument (--set NAME=VALUE)", "default", "")
     for key, value in arguments.items():
         shown.add_row(key, written(value) or "(none)", meanings.get(key, ""))

@@ -13,6 +13,7 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
+from matchloom.models.committee import Committee
 from matchloom.models.cross_encoder import CrossEncoder
 from matchloom.models.deep_match import DeepMatch
 from matchloom.models.knrm import KNRM
@@ -29,6 +30,7 @@ from matchloom.models.sentence_bert import SentenceBERT
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
+MEMBERS = "members"  # for every model: how many networks of it, whose scores are averaged (committee.py)
 
 MODELS: dict[str, Callable[..., PairModel]] = {
     "mv_lstm": MVLSTM,
@@ -61,6 +63,11 @@ def model_arguments(name: str) -> dict[str, Argument]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
+def all_arguments(name: str) -> dict[str, Argument]:
+    """What may be given to a model: its own arguments, and how many members it has."""
+    return {**model_arguments(name), MEMBERS: 1}
+
+
 def model_training(name: str) -> Mapping[str, Argument]:
     """The settings of `TrainConfig` with which a model's authors trained it, where they differ from the defaults."""
     model_arguments(name)  # refuses an unknown one
@@ -83,7 +90,7 @@ def sentence_vector_models() -> list[str]:
 
 def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, *, seed: int) -> PairModel:
     """A new model; its parameters are drawn from the seed. Unknown arguments and wrong types are refused."""
-    known = model_arguments(name)
+    known = all_arguments(name)
     for key, value in arguments.items():
         if key not in known:
             raise MatchloomError(f"{name} has no argument {key!r}; it takes {', '.join(known)}")
@@ -92,6 +99,11 @@ def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, 
             raise MatchloomError(f"argument {key} of {name} is a {expected} (default {known[key]!r}), found {value!r}")
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}")
+    own = {key: value for key, value in arguments.items() if key != MEMBERS}
+    count = int(arguments.get(MEMBERS, 1))
+    if count > 1 and encoder.vocabulary is None:
+        raise MatchloomError("members is for networks over word vectors; over a pretrained encoder leave it out")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[name](encoder, **arguments)
+        members = [MODELS[name](encoder, **own) for _ in range(count)]
+    return members[0] if count == 1 else Committee(members)

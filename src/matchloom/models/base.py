@@ -107,6 +107,10 @@ class PairModel(nn.Module, ABC):
         """All parameters but the encoder's."""
         return [parameter for name, parameter in self.named_parameters() if not name.startswith("encoder.")]
 
+    def outputs(self, batch: PairBatch) -> list[Tensor]:
+        """What the loss of a step looks at: the scores, or those of each member of a committee."""
+        return [self(batch)]
+
     def forward(self, batch: PairBatch) -> Tensor:
         """Match each pair of the batch. Returns scores (B,)."""
         return self.match(self.encode(batch.left), self.encode_right(batch.right), batch)

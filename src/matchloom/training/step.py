@@ -92,12 +92,14 @@ def step(
 
     def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
         shard = examples.shard(members)
-        scores = model(shard.batch.to(device))
-        loss = shard.loss(scores, config)
+        outputs = model.outputs(shard.batch.to(device))
+        losses = torch.stack([shard.loss(scores, config) for scores in outputs])
         # A word that stands many times in a shard has many rows of gradient: summed here, where cores work in parallel.
-        gradients = tuple(g.coalesce() if g.is_sparse else g for g in torch.autograd.grad(loss, parameters))
-        low, high = torch.aminmax(scores.detach())
-        return StepResult(float(loss.detach()), shard.examples, len(shard.batch), float(low), float(high)), gradients
+        gradients = tuple(g.coalesce() if g.is_sparse else g for g in torch.autograd.grad(losses.sum(), parameters))
+        low, high = torch.aminmax(torch.stack(outputs).detach())
+        return StepResult(
+            float(losses.detach().mean()), shard.examples, len(shard.batch), float(low), float(high)
+        ), gradients
 
     results: list[StepResult] = []
     totals: tuple[Tensor, ...] = ()
