@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, make_model, make_pairs
 from tests.reference import arc as reference
@@ -59,3 +60,16 @@ def test_shares_are_vector_times_slope_of_each_word() -> None:
         assert trace.grid[0].tolist() == cells
         assert sum(signal.contribution for signal in trace.signals) == pytest.approx(sum(expected), abs=1e-9)
         assert not trace.components
+
+
+def test_dropout_is_for_training_alone() -> None:
+    model, plain = make_model("arc_i", dropout=0.5), make_model("arc_i")
+    batch = make_pairs(model)
+    assert model.draws_at_random
+    assert not plain.draws_at_random
+    torch.testing.assert_close(model(batch), plain(batch))
+    torch.manual_seed(0)
+    left_out = model.train()(batch)
+    assert not torch.allclose(left_out, plain(batch))
+    with pytest.raises(MatchloomError, match="dropout of arc_i must be at least 0 and below 1, found 1"):
+        make_model("arc_i", dropout=1.0)

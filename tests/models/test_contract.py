@@ -62,7 +62,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "start": ["xavier"],
     },
     "knrm": {"kernels": [2, 5], "sigma": [0.3], "features": ["overlap", "pair"]},
-    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "max_words": [1, 4, 64], "units": [3]},
+    "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "max_words": [1, 4, 64], "units": [3], "dropout": [0.5]},
     "arc_ii": {"maps": [3], "window": [1, 2], "layers": [1, 2], "max_words": [1, 4, 64], "units": [3]},
     "match_pyramid": {
         "interaction": ["indicator", "cosine", "tensor"],

@@ -8,7 +8,8 @@ Departures   none in the network. It is the paper's with zeros behind a text far
              the first `max_words` words: the representation has ceil(max_words / 2^layers) units, and those that a
              short text does not fill are 0. The paper takes the longest text of a task for that length; words behind
              the first `max_words` are not read. One convolutional network reads both sides, as in the Siamese networks
-             that the paper names. No dropout.
+             that the paper names. `dropout` leaves out a part of the two vectors in training, and is off: what the paper
+             did is not known here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import dropout, pad
 
 from matchloom.encoders import Encoder
 from matchloom.layers.contributions import word_traces
@@ -25,7 +26,7 @@ from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel, Settings
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, PairBatch, Texts, Trace
 
 
 class ARCI(PairModel):
@@ -37,6 +38,7 @@ class ARCI(PairModel):
         layers: Convolutions, each followed by a pooling of two.
         max_words: Words of a text that are read.
         units: Hidden units of the MLP that scores the two vectors.
+        dropout: Part of the two vectors that is left out in training.
     """
 
     sentence_vectors = True
@@ -51,9 +53,13 @@ class ARCI(PairModel):
         layers: int = 2,
         max_words: int = 50,
         units: int = 50,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= dropout < 1:
+            raise MatchloomError(f"dropout of arc_i must be at least 0 and below 1, found {dropout}")
         self.encoder, self.max_words = encoder, max_words
+        self.dropout, self.draws_at_random = dropout, dropout > 0
         sizes = [encoder.size] + [maps] * layers
         self.layers = nn.ModuleList(GatedConvolution(sizes[n], maps, window) for n in range(layers))
         self.places = -(-max_words // 2**layers)
@@ -73,7 +79,7 @@ class ARCI(PairModel):
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
         both = torch.cat([gather_rows(left, batch.left_rows), gather_rows(right, batch.right_rows)], 1)
-        score: Tensor = self.head(both)
+        score: Tensor = self.head(dropout(both, self.dropout, self.training))
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
