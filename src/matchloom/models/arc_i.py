@@ -8,8 +8,8 @@ Departures   none in the network. It is the paper's with zeros behind a text far
              the first `max_words` words: the representation has ceil(max_words / 2^layers) units, and those that a
              short text does not fill are 0. The paper takes the longest text of a task for that length; words behind
              the first `max_words` are not read. One convolutional network reads both sides, as in the Siamese networks
-             that the paper names. `dropout` leaves out a part of the two vectors in training, and is off: what the paper
-             did is not known here.
+             that the paper names. `dropout` leaves out a part of the two vectors in training, and is off: what the
+             paper did is not known here.
 """
 
 from __future__ import annotations
