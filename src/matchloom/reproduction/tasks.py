@@ -26,7 +26,7 @@ from matchloom.data.corpora import (
 from matchloom.data.corpora.insuranceqa import Language, Split
 from matchloom.data.corpora.subsets import both_labels
 from matchloom.data.grouping import grouped_lists, split_by_group
-from matchloom.data.ids import fold, with_ids
+from matchloom.data.ids import both_sides, fold, with_ids
 from matchloom.data.negatives import mine_negatives
 from matchloom.fitting.joined import group_texts
 from matchloom.text.tokenize import Tokenizer
@@ -89,6 +89,16 @@ def cntn_english_near(data: Path, seed: int) -> Task:
 def cntn_chinese_near(data: Path, seed: int) -> Task:
     """The same in Chinese."""
     return _experiment_one(data, "zh", near=True)
+
+
+def cntn_english_glove(data: Path, seed: int) -> Task:
+    """Experiment I with word vectors from Wikipedia, as in the paper; the others have skip-gram of their texts."""
+    task = _experiment_one(data, "en")
+    known = {word for part in task[:3] for text in both_sides(part) for word in task.tokenizer(text)}
+    vectors = glove(data)
+    rows = [row for row, word in enumerate(vectors.words) if word in known]  # what stands nowhere never moves
+    vectors = WordVectors([vectors.words[row] for row in rows], vectors.matrix[rows])
+    return task._replace(vectors=vectors, protocol=f"{task.protocol}, GloVe 100")
 
 
 NEAR = 100  # answers of a search that negatives are drawn from
@@ -266,6 +276,7 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "cntn_chinese": cntn_chinese,
     "cntn_english_near": cntn_english_near,
     "cntn_chinese_near": cntn_chinese_near,
+    "cntn_english_glove": cntn_english_glove,
     "trecqa": trecqa,
     "wikiqa": wikiqa,
     "semeval": semeval,
