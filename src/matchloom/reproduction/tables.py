@@ -24,6 +24,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "cntn_english": ("insuranceqa",),
     "cntn_chinese": ("insuranceqa",),
     "cntn_english_near": ("insuranceqa",),
+    "cntn_english_near_lists": ("insuranceqa",),
     "cntn_english_glove": ("insuranceqa", "glove"),
     "cntn_chinese_near": ("insuranceqa",),
     "trecqa": ("trecqa", "glove"),

@@ -83,12 +83,17 @@ def cntn_chinese(data: Path, seed: int) -> Task:
 
 def cntn_english_near(data: Path, seed: int) -> Task:
     """The same with negatives that a search would find: where Okapi stands as low as in the paper."""
-    return _experiment_one(data, "en", near=True)
+    return _experiment_one(data, "en", near=True, anew=True)
 
 
 def cntn_chinese_near(data: Path, seed: int) -> Task:
     """The same in Chinese."""
-    return _experiment_one(data, "zh", near=True)
+    return _experiment_one(data, "zh", near=True, anew=True)
+
+
+def cntn_english_near_lists(data: Path, seed: int) -> Task:
+    """The same with ten wrong answers for each training question that are drawn once, as those of Experiment I."""
+    return _experiment_one(data, "en", near=True)
 
 
 def cntn_english_glove(data: Path, seed: int) -> Task:
@@ -104,29 +109,32 @@ def cntn_english_glove(data: Path, seed: int) -> Task:
 NEAR = 100  # answers of a search that negatives are drawn from
 
 
-def _experiment_one(data: Path, language: Language, *, near: bool = False) -> Task:
+def _experiment_one(data: Path, language: Language, *, near: bool = False, anew: bool = False) -> Task:
     """Answers cut to 50 words, first gold answer; 10 corrupted answers to learn from, 5 to choose from.
 
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
     wrong in some lists and right in others, and knowing it by heart helps nobody. `near` takes them from the answers of
-    the collection that BM25 puts first for the question.
+    the collection that BM25 puts first for the question. With `anew` all right pairs of training questions are given
+    and no wrong ones, which training then draws anew in every epoch.
     """
-    cut = Tokenizer(KINDS[language], max_words=50)
-    collection = list(insuranceqa_answers(data / "insuranceqa", language=language, cut=cut).values()) if near else None
-    counts: dict[Split, int] = {"train": 10, "valid": 5, "test": 5}
-    train, development, test = (
-        insurance_lists(data, split, language, count, "query" if near else "random", collection, top=NEAR)
-        for split, count in counts.items()
-    )
-    tokenizer = Tokenizer(KINDS[language])
+    cut, folder = Tokenizer(KINDS[language], max_words=50), data / "insuranceqa"
+    collection = list(insuranceqa_answers(folder, language=language, cut=cut).values()) if near else None
     drawn = (
         f"of the {NEAR} answers that BM25 puts first for the question" if near else "random answers of other questions"
     )
-    protocol = (
-        f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, negatives: {drawn}, 10 for "
-        "training, 5 for development and test"
-    )
-    return Task(train, development, test, tokenizer, _texts(train), None, protocol)
+
+    def lists(split: Split, count: int) -> list[Pair]:
+        return insurance_lists(data, split, language, count, "query" if near else "random", collection, top=NEAR)
+
+    if anew:
+        train = read_insuranceqa(folder, "train", language=language, gold="all", cut=cut)
+        learnt = f"5 for development and test, {drawn}; for training 10, drawn anew in every epoch for all right answers"
+    else:
+        train = lists("train", 10)
+        learnt = f"{drawn}, 10 for training, 5 for development and test"
+    protocol = f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, negatives: {learnt}"
+    tokenizer = Tokenizer(KINDS[language])
+    return Task(train, lists("valid", 5), lists("test", 5), tokenizer, _texts(train), None, protocol)
 
 
 KINDS: dict[Language, str] = {"en": "english", "zh": "chinese"}
@@ -276,6 +284,7 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "cntn_chinese": cntn_chinese,
     "cntn_english_near": cntn_english_near,
     "cntn_chinese_near": cntn_chinese_near,
+    "cntn_english_near_lists": cntn_english_near_lists,
     "cntn_english_glove": cntn_english_glove,
     "trecqa": trecqa,
     "wikiqa": wikiqa,
