@@ -128,7 +128,9 @@ def _experiment_one(data: Path, language: Language, *, near: bool = False, anew:
 
     if anew:
         train = read_insuranceqa(folder, "train", language=language, gold="all", cut=cut)
-        learnt = f"5 for development and test, {drawn}; for training 10, drawn anew in every epoch for all right answers"
+        learnt = (
+            f"5 for development and test, {drawn}; for training 10, drawn anew in every epoch for all right answers"
+        )
     else:
         train = lists("train", 10)
         learnt = f"{drawn}, 10 for training, 5 for development and test"
