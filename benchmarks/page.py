@@ -22,6 +22,7 @@ from matchloom.reproduction.tables import table_names
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
+LANGUAGES = {"en": "English", "zh": "Chinese"}
 _HEAD = """# Results
 
 This page is generated from `benchmarks/results` (`make docs`); a test keeps it up to date. Each table names the command
@@ -43,6 +44,8 @@ def results_page() -> str:
     """All tables that have results, and what other benchmarks found."""
     others = {
         "retrieval": retrieval_tables,
+        "question_retrieval_en": question_retrieval_table,
+        "question_retrieval_zh": question_retrieval_table,
         "cases": case_section,
         "encoders": encoder_section,
         "archive": archive_table,
@@ -60,6 +63,33 @@ def known_minutes() -> str:
     """What `matchloom reproduce` knows of how long the rows of each table take."""
     found = {name: minutes(read_results(Place(RESULTS, name).results)) for name in table_names()}
     return json.dumps({name: rows for name, rows in found.items() if rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def question_retrieval_table(done: dict[str, Any]) -> str:
+    """What benchmarks/question_retrieval.py found in one language."""
+    language = LANGUAGES[done["language"]]
+    rows = [
+        [
+            row["name"],
+            f"{row['alpha']:.2f}" if len(row["curve"]) > 1 else "",
+            *(f"{value:.3f}" for value in row["test"].values()),
+            "" if row["p"] is None else f"{row['p']:.3f}",
+            " / ".join(f"{value:.3f}" for value in row["published"]),
+        ]
+        for row in done["rows"]
+    ]
+    heads = ["ranked by", "alpha", *(f"test {name}" for name in done["rows"][0]["test"]), "t-test against Okapi"]
+    about = f"""## CNTN Experiment II, InsuranceQA {language}: was this asked before?
+
+`python -m benchmarks.question_retrieval {done["language"]} {done["kept"]}`, commit {done["commit"]}: the archive
+holds the {done["archive"]:,} training questions with their first answer. New questions are those of valid and test that
+share an answer with an archived one and have such a one among the 20 archived questions that a vector space model puts
+first: {done["valid"]} of valid choose alpha, {done["test"]} of test are measured, so that differences of a few points
+mean little. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a); Okapi and TransLM by t and q. Published
+figures are on other data.
+"""
+    picture = f"![MAP on valid against alpha](figures/cntn_figure3_{done['language']}.png)"
+    return "\n".join([about, *markdown([*heads, "published"], *rows), "", picture, ""])
 
 
 def case_section(done: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "cntn_english_near": ("insuranceqa",),
     "cntn_english_near_lists": ("insuranceqa",),
     "cntn_english_glove": ("insuranceqa", "glove"),
+    "cntn_english_hundred": ("insuranceqa",),
     "cntn_chinese_near": ("insuranceqa",),
     "trecqa": ("trecqa", "glove"),
     "wikiqa": ("wikiqa", "glove"),

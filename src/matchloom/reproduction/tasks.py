@@ -109,8 +109,13 @@ def cntn_english_glove(data: Path, seed: int) -> Task:
 NEAR = 100  # answers of a search that negatives are drawn from
 
 
-def _experiment_one(data: Path, language: Language, *, near: bool = False, anew: bool = False) -> Task:
-    """Answers cut to 50 words, first gold answer; 10 corrupted answers to learn from, 5 to choose from.
+def cntn_english_hundred(data: Path, seed: int) -> Task:
+    """Experiment I with a hundred corrupted answers for each training question, so that an epoch can draw others."""
+    return _experiment_one(data, "en", wrong=100)
+
+
+def _experiment_one(data: Path, language: Language, *, near: bool = False, anew: bool = False, wrong: int = 10) -> Task:
+    """Answers cut to 50 words, first gold answer; 10 corrupted answers to learn from, or `wrong`, 5 to choose from.
 
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
     wrong in some lists and right in others, and knowing it by heart helps nobody. `near` takes them from the answers of
@@ -132,8 +137,8 @@ def _experiment_one(data: Path, language: Language, *, near: bool = False, anew:
             f"5 for development and test, {drawn}; for training 10, drawn anew in every epoch for all right answers"
         )
     else:
-        train = lists("train", 10)
-        learnt = f"{drawn}, 10 for training, 5 for development and test"
+        train = lists("train", wrong)
+        learnt = f"{drawn}, {wrong} for training, 5 for development and test"
     protocol = f"{KINDS[language]}, answers cut to 50 words, its own splits, first gold answer, negatives: {learnt}"
     tokenizer = Tokenizer(KINDS[language])
     return Task(train, lists("valid", 5), lists("test", 5), tokenizer, _texts(train), None, protocol)
@@ -288,6 +293,7 @@ TASKS: dict[str, Callable[[Path, int], Task]] = {
     "cntn_chinese_near": cntn_chinese_near,
     "cntn_english_near_lists": cntn_english_near_lists,
     "cntn_english_glove": cntn_english_glove,
+    "cntn_english_hundred": cntn_english_hundred,
     "trecqa": trecqa,
     "wikiqa": wikiqa,
     "semeval": semeval,
