@@ -366,3 +366,10 @@ def test_lists_leave_the_threshold_where_a_match_is_as_likely_as_none() -> None:
     matcher = train(colour_pairs(), colour_pairs(), arguments=SMALL, config=config, dimensions=6)
     assert "RR" in matcher.training["best"]
     assert matcher.threshold == 0
+
+
+def test_no_pairs_at_all_are_refused() -> None:
+    pairs = iter(colour_pairs())
+    list(pairs)
+    with pytest.raises(MatchloomError, match="there are no pairs to train on; an iterator"):
+        train(pairs)

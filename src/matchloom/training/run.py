@@ -116,6 +116,8 @@ def train(
         model, arguments or {}, config, settings, paper=paper, pretrained=encoder is not None
     )
     given = in_order(as_pairs(pairs, graded=True))
+    if not given:
+        raise MatchloomError("there are no pairs to train on; an iterator, as read_pairs returns, can be read only once")
     config = suited(config, given) if free else config
     chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
     if chosen_by is None and hold_out:
