@@ -85,8 +85,8 @@ def question_retrieval_table(done: dict[str, Any]) -> str:
 holds the {done["archive"]:,} training questions with their first answer. New questions are those of valid and test that
 share an answer with an archived one and have such a one among the 20 archived questions that a vector space model puts
 first: {done["valid"]} of valid choose alpha, {done["test"]} of test are measured, so that differences of a few points
-mean little. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a); Okapi and TransLM by t and q. Published
-figures are on other data.
+mean little. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a), each divided by its deviation over the
+candidates of valid; Okapi and TransLM by t and q. Published figures are on other data.
 """
     picture = f"![MAP on valid against alpha](figures/cntn_figure3_{done['language']}.png)"
     return "\n".join([about, *markdown([*heads, "published"], *rows), "", picture, ""])
