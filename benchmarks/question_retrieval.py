@@ -6,8 +6,9 @@
 The archive holds the training questions with their first answer. New questions are those of valid and test which share
 an answer with an archived question: these archived pairs are right for them (79 of valid, 70 of test). As in the paper,
 the candidates are the 20 archived questions nearest to t by a vector space model (TF-IDF, cosine); only questions with
-a right one among these count. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a), each divided by
-its deviation over the candidates of valid, where alpha has the highest MAP on valid, of a grid of 0.05. Okapi and TransLM rank by t and q alone, as a first part with alpha = 1.
+a right one among these count. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a), each divided by its
+deviation over the candidates of valid; alpha has the highest MAP on valid, of a grid of 0.05. Okapi and TransLM rank by
+t and q alone, as a first part with alpha = 1.
 
 Figures, with a paired t-test against Okapi over the questions as the paper has it, go to
 benchmarks/results/question_retrieval_<language>.json, MAP against alpha to docs/figures/cntn_figure3_<language>.png.
