@@ -40,7 +40,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "start": ["random"],
         "factored": [True],
         "words": [True],
-        "unit": [True],
+        "unit": [False],
         "lexical": [False],
         "features": ["overlap", "pair"],
     },

@@ -14,8 +14,9 @@ from safetensors.torch import load_file
 from matchloom.calibration import Calibration
 from matchloom.evaluation import evaluate_pairs
 from matchloom.evaluation.measures import measure
+from matchloom.layers.heads import init_uniform_
 from matchloom.matcher import Matcher
-from matchloom.models import MODELS, model_training
+from matchloom.models import MODELS, model_training, mv_lstm
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.text.tokenize import TOKENIZERS, Span
@@ -189,12 +190,21 @@ def test_every_model_learns_from_a_few_lists(name: str) -> None:
     assert len(set(matcher.score(colour_pairs(10)).tolist())) > 1
 
 
-def test_dead_units_are_noticed_though_the_bias_still_moves() -> None:
-    # So few examples, from start values so small, that all of them are dead: every score is the bias.
-    arguments = {"hidden": 6, "slices": 2, "units": 8, "start": "random", "lexical": False}
-    config = TrainConfig(loss="hinge", optimizer="adam", learning_rate=0.02, epochs=20, batch=64)
-    with pytest.raises(MatchloomError, match="training collapsed in epoch"):
-        train(colour_pairs(150, seed=1), arguments=arguments, config=config, dimensions=12)
+def test_dead_units_are_noticed_though_the_bias_still_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    biases = []
+
+    def dead(model: torch.nn.Module) -> None:
+        init_uniform_(model)
+        torch.nn.init.constant_(
+            model.head.W_r.bias, -100.0
+        )  # every score is the last bias, and no other gradient is left
+        model.head.W_s.bias.register_hook(lambda slope: biases.append(float(model.head.W_s.bias)))
+
+    monkeypatch.setattr(mv_lstm, "init_uniform_", dead)
+    config = quick(loss="cross_entropy", learning_rate=0.02, epochs=2)
+    with pytest.raises(MatchloomError, match="training collapsed in epoch 1"):
+        train(colour_pairs(), arguments={**SMALL, "lexical": False}, config=config, dimensions=6)
+    assert len(set(biases)) > 1
 
 
 def test_a_loss_that_stays_at_the_margin_is_told(caplog: pytest.LogCaptureFixture) -> None:

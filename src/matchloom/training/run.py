@@ -117,7 +117,9 @@ def train(
     )
     given = in_order(as_pairs(pairs, graded=True))
     if not given:
-        raise MatchloomError("there are no pairs to train on; an iterator, as read_pairs returns, can be read only once")
+        raise MatchloomError(
+            "there are no pairs to train on; an iterator, as read_pairs returns, can be read only once"
+        )
     config = suited(config, given) if free else config
     chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
     if chosen_by is None and hold_out:
