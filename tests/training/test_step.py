@@ -22,7 +22,9 @@ def fresh_model(words: int) -> torch.nn.Module:
     torch.nn.init.normal_(embedding.embedding.weight)
     with torch.no_grad():
         embedding.embedding.weight[0] = 0
-    return build_model("mv_lstm", {"hidden": 4, "slices": 2, "unit": False, "lexical": False}, embedding, seed=2).double()
+    return build_model(
+        "mv_lstm", {"hidden": 4, "slices": 2, "unit": False, "lexical": False}, embedding, seed=2
+    ).double()
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "adadelta", "adam"])
