@@ -226,7 +226,7 @@ TASKS_OF = {
     "trecqa": ("trecqa",),
     "wikiqa": ("wikiqa",),
     "semeval": ("semeval",),
-    "insuranceqa": ("insuranceqa", "cntn_english", "cntn_chinese"),
+    "insuranceqa": ("insuranceqa", "cntn_english", "cntn_chinese", "cntn_english_near", "cntn_chinese_near"),
     "cqa": ("cqa",),
     "yahoo": ("cqa",),
 }
