@@ -13,7 +13,7 @@ from matchloom import Fitted, Pair, explain, fit
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
 from matchloom.data.kinds import kind_of
-from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.answers_task import AnswersTask, asked_once, held_out, questions_of, texts_alone
 from matchloom.fitting.fitted import LOADERS, save_system
 from matchloom.fitting.measured import Measured
 from matchloom.fitting.run import _Run
@@ -103,6 +103,57 @@ def test_every_question_is_a_development_question_once() -> None:
     assert len(seen) == len(set(seen))
     for part, development in rounds:
         assert not questions_of(part).keys() & questions_of(development).keys()
+
+
+def test_what_is_kept_has_learnt_from_every_question(folder: Path) -> None:
+    kept = Fitted.load(folder).answers
+    assert kept is not None
+    assert {question for own in kept.questions for question in own} == {pair.query for pair in faq()}
+
+
+THINGS = ["loom", "mill", "kiln", "forge", "press", "lathe", "still", "wheel", "crane", "clock", "pump", "organ"]
+
+
+def once() -> list[Pair]:
+    """An FAQ whose answers have one question each, which shares a word with the text."""
+    ways = ("clean", "mend", "sell")
+    return [
+        Pair(f"May I {way} the {thing}?", f"Ask {thing} keeper {n}, who will {way} what you bring.")
+        for n, (thing, way) in enumerate((thing, way) for thing in THINGS for way in ways)
+    ]
+
+
+def test_an_answer_with_one_question_is_measured_by_its_text_and_kept_with_its_question(tmp_path: Path) -> None:
+    train, test = held_out(once(), 0.2, 0)
+    assert [asked_once(pairs) for pairs in (once(), faq())] == [True, False]
+    assert [texts_alone(pairs) for pairs in (train, once(), held_out(faq(), 0.2, 0)[0])] == [True, False, False]
+    held = {pair.text for pair in test}
+    assert {pair.text for pair in train if not pair.query} == held
+    fitted = fit(once(), out=tmp_path / "once")
+    report = fitted.report
+    assert report.texts_alone
+    assert report.chosen == "answer_ranker"
+    assert "found by its text alone" in report.verdict[0]
+    assert any("leaves its answer with none" in note for note in report.notes)
+    assert not {"nearest_question"} & {one.name for one in report.systems}  # it has nothing to be near to
+    # 36 answers, by what they say: each thing has three.
+    assert next(one for one in report.systems if one.name == "answer_ranker").test["R@3"] > 0.5
+    kept = Fitted.load(tmp_path / "once")
+    assert kept.report.texts_alone
+    for pair in test:
+        first = kept.rank(pair.query, top=1)[0]
+        assert (first.text, first.question) == (pair.text, pair.query)
+
+
+def test_what_is_only_shown_is_not_chosen() -> None:
+    measured = Measured(None, "", resume=False)
+    run = _Run(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
+    ranker, values = Candidate("ranker", "", lambda *_: None), np.random.default_rng(0).random(200)
+    for shown_only, expected in ((False, "bm25"), (True, "ranker")):
+        bm25 = Candidate("bm25", "", lambda *_: None, baseline=True, shown_only=shown_only)
+        for name, each in (("ranker", values), ("bm25", values + 0.1)):
+            run.developed[name] = Outcome({"P@1": float(each.mean())}, {"P@1": each})
+        assert run.choose([bm25, ranker]).name == expected
 
 
 def test_a_test_file_is_not_learnt_from(tmp_path: Path) -> None:

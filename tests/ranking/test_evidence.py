@@ -53,7 +53,8 @@ FITS: dict[str, Callable[[Known, Known], Evidence]] = {
     "primal ridge": lambda known, full: PrimalRidge(known),
     "bm25_doc": documents,
     "bm25_ans": lambda known, full: BM25Evidence(known, documents=False),
-    "centroid": lambda known, full: Centroid(known),
+    "centroid": lambda known, full: Centroid(known, questions=True),
+    "text": lambda known, full: Centroid(known, questions=False),
 }
 
 
@@ -65,7 +66,9 @@ def test_left_out_is_what_a_second_fit_would_say(name: str, kind: str) -> None:
     for row in range(known.member.shape[0]):
         refitted = FITS[name](without(known, row), known).scores(known.questions.row(row))
         np.testing.assert_allclose(piece.left_out(row), refitted, atol=2e-6)
-        assert name == "bm25_ans" or not np.allclose(piece.left_out(row), piece.scores(known.questions.row(row)))
+        assert name in ("bm25_ans", "text") or not np.allclose(
+            piece.left_out(row), piece.scores(known.questions.row(row))
+        )
 
 
 def test_translation_is_left_out_by_folds() -> None:
@@ -133,7 +136,7 @@ def test_contributions_add_up(name: str, question: str) -> None:
     np.testing.assert_allclose([added.sum() for added in own], scores, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["bm25_ans", "centroid", "translation"])
+@pytest.mark.parametrize("name", ["bm25_ans", "centroid", "text", "translation"])
 def test_a_text_outside_is_an_answer_without_questions(name: str) -> None:
     reading, known = case("english")
     piece = Translation.fit(known) if name == "translation" else FITS[name](known, known)

@@ -47,9 +47,9 @@ def test_left_out_is_what_a_second_fit_would_say(meanings: Meanings) -> None:
     for row, question in enumerate(collection.questions):
         rows = [n for n in range(len(collection.questions)) if n != row]
         known = collection.known._replace(member=collection.known.member[rows])
-        without = KnownMeanings(meanings, full.questions[rows], full.texts).evidence(known)
+        without = KnownMeanings(meanings, full.questions[rows], full.texts).evidence(known, words=True, asked=True)
         read = collection.reading.read(question)
-        for piece, refitted in zip(full.evidence(collection.known), without, strict=True):
+        for piece, refitted in zip(full.evidence(collection.known, words=True, asked=True), without, strict=True):
             np.testing.assert_allclose(piece.left_out(row), refitted.scores(read), atol=1e-9)
 
 
@@ -64,6 +64,20 @@ def test_the_nearest_text_counts(meanings: Meanings) -> None:
     ]
     order = [one.index for one in alone.rank(QUESTION, top=None)]
     assert [best[n] for n in order] == sorted(best, reverse=True)
+
+
+def test_with_texts_alone_no_known_question_is_near(ranker: AnswerRanker, tmp_path: Path) -> None:
+    assert ranker.collection.meaning is not None
+    meanings = ranker.collection.meaning.meanings
+    both = AnswerRanker.fit(PAIRS, meanings=meanings, asked=False)
+    assert both.mixture.names == ("bm25_ans", "text", "meaning_text")
+    alone = AnswerRanker.fit(PAIRS, meanings=meanings, words=False, asked=False)
+    asked = meanings.asked(QUESTION)
+    near = [float(asked @ meanings.asked(text)) for text in alone.answers.texts]
+    assert [near[one.index] for one in alone.rank(QUESTION, top=None)] == sorted(near, reverse=True)
+    for one in (both, alone):
+        one.save(tmp_path / one.name)
+        assert AnswerRanker.load(tmp_path / one.name).rank(QUESTION) == one.rank(QUESTION)
 
 
 def test_an_explanation_adds_up(ranker: AnswerRanker) -> None:

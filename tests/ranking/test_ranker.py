@@ -210,7 +210,7 @@ def test_a_newer_format_is_told(english: AnswerRanker, tmp_path: Path) -> None:
     english.save(tmp_path)
     about = json.loads((tmp_path / "ranker.json").read_text())
     (tmp_path / "ranker.json").write_text(json.dumps({**about, "format": 99}))
-    with pytest.raises(MatchloomError, match="format 99, this matchloom reads format 1; upgrade"):
+    with pytest.raises(MatchloomError, match="format 99, this matchloom reads format 2; upgrade"):
         AnswerRanker.load(tmp_path)
 
 

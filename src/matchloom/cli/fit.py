@@ -55,8 +55,11 @@ def command(
     It finds out what the file is: questions with their answers (an answer may have many questions), judged candidate
     lists, or independent labelled pairs. It tries a short list of systems beside the baselines that you would have used
     instead, chooses on development questions ranked against every answer (or each question's own candidates), measures
-    once on test questions, and keeps what it chose, made again from everything, with a report page. DIR is then a
-    SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+    once on test questions, and keeps what it chose, with a report page; of questions with answers it has then learnt
+    from every one. DIR is a SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+
+    Where each answer has one question, a held-out question can only be found by the answer's text, and that is what the
+    figures are of; in use answers have their questions, too. Questions that people asked (--test) tell more.
 
     Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains.
 

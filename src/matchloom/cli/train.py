@@ -110,10 +110,6 @@ def command(
     warmup: Annotated[
         float, typer.Option(help="Part of the run in which rates rise from 0; then they fall to 0. 0: they stay.")
     ] = 0.0,
-    average: Annotated[
-        float,
-        typer.Option(help="Keep a running mean of the weights, of which a step keeps this part, such as 0.999; 0: none."),
-    ] = 0.0,
     batch: Annotated[int, typer.Option(help="Triples (hinge, softmax) or pairs in a step.")] = 128,
     negatives: Annotated[
         int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge, softmax).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,6 +36,9 @@ ABOUT = {
     NEAREST: "the pretrained encoder as it is: cosine with each known question and answer",
     WITH_ENCODER: "the same mixture, with what the pretrained encoder makes of questions and answers",
 }
+#: The group of an answer in the training pairs whose only question is held out. What ranks answers then compares with
+#: texts alone: among others that have a question of theirs, an answer without one is hardly ever found.
+ALONE = "(its only question is held out)"
 _TEST, _FOLDS = 0.2, 5
 _MOST_TESTED = 1000  # questions: more make no figure better
 _VAST = 50_000  # answers from which a third of them must do: each question meets all answers
@@ -83,12 +86,19 @@ class AnswersTask:
         per_answer = asked / len(answers)
         texts = [*answers.texts, *(one for own in answers.questions for one in own)]
         work = 0.1 + 1e-6 * sum(map(len, texts))
-        chosen = [("bm25_stemmed", work), ("nearest_question", work)]
+        alone = asked_once(pairs)
+        chosen = [("bm25_stemmed", work)]
+        if not texts_alone(pairs):  # else there are no known questions to be near to
+            chosen.append(("nearest_question", work))
         if asked * len(answers) <= _TRANSLATED:
             chosen.append(("trans_lm", work + 1e-4 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
             chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
-        made = [Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost) for name, cost in chosen]
+        # What is as good with texts alone says nothing of an answer's own question, which it has in use.
+        made = [
+            Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost, shown_only=alone)
+            for name, cost in chosen
+        ]
         examples = asked + len(answers)
         seconds = 3.5 * work + (1e-4 * examples * len(answers) if examples * len(answers) <= CLASSIFIED else 0.0)
         if examples <= LARGEST or (len(answers) <= WHOLE and per_answer >= 2):  # the ridge solves a system of so many
@@ -101,7 +111,8 @@ class AnswersTask:
             once = encoding_seconds(texts) / rounds
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
                 make = _ranker(tokenizer, meanings, words=words)
-                made.append(Candidate(name, ABOUT[name], make, not words, cost + (0.0 if words else once)))
+                cost += 0.0 if words else once
+                made.append(Candidate(name, ABOUT[name], make, not words, cost, shown_only=alone and not words))
         return made
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
@@ -154,7 +165,8 @@ def held_out(
     """Training pairs, in which every answer still stands, and pairs of questions that were held out.
 
     An answer keeps a question where it has several: users ask again what is known, in other words. Where hardly any
-    answer has two, its only question may be held out. With `fold_number` that one of 1 / part folds is held out.
+    answer has two, its only question may be held out, and the answer is marked with ALONE. With `fold_number` that one
+    of 1 / part folds is held out.
     """
     right = [pair for pair in pairs if pair.label is None or pair.label > 0]
     questions = questions_of(right)
@@ -163,12 +175,11 @@ def held_out(
             f"found {len(questions)} different questions; fit needs 5 or more to learn from some and measure on others"
         )
     answers = Answers.of(right)
-    home = {question: answers.find(golds[0].text, golds[0].text_id) for question, golds in questions.items()}
+    home = _homes(questions, answers)
     known = Counter(home.values())
     order = sorted(questions, key=lambda question: digest(str(seed), fold(question)))
-    rephrased = [question for question in order if known[home[question]] > 1]
-    several = len(rephrased) >= max(10, 0.3 * len(order))
-    eligible = rephrased if several else order
+    several = not _asked_once(home)
+    eligible = [question for question in order if known[home[question]] > 1] if several else order
     most = _MOST_TESTED if len(answers) <= _VAST else _MOST_TESTED // 3
     count = max(1, min(round(part * len(order)), len(eligible) - 1, most))
     if fold_number is not None:
@@ -184,7 +195,30 @@ def held_out(
     kept = [pair for pair in right if fold(pair.query) not in held]
     # The collection stays whole: an answer whose questions are all held out is there without one.
     unasked = [pair._replace(query="", query_id="") for pair in right if fold(pair.query) in held]
+    if not several:
+        unasked = [pair._replace(group=ALONE) for pair in unasked]
     return kept + unasked, [pair for pair in right if fold(pair.query) in held]
+
+
+def asked_once(pairs: Sequence[Pair]) -> bool:
+    """Whether hardly any answer has two questions, so that a question is held out with its answer's only one."""
+    right = [pair for pair in pairs if pair.label is None or pair.label > 0]
+    return _asked_once(_homes(questions_of(right), Answers.of(right)))
+
+
+def texts_alone(pairs: Sequence[Pair]) -> bool:
+    """Whether only questions of answers were held out of these training pairs."""
+    return any(pair.group == ALONE for pair in pairs)
+
+
+def _homes(questions: Mapping[str, Sequence[Pair]], answers: Answers) -> dict[str, int | None]:
+    """The answer of each question."""
+    return {question: answers.find(golds[0].text, golds[0].text_id) for question, golds in questions.items()}
+
+
+def _asked_once(home: Mapping[str, int | None]) -> bool:
+    known = Counter(home.values())
+    return sum(known[answer] > 1 for answer in home.values()) < max(10, 0.3 * len(home))
 
 
 def right_ranks(ranker: Ranker, pairs: Sequence[Pair]) -> list[int | None]:
@@ -211,8 +245,10 @@ def _ranker(
     tokenizer: Tokenizer, encoded: _Encoded | None = None, *, words: bool = True
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
-        meanings = None if encoded is None else encoded.meanings
-        return AnswerRanker.fit([*train, *development], tokenizer=tokenizer, meanings=meanings, words=words)
+        pairs, meanings = [*train, *development], None if encoded is None else encoded.meanings
+        return AnswerRanker.fit(
+            pairs, tokenizer=tokenizer, meanings=meanings, words=words, asked=not texts_alone(pairs)
+        )
 
     return make
 

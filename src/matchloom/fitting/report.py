@@ -74,6 +74,7 @@ class FitReport:
     best: Sequence[Asked] = ()
     worst: Sequence[Asked] = ()
     notes: Sequence[str] = ()
+    texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers, as fit.json keeps them."""

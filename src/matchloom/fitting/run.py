@@ -16,7 +16,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.kinds import ANSWERS, LISTS, PAIRS, Kind, kind_of
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.files import is_there
-from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of
+from matchloom.fitting.answers_task import AnswersTask, held_out, questions_of, texts_alone
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.lists_task import ListsTask
@@ -36,6 +36,11 @@ CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where
 WORK = "work"  # what a fit works in, inside its folder
 _CURVE = (0.25, 0.5, 1.0)  # parts of the training questions
 _CURVE_SECONDS = 60.0  # what a learning curve may cost
+_TEXTS_ALONE = (
+    "Each answer has one question, so that a question that is held out leaves its answer with none. What was measured "
+    "is how often an answer is found by its text alone. In use it has its question, too, and is found by that as well: "
+    "how often, only questions that people asked can tell. Give some with --test."
+)
 _HAN = regex.compile(r"\p{Han}")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -58,7 +63,7 @@ def fit(
 
     Systems are compared on development questions that they have not learnt from, each ranked against every answer (or
     all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
-    chosen is made again from everything.
+    chosen among rankers of answers is made again from everything.
 
     Args:
         sources: Files of pairs, or pairs; several are joined.
@@ -170,16 +175,20 @@ class _Run:
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
         systems, scorer, each = self.test(tried, chosen, data)
         details = self.task.details(scorer, data.test)
+        if texts_alone(data.train):
+            self.notes.append(_TEXTS_ALONE)
         self.say(f"Chosen: {chosen.name}.")
-        # All that the user gave to learn from; a test file of theirs stays unseen.
         final = scorer
-        if self.kind.name == ANSWERS and len(data.train) == len(pairs):
-            pass  # it has learnt from them all: the test questions are in a file of their own
-        elif self.kind.name == ANSWERS and self.late(self.seconds[chosen.name]):
-            self.notes.append("There was no time to learn from the test questions too: it is kept as it was measured.")
-        else:
-            self.say("It learns from everything now.")
-            final = self.make(chosen, pairs if self.kind.name == ANSWERS else data.train, data.development)
+        # Answers are made again from all that the user gave to learn from; a test file of theirs stays unseen. Networks
+        # of lists and pairs are kept as they were measured: another training might end elsewhere.
+        if self.kind.name == ANSWERS and len(questions_of(data.train)) < len(questions_of(pairs)):
+            if self.late(self.seconds[chosen.name]) and not texts_alone(data.train):
+                self.notes.append(
+                    "There was no time to learn from the test questions too: it is kept as it was measured."
+                )
+            else:
+                self.say("It learns from everything now.")
+                final = self.make(chosen, pairs, [])
         report = FitReport(
             kind=self.kind.name,
             about=str(self.kind),
@@ -193,6 +202,7 @@ class _Run:
             minutes=round((time.perf_counter() - self.start) / 60, 2),
             curve=curve,
             notes=self.notes,
+            texts_alone=texts_alone(data.train),
             **details,
         )
         report = FitReport(**{**vars(report), "verdict": verdict(report)})
@@ -255,6 +265,8 @@ class _Run:
         ours = self.developed[first.name]
         better = [first]
         for one in tried:
+            if one.shown_only:
+                continue
             each, theirs = ours.each[measure], self.developed[one.name]
             higher = theirs.values[measure] > ours.values[measure] and len(theirs.each[measure]) == len(each)
             if higher and paired_randomisation(theirs.each[measure], each) < CHANCE:
@@ -266,6 +278,8 @@ class _Run:
         train, development = first
         cost = len(_CURVE) * sum(self.seconds[one.name] for one in shown)
         if self.kind.name != ANSWERS or len(questions_of(train)) < 40 or cost > _CURVE_SECONDS or self.late(2 * cost):
+            return []
+        if texts_alone(train):  # what more questions of each answer would do is not to be seen there
             return []
         points = []
         for part in _CURVE:

@@ -35,7 +35,8 @@ class Candidate:
 
     `make` gets training and development pairs, a folder of its own to work in, and the seconds it may take; a baseline
     is shown for comparison and is chosen only where nothing beats it by more than chance. One that is `doubtful` looked
-    at the development pairs while it was made, and is chosen only where it beats the others by more than chance.
+    at the development pairs while it was made, and is chosen only where it beats the others by more than chance. One
+    that is `shown_only` is never chosen.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Candidate:
     baseline: bool = False
     seconds: float = 1.0  # a guess of how long it takes, to be told beforehand
     doubtful: bool = False
+    shown_only: bool = False
 
 
 class Task(Protocol):

@@ -27,7 +27,8 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
     of = "pairs" if report.kind == "pairs" else "questions"
     told = f"{report.measure} {value:.3f} on {report.tested:,} test {of}"
     if report.kind == "answers":
-        told = f"the right answer comes first for {value:.0%} of {report.tested:,} new questions"
+        asked = "new questions" if not report.texts_alone else "questions, found by its text alone"
+        told = f"the right answer comes first for {value:.0%} of {report.tested:,} {asked}"
         if "R@3" in chosen.test:
             told += f", and is among the first three for {chosen.test['R@3']:.0%}"
     better = max(systems.values(), key=lambda one: one.test[report.measure])
@@ -38,6 +39,10 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
         )
     simplest = systems.get(_SIMPLEST)
     if chosen.name == _SIMPLEST or (simplest is not None and simplest.test[report.measure] >= value):
+        if report.texts_alone:
+            return (
+                f"Use {chosen.name}: {told}. BM25 is as good at that, but knows nothing of the answers' own questions."
+            )
         return f"BM25 is as good on your data: {told}. Use {chosen.name}."
     return f"Use {chosen.name}: {told}."
 

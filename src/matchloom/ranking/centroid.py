@@ -1,8 +1,10 @@
-"""The cosine of a question with the centre of an answer: its questions, and its text at half the weight.
+"""The cosine of a question with the centre of an answer (its questions, and its text at half the weight), or its text.
 
 c_a      = sum over questions x of a of x  +  1/2 text_a
 score    = x . c_a / |c_a|
 left out = (x . c_a - x . x) / sqrt(|c_a|^2 - 2 x . c_a + x . x)       for the answers that have x
+
+With the text alone c_a = text_a: what tells an answer whose questions are not known from others whose questions are.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ _LEAST = 1e-12
 
 
 class Centroid:
-    """Nearness to all that is known of an answer."""
+    """`centroid` with the questions of each answer, `text` with the text alone."""
 
-    name = "centroid"
     reads: Literal["terms", "features", "own"] = "features"
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, known: Known, *, questions: bool) -> None:
+        self.name = "centroid" if questions else "text"
+        self._known, self._questions = known, questions
         sums = (known.texts.vectors * np.float32(_TEXT)).tocsr()
-        if known.member.nnz:
+        if questions and known.member.nnz:
             sums = (sums + known.member.T.tocsr().astype(np.float32) @ known.questions.vectors).tocsr()
         rows = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
         squares = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0])
@@ -45,7 +47,9 @@ class Centroid:
         """The scores of a known question, if it were not known."""
         read = self._known.questions.row(row)
         products = self._sums.dot(read.features, read.values)
-        scores = products / np.sqrt(np.maximum(self._squares, _LEAST))
+        scores: Floats = products / np.sqrt(np.maximum(self._squares, _LEAST))
+        if not self._questions:
+            return scores
         own = float((read.values**2).sum())
         for answer in self._known.answers_of(row):
             left = self._squares[answer] - 2 * products[answer] + own

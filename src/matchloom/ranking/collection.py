@@ -20,7 +20,7 @@ from matchloom.ranking.answers import Answers, Floats, Ids, best_first
 from matchloom.ranking.bm25 import BM25Evidence
 from matchloom.ranking.centroid import Centroid
 from matchloom.ranking.evidence import Evidence, Known
-from matchloom.ranking.meaning import KnownMeanings, MeaningOfNearest, Meanings
+from matchloom.ranking.meaning import KnownMeanings, MeaningOfNearest, MeaningOfText, Meanings
 from matchloom.ranking.mixture import Cases, scale
 from matchloom.ranking.reading import Read, Reading
 from matchloom.ranking.ridge import LARGEST, PrimalRidge, Ridge
@@ -55,7 +55,8 @@ class AskedCollection:
 
     `translations` and `weights` are those of a saved ranker, else they are learnt where they pay. With `meanings`, what
     a pretrained encoder makes of the texts is evidence too; without `words` it is the only evidence, and that of the
-    nearest question alone.
+    nearest question alone. Without `asked` the answers' texts are all there is to compare with: known questions teach
+    how much each comparison is worth, and translations, but are none themselves.
     """
 
     def __init__(
@@ -67,23 +68,24 @@ class AskedCollection:
         weights: LinearWeights | None = None,
         meanings: Meanings | None = None,
         words: bool = True,
+        asked: bool = True,
         learning: bool = True,
         progress: bool = False,
     ) -> None:
-        self.answers = answers
+        self.answers, self.asked = answers, asked
         self.questions, member = known_questions(answers)
         self._whole = len(answers) <= WHOLE
-        self.reading, asked, told = Reading.fit(
+        self.reading, questions, told = Reading.fit(
             tokenizer, self.questions, answers.texts, member, whole=self._whole, progress=progress
         )
-        self.known = Known(asked, told, member)
-        self.counted = _counted(member)
+        self.known = Known(questions, told, member)
+        self.counted = _counted(member) if asked else np.ones(len(self.questions))
         self.rows = self._rows_to_learn_from() if learning else np.empty(0, dtype=np.int64)
         self.evidence = self._gather(translations, weights, learning, progress) if words else []
         self.meaning: KnownMeanings | None = None
         if meanings is not None:
             self.meaning = KnownMeanings.of(meanings, self.questions, answers.texts, progress=progress)
-            self.evidence += self.meaning.evidence(self.known)[: None if words else 1]
+            self.evidence += self.meaning.evidence(self.known, words=words, asked=asked)
         self.names = tuple(piece.name for piece in self.evidence)
 
     @property
@@ -102,6 +104,9 @@ class AskedCollection:
         questions, answers = self.known.member.shape
         links = self.known.member.nnz
         pieces: list[Evidence] = []
+        if not self.asked:
+            pieces = [BM25Evidence(self.known, documents=False), Centroid(self.known, questions=False)]
+            return pieces + self._translations(translations, progress)
         if answers > 1 and links >= _REPEATED * answers and (questions + answers) * answers <= CLASSIFIED:
             texts = self.answers.texts
             seen = WordsAndLetters([*self.questions, *texts], self.reading.tokenizer)
@@ -112,18 +117,23 @@ class AskedCollection:
             pieces.append(PrimalRidge(self.known, self.rows))
         pieces += [
             BM25Evidence(self.known, documents=True),
-            Centroid(self.known),
+            Centroid(self.known, questions=True),
             BM25Evidence(self.known, documents=False),
+            Centroid(self.known, questions=False),
         ]
+        return pieces + self._translations(translations, progress)
+
+    def _translations(self, translations: Translations | None, progress: bool) -> list[Evidence]:
+        """The evidence of translations, where there are questions enough to learn some and few others to go by."""
+        questions = self.known.member.shape[0]
         answered = len(np.unique(self.known.member.indices))
-        if questions >= _TRANSLATED and links < 2 * answered:
-            if translations is None:
-                whole = len(self.rows) == questions
-                held = [self.rows[n::_FOLDS] for n in range(_FOLDS)] if whole else [self.rows] if len(self.rows) else []
-                pieces.append(Translation.fit(self.known, held, progress=progress))
-            else:
-                pieces.append(Translation(self.known, translations))
-        return pieces
+        if questions < _TRANSLATED or self.known.member.nnz >= 2 * answered:
+            return []
+        if translations is not None:
+            return [Translation(self.known, translations)]
+        whole = len(self.rows) == questions
+        held = [self.rows[n::_FOLDS] for n in range(_FOLDS)] if whole else [self.rows] if len(self.rows) else []
+        return [Translation.fit(self.known, held, progress=progress)]
 
     def _rows_to_learn_from(self) -> Ids:
         """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
@@ -173,7 +183,8 @@ class AskedCollection:
 
     def _strength(self, weighed: Weighed, covered: float) -> float:
         """By words the best cosine times the part of them that is known; by meaning the square of the best cosine."""
-        name = "centroid" if self.meaning is None else MeaningOfNearest.name
+        by_words, by_meaning = ("centroid", MeaningOfNearest.name) if self.asked else ("text", MeaningOfText.name)
+        name = by_words if self.meaning is None else by_meaning
         best = max(0.0, float(weighed.raw[:, self.names.index(name)].max()))
         return best * (covered if self.meaning is None else best)
 
@@ -225,5 +236,5 @@ def _counted(member: sp.csr_array) -> Floats:
     alone = min(1.0, float((sizes == 0).sum()) / max(1, int((sizes == 1).sum())))
     most = np.maximum.reduceat(sizes[member.indices], member.indptr[:-1]) if member.nnz else np.empty(0)
     if alone and np.count_nonzero(most > 1) < _EXCEPTION * len(most):
-        return np.ones(len(most))
+        return np.full(len(most), alone)
     return np.where(most > 1, 1.0, alone)

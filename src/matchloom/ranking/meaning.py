@@ -74,9 +74,12 @@ class KnownMeanings(NamedTuple):
         vectors = meanings.of([*questions, *texts], progress=progress)
         return cls(meanings, vectors[: len(questions)], vectors[len(questions) :])
 
-    def evidence(self, known: Known) -> list[Evidence]:
-        """What it says of a collection."""
-        return [kind(known, self) for kind in (MeaningOfNearest, MeaningOfText, MeaningRidge)]
+    def evidence(self, known: Known, *, words: bool, asked: bool) -> list[Evidence]:
+        """What it says of a collection beside words, or alone; without `asked` of its texts alone."""
+        if not asked:
+            return [MeaningOfText(known, self)]
+        kinds = (MeaningOfNearest, MeaningOfText, MeaningRidge)
+        return [kind(known, self) for kind in (kinds if words else kinds[:1])]
 
 
 def encoding_seconds(texts: Sequence[str]) -> float:

@@ -12,7 +12,7 @@ the weights near the prior. (Where only a share of many questions is looked at, 
 the others have their weight.) c_q is 1 where the answer keeps another question; the only question of an answer shows
 how answers without a question fare, and counts min(1, answers without a question / answers with one). Where answers
 with several questions are the exception (they have less than three tenths of the questions) and others have none, all
-questions count alike: a few answers that are asked again in the same words must not decide for all others.
+questions count that much: a few answers that are asked again in the same words must not decide for all others.
 
 With two pieces of evidence this is the mixture alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI
 2015), up to scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
@@ -31,18 +31,22 @@ from numpy.typing import NDArray
 
 from matchloom.ranking.answers import Floats, Ids
 
-#: Where weights start and are drawn back to: about the mean of those learnt on six collections.
+#: Where weights start and are drawn back to: about the mean of those learnt on six collections; `text` and `bm25_ans`
+#: share what the latter had.
 PRIOR: Mapping[str, float] = {
     "svm": 0.3,
     "ridge": 0.7,
     "bm25_doc": 0.8,
     "centroid": 1.0,
-    "bm25_ans": 0.4,
+    "bm25_ans": 0.2,
+    "text": 0.2,
     "translation": 0.5,
     "meaning_nearest": 1.0,
     "meaning_text": 0.5,
     "meaning_ridge": 1.0,
 }
+#: The same where texts alone are looked at, as small FAQs of five kinds and three languages chose.
+PRIOR_OF_TEXTS: Mapping[str, float] = {"bm25_ans": 0.6, "text": 1.2, "translation": 0.5, "meaning_text": 1.5}
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05
 _LEAST = 1e-9

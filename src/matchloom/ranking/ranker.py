@@ -1,8 +1,8 @@
 """From a question to ranked answers, learnt from the user's own file. No seeds, seconds.
 
-Several pieces of evidence look at each answer (`svm`, `ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `translation`, a
-file each) and a mixture weighs them as known questions ask for when they are left out. They need nothing but the file;
-with a pretrained encoder, three more (`meaning`) compare what texts mean.
+Several pieces of evidence look at each answer (`svm`, `ridge`, `bm25_doc`, `centroid`, `bm25_ans`, `text`,
+`translation`) and a mixture weighs them as known questions ask for when they are left out. They need nothing but the
+file; with a pretrained encoder, three more (`meaning`) compare what texts mean.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from matchloom.progress import track
 from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
 from matchloom.ranking.certainty import Certainty, learn_certainty
 from matchloom.ranking.collection import AskedCollection, Weighed, known_questions
-from matchloom.ranking.meaning import MeaningOfNearest, Meanings
-from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures
+from matchloom.ranking.meaning import Meanings
+from matchloom.ranking.mixture import PRIOR, PRIOR_OF_TEXTS, LeftOut, Mixture, learn_mixture, left_out_figures
 from matchloom.ranking.ranker_files import (
     ENCODER,
     MeaningVectors,
@@ -34,6 +34,8 @@ from matchloom.ranking.tracing import RightSide, trace_of
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import MatchloomError, Pair, Scores, Trace
+
+ENCODER_ALONE = "encoder_nearest"  # the name of a ranker that has no evidence but an encoder's
 
 
 @dataclass
@@ -63,22 +65,26 @@ class AnswerRanker:
         tokenizer: Tokenizer | None = None,
         meanings: Meanings | None = None,
         words: bool = True,
+        asked: bool = True,
         seed: int = 0,
         progress: bool = False,
     ) -> AnswerRanker:
         """Learn from pairs of questions and right answers; `Answers.of` says which pairs are of one answer.
 
         With `meanings`, what a pretrained encoder makes of the texts is evidence, too; without `words`, the cosine with
-        the nearest known text is all there is: what one would do with such an encoder and nothing else. Nothing is
-        drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        the nearest known text is all there is: what one would do with such an encoder and nothing else. Without `asked`
+        a question is compared with the answers' texts alone, and known questions only teach how. Nothing is drawn at
+        random: `seed` is taken as every fit takes it and changes nothing.
         """
         answers = Answers.of(_mended(pair) for pair in pairs)
         cut = tokenizer or Tokenizer()
-        collection = AskedCollection(answers.sorted(), cut, meanings=meanings, words=words, progress=progress)
+        collection = AskedCollection(
+            answers.sorted(), cut, meanings=meanings, words=words, asked=asked, progress=progress
+        )
         cases = collection.cases(progress=progress)
-        mixture = learn_mixture(collection.names, cases)
+        mixture = learn_mixture(collection.names, cases, PRIOR if asked else PRIOR_OF_TEXTS)
         certainty = learn_certainty(cases, mixture.weights)
-        name = "answer_ranker" if meanings is None else "encoder_ranker" if words else "encoder_nearest"
+        name = "answer_ranker" if meanings is None else "encoder_ranker" if words else ENCODER_ALONE
         return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty, name)
 
     @property
@@ -182,6 +188,7 @@ class AnswerRanker:
             "certainty": self.certainty._asdict(),
             "left_out": None if self.left_out is None else self.left_out._asdict(),
             "words": self.collection.words_digest,
+            "asked": self.collection.asked,
         }
         table = self.collection.translation
         translations = None if table is None else table.translations
@@ -214,7 +221,8 @@ class AnswerRanker:
                 translations=translations,
                 weights=weights,
                 meanings=meanings,
-                words=about["evidence"] != [MeaningOfNearest.name],
+                words=about["ranker"] != ENCODER_ALONE,
+                asked=about["asked"],
                 learning=False,
             )
             if collection.words_digest != about["words"] or list(collection.names) != about["evidence"]:

@@ -28,7 +28,7 @@ from matchloom.ranking.svm import LinearWeights
 from matchloom.sealed import WRONG, as_saved
 from matchloom.types import MatchloomError
 
-FORMAT = 1
+FORMAT = 2
 SETTINGS, ANSWERS = "ranker.json", "answers.jsonl"
 TRANSLATIONS, WEIGHTS, VECTORS = "translations.safetensors", "svm.safetensors", "meaning.safetensors"
 ENCODER = "encoder"

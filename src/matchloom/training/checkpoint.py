@@ -10,22 +10,14 @@ from torch import Tensor, nn
 
 from matchloom.files import is_there
 from matchloom.sealed import read_sealed, write_sealed
-from matchloom.training.averaging import WeightAverage
 from matchloom.types import MatchloomError
 
 FORMAT = 1
 
 
-def save_checkpoint(
-    path: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: dict[str, Any],
-    average: WeightAverage | None = None,
-) -> None:
-    """Write the weights, their running mean if there is one, the optimizer's memory and the run's state."""
+def save_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Write the weights, the optimizer's memory and the run's state."""
     tensors = {f"model/{name}": x for name, x in model.state_dict().items()}
-    tensors |= {f"average/{name}": x for name, x in ({} if average is None else average.state()).items()}
     for number, memory in optimizer.state_dict()["state"].items():
         for key, value in memory.items():
             tensors[f"optimizer/{number}/{key}"] = torch.as_tensor(value)
@@ -40,23 +32,12 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return found.settings, found.tensors
 
 
-def load_checkpoint(
-    tensors: dict[str, Tensor],
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    average: WeightAverage | None = None,
-) -> None:
-    """Put the weights, their running mean and the optimizer's memory back."""
-    model.load_state_dict(_under("model/", tensors))
-    if average is not None:
-        average.load(_under("average/", tensors))
+def load_checkpoint(tensors: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Put the weights and the optimizer's memory back."""
+    model.load_state_dict({k.removeprefix("model/"): x for k, x in tensors.items() if k.startswith("model/")})
     memory: dict[int, dict[str, Tensor]] = {}
     for name, x in tensors.items():
         if name.startswith("optimizer/"):
             _, number, key = name.split("/")
             memory.setdefault(int(number), {})[key] = x
     optimizer.load_state_dict({"state": memory, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}

@@ -31,8 +31,6 @@ class TrainConfig:
             toolkit of MV-LSTM's authors has 0.1.
         warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end, and the last
             epoch is kept. 0: they stay.
-        average: What is looked at, scored with and kept is a running mean of the weights, of which each step keeps this
-            part: 0.999 is about the last thousand steps, and 0 the weights themselves.
         batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step; with `positives` pairs.
         negatives: Negative texts drawn for each positive one in an epoch, all of them where there are no more (hinge,
             softmax): from the query's list, or from the whole collection where right pairs alone are given.
@@ -63,7 +61,6 @@ class TrainConfig:
     layer_decay: float = 1.0
     epsilon: float = 0.0
     warmup: float = 0.0
-    average: float = 0.0
     batch: int = 128
     negatives: int = 4
     positives: int = 0
@@ -93,8 +90,6 @@ class TrainConfig:
                 raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
         if not 0 < self.layer_decay <= 1:
             raise MatchloomError(f"layer_decay must be above 0 and at most 1, found {self.layer_decay}")
-        if not 0 <= self.average < 1:
-            raise MatchloomError(f"average must be at least 0 and below 1, found {self.average}")
         if not self.warmup < 1:
             raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}")
         for name in ("encoder_rate", "layers", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every"):

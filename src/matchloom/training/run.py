@@ -30,7 +30,6 @@ from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training.averaging import WeightAverage
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.training.checks import (
     nothing_learnt,
@@ -210,7 +209,6 @@ class _Run:
         self.matcher, self.examples, self.development, self.settings = ready
         self.config, self.folder, self.on_epoch, self.calibrate = config, folder, on_epoch, calibrate
         self.optimizer = make_optimizer(self.matcher.model, config)
-        self.average = WeightAverage(self.matcher.model, config.average) if config.average else None
         self.steps = 0  # in an epoch
         self.history: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []  # the same with what a clock said
@@ -301,8 +299,6 @@ class _Run:
                         f"the loss became {result.loss} in epoch {epoch + 1}, step {number + 1}; "
                         f"lower learning_rate (now {self.config.learning_rate}) or set clip"
                     )
-                if self.average is not None:
-                    self.average.add()
                 results.append(result)
                 loss = sum(r.loss for r in results) / sum(r.examples for r in results)
                 speed = sum(r.pairs for r in results) / (time.perf_counter() - start)
@@ -318,15 +314,6 @@ class _Run:
         }
         clock = {"pairs_per_second": round(speed, 1), "seconds": round(time.perf_counter() - start, 2)}
         model.eval()
-        with nullcontext() if self.average is None else self.average.in_place():
-            self._look(entry)
-        self.log.append({**entry, **clock})  # what is sealed holds no time: equal runs give equal bytes
-        self._write_checkpoint()
-        if self.on_epoch is not None:
-            self.on_epoch(self.log[-1])
-
-    def _look(self, entry: dict[str, Any]) -> None:
-        """Measure the model on the development set, into the entry of the log, and keep it if it is the best so far."""
         if self.development is not None:
             pairs, read = self.development
             scores = self.matcher.score_read(read)
@@ -334,21 +321,24 @@ class _Run:
         # Rates that fall to 0 are made for the last epoch; a mid-way look at few questions tells less than that.
         better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
-        if not better:
-            return
-        self.best = {name: x.detach().clone() for name, x in self.matcher.model.state_dict().items()}
-        self.matcher.training = {**self.matcher.training, "best": entry}
-        if self.development is not None and self.calibrate:
-            self.matcher.training[CALIBRATION] = Calibration.fit(scores, labels(pairs))._asdict()
-        if self.folder is not None:
-            self.matcher.save(self.folder)
-            self.told = None
+        self.log.append({**entry, **clock})  # what is sealed holds no time: equal runs give equal bytes
+        if better:
+            self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
+            self.matcher.training = {**self.matcher.training, "best": entry}
+            if self.development is not None and self.calibrate:
+                self.matcher.training[CALIBRATION] = Calibration.fit(scores, labels(pairs))._asdict()
+        self._write(better)
+        if self.on_epoch is not None:
+            self.on_epoch(self.log[-1])
 
-    def _write_checkpoint(self) -> None:
+    def _write(self, better: bool) -> None:
         if self.folder is None:
             return
+        if better:
+            self.matcher.save(self.folder)
+            self.told = None
         state = {"settings": self.settings, "history": self.history}
-        save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state, self.average)
+        save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state)
         with atomic_write(self.folder / LOG) as file:
             file.writelines(json.dumps(entry) + "\n" for entry in self.log)
 
@@ -360,7 +350,7 @@ class _Run:
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")
-        load_checkpoint(tensors, self.matcher.model, self.optimizer, self.average)
+        load_checkpoint(tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
         self.log = _logged(path.with_name(LOG), self.history)
         saved = Matcher.load(path.parent)
