@@ -20,6 +20,7 @@ SRNN: dict[str, list[int | float | str | bool]] = {
     "reset": [False],
     "tied": [True],
     "start": ["random"],
+    "unit": [True],
     "features": ["pair"],
 }
 LSTM: dict[str, list[int | float | str | bool]] = {

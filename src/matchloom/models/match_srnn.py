@@ -7,8 +7,9 @@ Departures   M of the tensor starts at the identity with small noise, as MV-LSTM
              free, the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own,
              and one linear function scores both ends: the paper does not say. `reset=False`, `dimensions=1` and the
              indicator are the paper's simulation of the longest common subsequence. The indicator looks at the words
-             themselves: word vectors take no part then. `features` adds a score of features of the pair ("overlap" or
-             "pair"), which the paper does not have.
+             themselves: word vectors take no part then. `unit` gives word vectors a length of one before the tensor,
+             as MV-LSTM's positions have it here. `features` adds a score of features of the pair ("overlap" or "pair").
+             The paper has neither.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from matchloom.encoders import Encoder
 from matchloom.layers.features import FeatureScore
@@ -33,7 +35,7 @@ class MatchSRNN(PairModel):
     """Words interact, a spatial GRU scans the grid of interactions, and where it ends h is scored."""
 
     not_exported = "its spatial GRU is native code, which walks a pair's cells in their order"
-    published: ClassVar[Settings] = {"start": "random"}
+    published: ClassVar[Settings] = {"start": "random", "unit": False}
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class MatchSRNN(PairModel):
         reset: bool = True,
         tied: bool = False,
         start: str = "identity",
+        unit: bool = False,
         features: str = "",
         bidirectional: bool = False,
     ) -> None:
@@ -53,7 +56,7 @@ class MatchSRNN(PairModel):
             raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
         if start not in STARTS:
             raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}")
-        self.encoder, self.needs_features = encoder, features
+        self.encoder, self.needs_features, self.unit = encoder, features, unit
         self.features = FeatureScore(features, encoder)
         self.trains_embedding = interaction != "indicator"
         self.needs_lexical = not self.trains_embedding or self.features.needs_lexical
@@ -79,7 +82,8 @@ class MatchSRNN(PairModel):
         if not self.trains_embedding:
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
-        return self.interaction.prepare(self.encoder(texts))
+        u = self.encoder(texts)
+        return self.interaction.prepare(normalize(u, dim=2) if self.unit else u)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -146,6 +150,7 @@ def match_srnn(
     reset: bool = True,
     tied: bool = False,
     start: str = "identity",
+    unit: bool = False,
     features: str = "",
 ) -> MatchSRNN:
     """Match-SRNN: one scan, from the first words to the last.
@@ -157,6 +162,7 @@ def match_srnn(
         reset: Whether the spatial GRU has reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
         start: How M of the tensor starts: identity (and small noise) or random.
+        unit: Word vectors get a length of one before they meet.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -167,6 +173,7 @@ def match_srnn(
         reset=reset,
         tied=tied,
         start=start,
+        unit=unit,
         features=features,
     )
 
@@ -180,6 +187,7 @@ def bi_match_srnn(
     reset: bool = True,
     tied: bool = False,
     start: str = "identity",
+    unit: bool = False,
     features: str = "",
 ) -> MatchSRNN:
     """Bi-Match-SRNN: a second scan from the last words to the first.
@@ -191,6 +199,7 @@ def bi_match_srnn(
         reset: Whether the spatial GRUs have reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
         start: How M of the tensor starts: identity (and small noise) or random.
+        unit: Word vectors get a length of one before they meet.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -201,6 +210,7 @@ def bi_match_srnn(
         reset=reset,
         tied=tied,
         start=start,
+        unit=unit,
         features=features,
         bidirectional=True,
     )
