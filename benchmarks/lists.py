@@ -36,7 +36,7 @@ from matchloom.types import Pair, Scorer
 ROOT = Path(__file__).parents[1]
 QUESTIONS = 1000  # of a corpus whose lists are drawn
 SECONDS = 600.0
-#: Arguments of MV-LSTM and settings of its training beside those that `fit` has.
+#: Arguments of MV-LSTM and settings of its training beside those that `fit` has; the last is what it takes.
 TRAININGS: dict[str, tuple[Mapping[str, Argument], Mapping[str, Any]]] = {
     "hinge": ({}, {"loss": "hinge"}),
     "softmax": ({}, {"loss": "softmax"}),

@@ -122,6 +122,15 @@ def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer],
         np.testing.assert_array_equal(loaded.score(pairs), scores)
 
 
+def test_several_networks_score_together_where_there_is_time(made: dict[str, Scorer]) -> None:
+    network = made["mv_lstm"]
+    assert isinstance(network, Matcher)
+    assert network.arguments["members"] == lists_task.MEMBERS
+    many = [Pair("", "")] * 25_001
+    assert [lists_task.members(name, many[:n]) for name, n in (("mv_lstm", 25_000), ("mv_lstm", 25_001))] == [5, 1]
+    assert lists_task.members("knrm", []) == 1
+
+
 def test_a_mixture_depends_on_the_pair_alone_and_its_words_stand_once(made: dict[str, Scorer]) -> None:
     mixture, pairs = made["list_mixture"], lists(6)
     assert isinstance(mixture, ListMixture)
