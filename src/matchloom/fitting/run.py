@@ -36,11 +36,6 @@ CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where
 WORK = "work"  # what a fit works in, inside its folder
 _CURVE = (0.25, 0.5, 1.0)  # parts of the training questions
 _CURVE_SECONDS = 60.0  # what a learning curve may cost
-_TEXTS_ALONE = (
-    "Each answer has one question, so that a question that is held out leaves its answer with none. What was measured "
-    "is how often an answer is found by its text alone. In use it has its question, too, and is found by that as well: "
-    "how often, only questions that people asked can tell. Give some with --test."
-)
 _HAN = regex.compile(r"\p{Han}")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -175,8 +170,6 @@ class _Run:
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
         systems, scorer, each = self.test(tried, chosen, data)
         details = self.task.details(scorer, data.test)
-        if texts_alone(data.train):
-            self.notes.append(_TEXTS_ALONE)
         self.say(f"Chosen: {chosen.name}.")
         final = scorer
         # Answers are made again from all that the user gave to learn from; a test file of theirs stays unseen. Networks

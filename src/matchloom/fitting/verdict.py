@@ -7,6 +7,11 @@ from matchloom.fitting.report import FitReport, SystemFigures
 CHANCE = 0.05
 _FEW = 50  # test questions below which a figure says little
 _SIMPLEST = "bm25_stemmed"
+_TEXTS_ALONE = (
+    "Each answer has one question, and held out it leaves its answer with none: so this is how often an answer is found "
+    "by its text alone. In use it has its question, too, and is found by that as well. How often, only questions that "
+    "people asked can tell: give some with --test."
+)
 _WORTH = 0.01  # what twice the questions must have added to be worth asking for
 
 
@@ -16,10 +21,15 @@ def verdict(report: FitReport) -> list[str]:
     chosen = systems[report.chosen]
     return [
         _what_to_use(report, chosen, systems),
+        *([_TEXTS_ALONE] if report.texts_alone else []),
         *_beside(report, chosen, systems),
         *_more_questions(report, chosen),
-        *([f"Only {report.tested} test questions: figures this small move by chance."] if report.tested < _FEW else []),
+        *([f"Only {_counted(report.tested)}: figures this small move by chance."] if report.tested < _FEW else []),
     ]
+
+
+def _counted(questions: int) -> str:
+    return "1 test question" if questions == 1 else f"{questions} test questions"
 
 
 def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemFigures]) -> str:
