@@ -8,9 +8,9 @@ CHANCE = 0.05
 _FEW = 50  # test questions below which a figure says little
 _SIMPLEST = "bm25_stemmed"
 _TEXTS_ALONE = (
-    "Each answer has one question, and held out it leaves its answer with none: so this is how often an answer is found "
-    "by its text alone. In use it has its question, too, and is found by that as well. How often, only questions that "
-    "people asked can tell: give some with --test."
+    "Each answer has one question, and held out it leaves its answer with none: so this is how often an answer is "
+    "found by its text alone. In use it has its question, too, and is found by that as well. How often, only questions "
+    "that people asked can tell: give some with --test."
 )
 _WORTH = 0.01  # what twice the questions must have added to be worth asking for
 
