@@ -38,7 +38,6 @@ _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
 CLASSIFIED = 120_000  # examples times answers up to which six support vector machines take some seconds
 _EXCEPTION = 0.3  # of the questions, below which an answer with several of them is an exception
-_REPEATED = 2  # questions an answer from which they are worth it
 
 
 class Weighed(NamedTuple):
@@ -107,10 +106,11 @@ class AskedCollection:
         if not self.asked:
             pieces = [BM25Evidence(self.known, documents=False), Centroid(self.known, questions=False)]
             return pieces + self._translations(translations, progress)
-        if answers > 1 and links >= _REPEATED * answers and (questions + answers) * answers <= CLASSIFIED:
+        if answers > 1 and links >= answers and (questions + answers) * answers <= CLASSIFIED:
             texts = self.answers.texts
             seen = WordsAndLetters([*self.questions, *texts], self.reading.tokenizer)
-            pieces.append(SVMEvidence(self.questions, texts, self.known.member, seen, weights=weights, folds=learning))
+            folds = learning and len(self.rows) > 0
+            pieces.append(SVMEvidence(self.questions, texts, self.known.member, seen, weights=weights, folds=folds))
         if questions + answers <= LARGEST:
             pieces.append(Ridge(self.known))
         elif self._whole and links >= 2 * answers:

@@ -34,7 +34,7 @@ from matchloom.ranking.answers import Floats, Ids
 #: Where weights start and are drawn back to: about the mean of those learnt on six collections; `text` and `bm25_ans`
 #: share what the latter had.
 PRIOR: Mapping[str, float] = {
-    "svm": 0.3,
+    "svm": 0.7,
     "ridge": 0.7,
     "bm25_doc": 0.8,
     "centroid": 1.0,
@@ -45,7 +45,8 @@ PRIOR: Mapping[str, float] = {
     "meaning_text": 0.5,
     "meaning_ridge": 1.0,
 }
-#: The same where texts alone are looked at, as small FAQs of five kinds and three languages chose.
+_RIDGE_BESIDE_SVM = 0.3  # of two linear classifiers the better one counts more
+#: The same where texts alone are looked at, as small FAQs of four kinds and three languages chose.
 PRIOR_OF_TEXTS: Mapping[str, float] = {"bm25_ans": 0.6, "text": 1.2, "translation": 0.5, "meaning_text": 1.5}
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05
@@ -93,6 +94,13 @@ class Mixture(NamedTuple):
 def scale(raw: Floats) -> tuple[Floats, Floats]:
     """Mean and deviation of each piece of evidence over the answers. (E,), (E,)"""
     return raw.mean(axis=0), np.maximum(raw.std(axis=0), _LEAST)
+
+
+def prior_of(names: Sequence[str], *, asked: bool = True) -> Mapping[str, float]:
+    """Where the weights of these pieces of evidence start; without `asked` they are of texts alone."""
+    if not asked:
+        return PRIOR_OF_TEXTS
+    return {**PRIOR, "ridge": _RIDGE_BESIDE_SVM} if "svm" in names else PRIOR
 
 
 def learn_mixture(names: Sequence[str], cases: Cases, priors: Mapping[str, float] = PRIOR) -> Mixture:

@@ -20,7 +20,7 @@ from matchloom.ranking.answers import Answers, Floats, RankedAnswer, best_first
 from matchloom.ranking.certainty import Certainty, learn_certainty
 from matchloom.ranking.collection import AskedCollection, Weighed, known_questions
 from matchloom.ranking.meaning import Meanings
-from matchloom.ranking.mixture import PRIOR, PRIOR_OF_TEXTS, LeftOut, Mixture, learn_mixture, left_out_figures
+from matchloom.ranking.mixture import LeftOut, Mixture, learn_mixture, left_out_figures, prior_of
 from matchloom.ranking.ranker_files import (
     ENCODER,
     MeaningVectors,
@@ -82,7 +82,7 @@ class AnswerRanker:
             answers.sorted(), cut, meanings=meanings, words=words, asked=asked, progress=progress
         )
         cases = collection.cases(progress=progress)
-        mixture = learn_mixture(collection.names, cases, PRIOR if asked else PRIOR_OF_TEXTS)
+        mixture = learn_mixture(collection.names, cases, prior_of(collection.names, asked=asked))
         certainty = learn_certainty(cases, mixture.weights)
         name = "answer_ranker" if meanings is None else "encoder_ranker" if words else ENCODER_ALONE
         return cls(answers, mixture, left_out_figures(cases, mixture.weights), collection, certainty, name)
