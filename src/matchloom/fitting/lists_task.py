@@ -104,7 +104,7 @@ class ListsTask:
             found.append(Candidate(TUNED, ENCODERS[TUNED], trained.tuned(self.encoder), seconds=60 + seconds))
         doubtful = self.encoder is not None
         for name, (about, _, _) in NETWORKS.items():
-            seconds = 10 + len(pairs) / 200 * members(name, pairs)
+            seconds = 10 + len(pairs) / 200
             found.append(Candidate(name, about, trained.maker(name), seconds=seconds, doubtful=doubtful))
         about = "these networks and words, weighed as development questions ask for"
         seconds = 1 + len(pairs) / 2_000
