@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from matchloom.data.corpora import read_cqa, read_insuranceqa, read_semeval, read_trecqa, read_wikiqa
@@ -132,6 +133,19 @@ def measured(pairs: list[Pair], seed: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def print_means(result: Mapping[str, Any]) -> None:
+    """The mean over corpora of the mean over their splits, for systems that every split has."""
+    corpora = [[split["systems"] for split in corpus["splits"]] for corpus in result.values()]
+    for system in corpora[0][0]:
+        if all(system in split for splits in corpora for split in splits):
+            each = (
+                mean(mean(split[system][one] for split in splits) for splits in corpora) for one in ListsTask.measures
+            )
+            print(
+                f"| mean of {len(corpora)} corpora |  | {system} | {' | '.join(f'{value:.4f}' for value in each)} |  |"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", default=",".join(CORPORA))
@@ -145,8 +159,10 @@ def main() -> None:
         print(f"| {corpus} |  |  |  |  |  |  |", flush=True)
         rows = [{"split": seed, "systems": measured(pairs, seed)} for seed in range(options.splits)]
         kept = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
+        result = {**kept, corpus: {"commit": commit(), "splits": rows}}
         with atomic_write(options.out) as file:
-            file.write(json.dumps({**kept, corpus: {"commit": commit(), "splits": rows}}, indent=1) + "\n")
+            file.write(json.dumps(result, indent=1) + "\n")
+    print_means(result)
 
 
 if __name__ == "__main__":

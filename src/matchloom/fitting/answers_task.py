@@ -21,12 +21,12 @@ from matchloom.ranking.answers import Answers, RankedAnswer
 from matchloom.ranking.baselines import BASELINES, RankingBaseline
 from matchloom.ranking.collection import CLASSIFIED, WHOLE
 from matchloom.ranking.meaning import Meanings, encoding_seconds
-from matchloom.ranking.ranker import AnswerRanker
+from matchloom.ranking.ranker import ENCODER_ALONE, AnswerRanker
 from matchloom.ranking.ridge import LARGEST
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, MatchloomError, Pair, Scorer
 
-RANKER, NEAREST, WITH_ENCODER = "answer_ranker", "encoder_nearest", "encoder_ranker"
+RANKER, NEAREST, WITH_ENCODER = "answer_ranker", ENCODER_ALONE, "encoder_ranker"
 ABOUT = {
     "bm25_stemmed": "stemmed BM25 of the question with each answer",
     "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
@@ -207,7 +207,7 @@ def asked_once(pairs: Sequence[Pair]) -> bool:
 
 
 def texts_alone(pairs: Sequence[Pair]) -> bool:
-    """Whether only questions of answers were held out of these training pairs."""
+    """Whether answers stand here without the only question they had, which was held out."""
     return any(pair.group == ALONE for pair in pairs)
 
 
