@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz lint docs clean
+.PHONY: demo test test-rest test-all fuzz lint docs clean
 
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp)
 	$(PYTHON) -m venv $(VENV)
@@ -18,8 +18,16 @@ $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kerne
 demo: $(READY)
 	$(BIN)/matchloom demo
 
-# The whole default suite.
+# What to run after each change: all but what is marked `slow` (tests/representatives.py) or needs the real data sets.
+QUICK := not slow and not data
 test: $(READY)
+	$(BIN)/pytest --numprocesses 2 -m '$(QUICK)'
+
+# The rest: every model, kills, a browser, the documents, hostile rounds, real data. CI runs it too.
+test-rest: $(READY)
+	$(BIN)/pytest --numprocesses 2 -m 'not ($(QUICK))'
+
+test-all: $(READY)
 	$(BIN)/pytest --numprocesses 2
 
 # Hostile tries of every kind (damaged files and folders, odd texts, kills, limits, sanitizers), then property tests with
@@ -31,14 +39,14 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.hostile.fuzz --seed $(SEED) --minutes $(MINUTES)
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests experiments
+	$(BIN)/ruff format --check src tests experiments
 	$(BIN)/mypy
 
 # Pages that are made from the code.
 docs: $(READY)
 	$(BIN)/python -m matchloom.cli.docs docs
-	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m experiments.benchmarks.page
 
 clean:
 	rm -rf $(VENV) build dist runs

@@ -17,7 +17,8 @@ from torch.utils.hooks import RemovableHandle
 from matchloom import Pair, QuestionIndex
 from matchloom.cli import main
 from matchloom.models.base import PairModel
-from matchloom.retrieval import manifest, store
+from matchloom.search.lance import manifest
+from matchloom.search.lance import table as store
 
 # Children of a server that has imported everything but LanceDB, whose threads no fork survives.
 _CONTEXT = multiprocessing.get_context("forkserver")

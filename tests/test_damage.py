@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom import Fitted, Matcher, TrainConfig, fit, train
-from matchloom.files import atomic_write
+from matchloom.files import atomic_write, make_folder
 from matchloom.fitting.pair_classifier import PairClassifier
-from matchloom.folders import make_folder
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.ranking.ranker import AnswerRanker
+from matchloom.search.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import read_checkpoint
 from matchloom.types import MatchloomError, Pair

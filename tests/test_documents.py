@@ -15,7 +15,7 @@ import pytest
 from matchloom.cli import main
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src"
+SOURCES = {ROOT / "src" / "matchloom": ROOT / "src", ROOT / "experiments": ROOT}  # and where their names begin
 DOCUMENTS = ["README.md", "docs/tutorial.md"]
 # What is appended to a command so that it ends within seconds; all else is run as it is shown.
 SHORTER = {"train": ["--epochs", "2"], "reproduce": ["--pairs", "200", "--epochs", "1"]}
@@ -41,8 +41,12 @@ DEEDS = {
 
 def with_examples() -> list[str]:
     """The modules that have examples in docstrings."""
-    paths = sorted(path for path in SOURCE.rglob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
-    return [".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    return [
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        for package, root in SOURCES.items()
+        for path in sorted(package.rglob("*.py"))
+        if ">>> " in path.read_text(encoding="utf-8")
+    ]
 
 
 @pytest.mark.parametrize("name", with_examples())
@@ -82,12 +86,13 @@ def write_inputs(folder: Path) -> None:
     (folder / "their.qrels").write_text("q1 0 a 1\nq1 0 b 0\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_block_runs_in_order(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("matchloom.reproduction.lcs.LONGER", (12,))
+    monkeypatch.setattr("experiments.reproduction.lcs.LONGER", (12,))
     write_inputs(tmp_path)
     ran = []
     for block in blocks(ROOT / document):

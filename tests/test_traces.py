@@ -11,7 +11,8 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from matchloom.traces import empty_grid, grid_trace
-from matchloom.types import Component, MatchloomError, Signal
+from matchloom.types import Component, Signal
+from tests.refusing import refused
 
 numbers = st.one_of(st.just(0.0), st.floats(-100, 100, width=32))
 grids = arrays.arrays(np.float32, st.tuples(*[st.integers(0, 4)] * 3), elements=numbers)
@@ -71,5 +72,5 @@ def test_shapes_that_do_not_fit_are_refused(grid: tuple[int, ...], contributions
 
 def test_a_map_too_large_for_memory_is_refused() -> None:
     assert empty_grid(0, 3).shape == (1, 0, 3)
-    with pytest.raises(MatchloomError, match="10,000 by 10,000 words is too large"):
+    with refused("too_large", "10,000"):
         empty_grid(10_000, 10_000)

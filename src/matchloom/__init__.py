@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matchloom.artifact import load
     from matchloom.comparison import compare
     from matchloom.data.formats import read_pairs
     from matchloom.data.negatives import mine_negatives
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from matchloom.lexical import BM25
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
-    from matchloom.retrieval import QuestionIndex
-    from matchloom.training import TrainConfig, train
+    from matchloom.search.index import QuestionIndex
+    from matchloom.training.config import TrainConfig
+    from matchloom.training.run import train
     from matchloom.types import Pair
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "evaluate",
     "explain",
     "fit",
+    "load",
     "mine_negatives",
     "read_pairs",
     "train",
@@ -48,15 +51,16 @@ _HOMES = {
     "MODELS": "models",
     "Matcher": "matcher",
     "Pair": "types",
-    "QuestionIndex": "retrieval",
-    "TrainConfig": "training",
+    "QuestionIndex": "search.index",
+    "TrainConfig": "training.config",
     "compare": "comparison",
     "evaluate": "evaluation",
     "explain": "explanation",
     "fit": "fitting",
+    "load": "artifact",
     "mine_negatives": "data.negatives",
     "read_pairs": "data.formats",
-    "train": "training",
+    "train": "training.run",
 }
 
 

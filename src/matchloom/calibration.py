@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from matchloom.types import Pair, Scores
@@ -24,7 +23,7 @@ Floats = NDArray[np.float64]
 
 def labels(pairs: Iterable[Pair]) -> NDArray[np.bool_]:
     """Whether each pair is right."""
-    return np.array([(pair.label or 0) > 0 for pair in pairs], dtype=bool)
+    return np.array([pair.is_labelled_positive for pair in pairs], dtype=bool)
 
 
 class Calibration(NamedTuple):
@@ -69,6 +68,8 @@ def best_threshold(scores: Floats, right: NDArray[np.bool_], measures: Sequence[
 
 def platt(scores: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     """Slope and offset, the slope never below 0."""
+    from scipy.optimize import minimize  # half a second, which only fitting should cost
+
     positives, negatives = int(right.sum()), int((~right).sum())
     targets = np.where(right, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     mean, deviation = scores.mean(), scores.std() or 1.0

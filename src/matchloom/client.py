@@ -21,15 +21,13 @@ import numpy as np
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
 from matchloom.given import many_texts, one_text
-from matchloom.ranking.answers import RankedAnswer
-from matchloom.retrieval import Added, Answer
-from matchloom.types import MatchloomError, Ranked, Scores
+from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Scores
 
 try:
     import httpx
 except ImportError:  # pragma: no cover
     raise MatchloomError(
-        "matchloom.client needs httpx, which is not installed; pip install 'matchloom[serve]'"
+        "matchloom.client needs httpx, which is not installed; pip install 'matchloom[serve]'", code="needs_extra"
     ) from None
 
 T = TypeVar("T")
@@ -39,6 +37,8 @@ _LONGEST_WAIT = 5.0
 
 class ServiceError(MatchloomError):
     """What a service refused: `status`, and `code`, which stays the same whatever the message says."""
+
+    code: str  # type: ignore[assignment]  # a service has codes of its own
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class _Calls:
 
     @staticmethod
     def search(question: str, options: dict[str, Any]) -> _Call[Any]:
-        return _Call("/v1/search", {"question": one_text("question", question), **options}, _answers)
+        return _Call("/v1/search", {"question": one_text("question", question), **options}, _hits)
 
     @staticmethod
     def explain(query: str, text: str, options: dict[str, Any]) -> _Call[Explanation]:
@@ -94,11 +94,11 @@ class _Calls:
     @staticmethod
     def add(archive: str, pairs: PairsLike) -> _Call[Added]:
         right = list(as_pairs(pairs))
-        wrong = [pair for pair in right if pair.label is not None and pair.label <= 0]
+        wrong = [pair for pair in right if not pair.is_positive]
         plain = [
             {"query": pair.query, "text": pair.text, "query_id": pair.query_id, "text_id": pair.text_id}
             for pair in right
-            if pair.label is None or pair.label > 0
+            if pair.is_positive
         ]
         return _Call(
             _archive(archive, "pairs"), {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong))
@@ -124,25 +124,11 @@ def _archive(name: str, what: str) -> str:
     return f"/v1/archives/{quote(name, safe='')}/{what}"
 
 
-def _answers(found: Any) -> list[RankedAnswer] | list[Answer]:
-    """Answers of the type that the library gives for such a system."""
-    if found["kind"] != "archive":
-        return [
-            RankedAnswer(one["id"], one["text"], one["score"], one["probability"], one["question"], one["index"])
-            for one in found["answers"]
-        ]
-    return [
-        Answer(
-            one["id"],
-            one["question"],
-            one["text"],
-            one["score"],
-            one["similarity"],
-            one["match"],
-            None if one["explanation"] is None else Explanation.from_dict(one["explanation"]),
-        )
-        for one in found["answers"]
-    ]
+def _hits(found: Any) -> Hits:
+    """What a search found, as the library gives it."""
+    reasons = ((one, one.pop("explanation", None)) for one in ({**one} for one in found["answers"]))
+    hits = (Hit(**one, explanation=None if why is None else Explanation.from_dict(why)) for one, why in reasons)
+    return Hits(hits, found["known"])
 
 
 def _search_options(
@@ -265,7 +251,7 @@ class Client:
         candidates: int = 100,
         explain: bool = False,
     ) -> Any:
-        """As `Fitted.rank` or `QuestionIndex.search`: the best answers, of the type that these give.
+        """As `Fitted.rank` or `QuestionIndex.search`: the best answers.
 
         Args:
             question: The question.

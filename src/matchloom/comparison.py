@@ -6,23 +6,25 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
 from matchloom.files import is_there, read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, Argument
+from matchloom.pages import blocks
+from matchloom.pages.blocks import Column, table
+from matchloom.pages.document import document, frame
+from matchloom.pages.markup import safe_text
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training import train
-from matchloom.training.run import CHECKPOINT, LOG, MAX_WORDS
+from matchloom.training.run import CHECKPOINT, LOG, MAX_WORDS, train
 from matchloom.types import MatchloomError, Pair, Scorer
 
 BASELINES = ("random", "bm25", "bm25_stemmed")
@@ -79,8 +81,15 @@ class Comparison:
 
     def to_html(self) -> str:
         """One page that needs no other file and no network."""
-        head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Systems compared</title></head>'
-        return f"{head}<body>{self._repr_html_()}</body></html>"
+        head, *rows = ([safe_text(cell) for cell in row] for row in self._cells())
+        columns = [Column(head[0]), *(Column(name, "number") for name in head[1:])]
+        shown = table("Systems", columns, map(blocks.Row, rows), css="figures", narrow="stack")
+        failed = "\n".join(
+            f'<p class="warning">{safe_text(name)}: {safe_text(why)}</p>' for name, why in self.failed.items()
+        )
+        return document(
+            "Systems compared", f'<h1>Systems compared</h1>\n<section class="block">{shown}\n{failed}</section>'
+        )
 
     def __rich__(self) -> Table:
         head, *rows = self._cells()
@@ -92,8 +101,7 @@ class Comparison:
         return table
 
     def _repr_html_(self) -> str:
-        head, *rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells()]
-        return f"<table><tr>{head.replace('td>', 'th>')}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        return frame(self.to_html(), "Systems compared", height=14 + 2.1 * len(self.rows) + 3.2 * len(self.failed))
 
     def _cells(self) -> list[list[str]]:
         """The head and a line for each row."""
@@ -193,7 +201,7 @@ def compare(
         if on_row is not None:
             on_row(row)
     if not rows:
-        raise MatchloomError(f"every system failed; {chosen[0].name}: {failed[chosen[0].name]}")
+        raise MatchloomError(f"every system failed; {chosen[0].name}: {failed[chosen[0].name]}", code="failed")
     return Comparison(rows, failed)
 
 
@@ -205,13 +213,18 @@ def check_systems(
     for one in (*BASELINES, *MODELS) if systems is None else [systems] if isinstance(systems, str) else systems:
         system = _system(one, found)
         if system.scorer is None and system.model not in MODELS and system.model not in LEXICAL:
-            raise MatchloomError(f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}")
+            raise MatchloomError(
+                f"system {system.model!r} is unknown; choose among {', '.join([*MODELS, *LEXICAL])}",
+                code="unknown_name",
+            )
         own = None if folder is None else Path(folder) / system.name
         if own is not None and is_there(own / "matcher.json") and not resume:
-            raise MatchloomError(f"{own} already holds a matcher; resume its run, or choose another folder")
+            raise MatchloomError(
+                f"{own} already holds a matcher; resume its run, or choose another folder", code="exists"
+            )
         found.setdefault(system.name, system)
     if not found:
-        raise MatchloomError("there is nothing to compare; name a system")
+        raise MatchloomError("there is nothing to compare; name a system", code="no_data")
     return list(found.values())
 
 
@@ -222,7 +235,9 @@ def _system(given: object, taken: Mapping[str, System]) -> System:
         name = given.replace("-", "_")  # as the command that makes a trans_lm is called
         return System(name, name)
     if not isinstance(given, Scorer) or isinstance(given, type):
-        raise MatchloomError(f"a system is {given!r:.60}; expected a name, a System, or a scorer such as a Matcher")
+        raise MatchloomError(
+            f"a system is {given!r:.60}; expected a name, a System, or a scorer such as a Matcher", code="wrong_type"
+        )
     name, number = given.name, 2
     while name in taken:
         name, number = f"{given.name} {number}", number + 1

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import re
+import shutil
 import stat
 import threading
 import zlib
@@ -31,7 +32,9 @@ def max_line() -> int:
     if not given:
         return _MAX_LINE
     if not given.isascii() or not given.isdigit() or not int(given):
-        raise MatchloomError(f"MATCHLOOM_MAX_LINE is {given!r}; expected a number of bytes, such as {_MAX_LINE}")
+        raise MatchloomError(
+            f"MATCHLOOM_MAX_LINE is {given!r}; expected a number of bytes, such as {_MAX_LINE}", code="bad_value"
+        )
     return int(given)
 
 
@@ -46,11 +49,13 @@ def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
             else:
                 yield raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise MatchloomError(f"{path} is damaged or cut off: {error}; fetch or write the file again") from None
+        raise MatchloomError(
+            f"{path} is damaged or cut off: {error}; fetch or write the file again", code="damaged"
+        ) from None
     except OSError as error:
         if error.filename not in (None, str(path)):
             raise  # of another file, which the caller read or wrote in between
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
 
 
 def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tuple[int, str]]:
@@ -71,16 +76,20 @@ def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tu
             if len(raw) > limit:
                 raise MatchloomError(
                     f"{path}, line {number}: longer than {limit:,} bytes; expected one row a line (if it is, set "
-                    "MATCHLOOM_MAX_LINE to more bytes)"
+                    "MATCHLOOM_MAX_LINE to more bytes)",
+                    code="too_large",
                 )
             if b"\0" in raw:
-                raise MatchloomError(f"{path}, line {number}: found a NUL byte; expected UTF-8 text (is it UTF-16?)")
+                raise MatchloomError(
+                    f"{path}, line {number}: found a NUL byte; expected UTF-8 text (is it UTF-16?)", code="bad_row"
+                )
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise MatchloomError(
                     f"{path}, line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
-                    "if the file is Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+                    "if the file is Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW",
+                    code="bad_row",
                 ) from None
             yield number, line
 
@@ -88,7 +97,7 @@ def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tu
 def refuse_utf16(path: Path | str, start: bytes) -> None:
     """Say how to convert a file that starts with UTF-16's byte order mark."""
     if start.startswith(_UTF16):
-        raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+        raise MatchloomError(f"{path} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW", code="wrong_format")
 
 
 def is_there(path: Path) -> bool:
@@ -96,7 +105,9 @@ def is_there(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError) as error:
-        raise MatchloomError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise MatchloomError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", code="unreadable"
+        ) from None
 
 
 def check_file(path: Path, missing: str) -> None:
@@ -104,13 +115,14 @@ def check_file(path: Path, missing: str) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise MatchloomError(missing) from None
+        raise MatchloomError(missing, code="missing") from None
     except (OSError, ValueError) as error:
         raise MatchloomError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}; check its permissions"
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}; check its permissions",
+            code="unreadable",
         ) from None
     if not stat.S_ISREG(mode):
-        raise MatchloomError(f"{path} is no file; {missing}")
+        raise MatchloomError(f"{path} is no file; {missing}", code="missing")
 
 
 @overload
@@ -139,11 +151,15 @@ def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
         target = path if special else path.resolve()  # a link keeps pointing where it did
         there = target.parent.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # of a link to itself, or a name with a NUL
-        raise MatchloomError(f"{path} was not written: {getattr(error, 'strerror', None) or error}") from None
+        raise MatchloomError(
+            f"{path} was not written: {getattr(error, 'strerror', None) or error}", code="unwritable"
+        ) from None
     name = f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp"  # as TEMPORARY has it
     temporary = target if special else target.with_name(name)
     if not there:
-        raise MatchloomError(f"{path} was not written: the folder {target.parent} does not exist; create it first")
+        raise MatchloomError(
+            f"{path} was not written: the folder {target.parent} does not exist; create it first", code="unwritable"
+        )
     try:
         with temporary.open(mode, encoding=encoding, newline=newline) as stream:
             yield stream
@@ -154,12 +170,14 @@ def _atomic_write(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
             temporary.replace(target)
     except UnicodeEncodeError as error:
         broken = error.object[error.start : error.end]
-        raise MatchloomError(f"{path} was not written: {broken!r} is half a character and has no UTF-8") from None
+        raise MatchloomError(
+            f"{path} was not written: {broken!r} is half a character and has no UTF-8", code="bad_value"
+        ) from None
     except OSError as error:
         if error.filename not in (None, str(temporary)):
             raise  # of another file, which the caller read or wrote in between
         raise MatchloomError(
-            f"{path} was not written ({error.strerror or error}); what was there before is unchanged"
+            f"{path} was not written ({error.strerror or error}); what was there before is unchanged", code="unwritable"
         ) from None
     finally:
         if not special:
@@ -176,3 +194,36 @@ def write_lines(path: Path | str, lines: Iterable[bytes]) -> None:
                 zipped.writelines(lines)
         else:
             file.writelines(lines)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, unless it is there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MatchloomError(f"{folder} cannot be made a folder: {error.strerror or error}") from None
+
+
+def sweep_leftovers(folder: Path) -> None:
+    """Remove temporary files and folders (see TEMPORARY) whose process is no more, and nothing else."""
+    try:
+        found = [(entry.path, TEMPORARY.fullmatch(entry.name)) for entry in os.scandir(folder)]
+    except OSError:
+        return  # what is to be written there will say what is wrong
+    for path, name in found:
+        if name is not None and not _is_alive(int(name["process"])):
+            with suppress(OSError):  # another one was quicker, or it is not ours to remove
+                if Path(path).is_dir() and not Path(path).is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    Path(path).unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # asks, and sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # of another user
+    return True

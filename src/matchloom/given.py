@@ -16,7 +16,7 @@ def one_text(name: str, value: object) -> str:
     'who weaves'
     """
     if not isinstance(value, str):
-        raise MatchloomError(f"{name} is {shown(value)}; expected a text")
+        raise MatchloomError(f"{name} is {shown(value)}; expected a text", code="wrong_type")
     return value
 
 
@@ -27,11 +27,11 @@ def many_texts(name: str, value: object) -> list[str]:
     ['a loom', 'a mill']
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise MatchloomError(f"{name} is {shown(value)}; expected a list of texts")
+        raise MatchloomError(f"{name} is {shown(value)}; expected a list of texts", code="wrong_type")
     texts = list(value)
     for number, one in enumerate(texts, start=1):
         if not isinstance(one, str):
-            raise MatchloomError(f"{name}, item {number}: found {shown(one)}; expected a text")
+            raise MatchloomError(f"{name}, item {number}: found {shown(one)}; expected a text", code="bad_row")
     return texts
 
 
@@ -42,14 +42,18 @@ def plain_pairs(value: object) -> Sequence[Pair]:
     [Pair(query='who weaves', text='a loom', label=None, query_id='', text_id='', group='')]
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise MatchloomError(f"pairs is {shown(value)}; expected a list of pairs, or score(query, text)")
+        raise MatchloomError(
+            f"pairs is {shown(value)}; expected a list of pairs, or score(query, text)", code="wrong_type"
+        )
     pairs = value if isinstance(value, list | tuple) else list(value)
     if all(isinstance(one, Pair) for one in pairs):
         return pairs
     found = []
     for number, one in enumerate(pairs, start=1):
         if not isinstance(one, tuple | list) or len(one) < 2 or not all(isinstance(side, str) for side in one[:2]):
-            raise MatchloomError(f"pairs, item {number}: found {shown(one)}; expected a Pair or (query, text)")
+            raise MatchloomError(
+                f"pairs, item {number}: found {shown(one)}; expected a Pair or (query, text)", code="bad_row"
+            )
         found.append(one if isinstance(one, Pair) else Pair(one[0], one[1]))
     return found
 
@@ -57,14 +61,14 @@ def plain_pairs(value: object) -> Sequence[Pair]:
 def one_path(name: str, value: object) -> Path:
     """The name of a file or folder."""
     if not isinstance(value, str | PathLike) or isinstance(value, bytes):
-        raise MatchloomError(f"{name} is {shown(value)}; expected the name of a file or folder")
+        raise MatchloomError(f"{name} is {shown(value)}; expected the name of a file or folder", code="wrong_type")
     return Path(value)
 
 
 def at_least_one(name: str, value: object) -> None:
     """Refuse what is no count."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise MatchloomError(f"{name} is {shown(value)}; expected a number of at least 1")
+        raise MatchloomError(f"{name} is {shown(value)}; expected a number of at least 1", code="bad_value")
 
 
 def shown(value: object) -> str:

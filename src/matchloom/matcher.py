@@ -13,13 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.calibration import LOG_ODDS, Calibration
-from matchloom.data.batching import deduplicate, distinct_pairs, features_of, make_batch
+from matchloom.data.batching import distinct_pairs, features_of, make_batch, pad_texts
 from matchloom.data.formats import PairsLike, scorable
 from matchloom.data.reader import Reader
-from matchloom.data.tokenized import Rows, TokenizedTexts
-from matchloom.encoders import Transformer, build_encoder
+from matchloom.data.tokenized import Rows, TokenizedTexts, deduplicate
+from matchloom.encoders.kinds import build_encoder
 from matchloom.encoders.library import find_encoder
+from matchloom.encoders.transformer import Transformer
 from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
@@ -30,7 +32,7 @@ from matchloom.progress import track
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import MatchloomError, Pair, PairBatch, Ranked, Scores, Texts, Trace
+from matchloom.types import MatchloomError, Pair, Ranked, Scores, Trace
 
 Cut = Callable[[str], list[str]]
 Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
@@ -105,7 +107,9 @@ class Matcher:
         """
         reason = self.training.get(NOTHING_LEARNT)
         if reason is not None:
-            raise MatchloomError(f"{name} has learnt nothing ({reason}); train it again with other settings or pairs")
+            raise MatchloomError(
+                f"{name} has learnt nothing ({reason}); train it again with other settings or pairs", code="failed"
+            )
 
     @property
     def device(self) -> torch.device:
@@ -244,15 +248,19 @@ class Matcher:
         """
         if not self.model.sentence_vectors:
             raise MatchloomError(
-                f"{self.name} has no sentence vectors; train one of {', '.join(sentence_vector_models())} for them"
+                f"{self.name} has no sentence vectors; train one of {', '.join(sentence_vector_models())} for them",
+                code="not_supported",
             )
         if self.model.needs_features:
             raise MatchloomError(
                 f"this {self.name} also looks at features of both texts ({self.model.needs_features}), which sentence "
-                "vectors do not hold; train it without features for them"
+                "vectors do not hold; train it without features for them",
+                code="not_supported",
             )
         if side not in ("left", "right"):
-            raise MatchloomError(f"side {side!r} is unknown; choose left (queries) or right (candidates)")
+            raise MatchloomError(
+                f"side {side!r} is unknown; choose left (queries) or right (candidates)", code="unknown_name"
+            )
         texts = many_texts("texts", texts)
         # A wordless text gives the width where there are no texts at all.
         model = self._double.of(self.model)
@@ -278,7 +286,7 @@ class Matcher:
         by_number = np.argsort(numbers, kind="stable")
 
         def work(cut: Rows) -> _Block:
-            padded = table.pad(cut, right=True).to(self.device)
+            padded = pad_texts(table, cut, right=True).to(self.device)
             start = int(numbers[cut[0]])
             low, high = np.searchsorted(numbers[by_number], (start, start + len(cut)))
             rows = by_number[low:high]
@@ -338,7 +346,7 @@ class Matcher:
         with thread_pool() if several else inline_pool(1) as pool:
             table, model = self.read([query]), self._double.of(self.model)
             with torch.inference_mode():
-                left = table.pad(np.zeros(1, dtype=np.int64)).to(self.device)
+                left = pad_texts(table, np.zeros(1, dtype=np.int64)).to(self.device)
                 encoded = model.encode(left)
 
             def work(block: _Block) -> Scores:
@@ -389,7 +397,9 @@ class Matcher:
             progress: Whether to show a bar.
         """
         if not self.model.stored_positions:
-            raise MatchloomError(f"this {self.name} has no positions that can be stored; late_interaction has")
+            raise MatchloomError(
+                f"this {self.name} has no positions that can be stored; late_interaction has", code="not_supported"
+            )
         model = self._double.of(self.model)
         found: dict[int, Positions] = {}
         texts = many_texts("texts", texts)
@@ -479,7 +489,9 @@ class Matcher:
         """
         made = Transformer.load(find_encoder(encoder))
         if model not in UNTRAINED:
-            raise MatchloomError(f"model is {model!r}, expected one that needs no training: {', '.join(UNTRAINED)}")
+            raise MatchloomError(
+                f"model is {model!r}, expected one that needs no training: {', '.join(UNTRAINED)}", code="unknown_name"
+            )
         arguments: dict[str, Argument] = {}
         if model == "late_interaction":
             arguments = {"k": 1, "bits": bits}
@@ -493,7 +505,8 @@ class Matcher:
             known = sorted(set(many_texts("texts", () if texts is None else texts)))  # in whatever order they came
             if not known:
                 raise MatchloomError(
-                    f"size {size} keeps a part of the encoder's {made.size} numbers; give texts that tell which"
+                    f"size {size} keeps a part of the encoder's {made.size} numbers; give texts that tell which",
+                    code="conflict",
                 )
             table = matcher.read(known)
             built.pretrain(table, matcher.read([]), np.empty((0, 3), dtype=np.int64), 0, progress)
@@ -516,13 +529,16 @@ class Matcher:
             model.load_state_dict(weights)
         except RuntimeError:
             raise MatchloomError(
-                f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again"
+                f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again",
+                code="mismatch",
             ) from None
         try:
             model.eval().to(torch.device(device))
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
             reason = str(error).partition("\n")[0]
-            raise MatchloomError(f"device is {device!r}, which cannot be used: {reason[:100]}") from None
+            raise MatchloomError(
+                f"device is {device!r}, which cannot be used: {reason[:100]}", code="bad_value"
+            ) from None
         return cls(about["model"], about["arguments"], model, reader, about["training"])
 
 

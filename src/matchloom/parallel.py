@@ -11,8 +11,6 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import torch
-
 T = TypeVar("T")
 
 
@@ -22,6 +20,8 @@ def thread_pool(workers: int | None = None) -> Iterator[ThreadPoolExecutor]:
 
     Inside, the calling thread has one core as well: its small operations would only wait for each other.
     """
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(workers or threads, initializer=torch.set_num_threads, initargs=(1,))
@@ -49,6 +49,8 @@ class _InlinePool(Executor):
 @contextmanager
 def inline_pool(threads: int) -> Iterator[Executor]:
     """A stand-in for the pool of `thread_pool`: one piece of work after the other, each with this many threads."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

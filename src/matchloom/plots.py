@@ -17,13 +17,17 @@ KINDS = ("png", "svg", "pdf")
 def check_plot(path: Path | str) -> None:
     """Refuse a picture that could not be written, before the work that it would show."""
     if _kind(path) not in KINDS:
-        raise MatchloomError(f"the picture {path} must end in .png, .svg or .pdf")
+        raise MatchloomError(f"the picture {path} must end in .png, .svg or .pdf", code="wrong_format")
     if not Path(path).absolute().parent.is_dir():
-        raise MatchloomError(f"the picture {path} cannot be written: its folder is not there; make it first")
+        raise MatchloomError(
+            f"the picture {path} cannot be written: its folder is not there; make it first", code="unwritable"
+        )
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MatchloomError(f"the picture {path} needs matplotlib; run pip install 'matchloom[plots]'") from None
+        raise MatchloomError(
+            f"the picture {path} needs matplotlib; run pip install 'matchloom[plots]'", code="needs_extra"
+        ) from None
 
 
 def new_figure(width: float, height: float) -> Figure:

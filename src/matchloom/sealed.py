@@ -20,8 +20,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from matchloom.files import atomic_write
-from matchloom.folders import sweep_leftovers
+from matchloom.files import atomic_write, sweep_leftovers
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

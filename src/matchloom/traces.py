@@ -20,7 +20,8 @@ def empty_grid(left: int, right: int) -> NDArray[np.float32]:
     """A map of zeros, (1, left, right), unless it would not fit in memory."""
     if left * right > _MOST_CELLS:
         raise MatchloomError(
-            f"an explanation of {left:,} by {right:,} words is too large to show; cut the texts (max_words)"
+            f"an explanation of {left:,} by {right:,} words is too large to show; cut the texts (max_words)",
+            code="too_large",
         )
     return np.zeros((1, left, right), np.float32)
 

@@ -1,21 +1,53 @@
-"""The few types everything else speaks: pairs in, batches through, traces and scores out."""
+"""The few types everything else speaks: pairs in, traces and scores out. What holds tensors is in `batches.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 Scores = NDArray[np.float32]
 
 
+ErrorCode = Literal[
+    "invalid",  # nothing finer fits
+    "missing",  # a file, folder or id that is needed is not there
+    "unreadable",  # it cannot be opened: not there, or the system does not let it be read
+    "unwritable",  # a file or folder cannot be written: no space, no right, no such folder
+    "damaged",  # a whole file is cut off, or not what it says it is
+    "altered",  # it can be read, and is not what was saved
+    "wrong_format",  # another format, version or kind than is read here
+    "bad_columns",  # columns of a file are missing, unknown or not clear
+    "bad_row",  # one line, row or item of the data is wrong
+    "bad_labels",  # the labels together are not what is needed
+    "no_data",  # nothing is there to work with
+    "bad_value",  # an argument, option or setting has a value that it cannot have
+    "wrong_type",  # an argument is of another type
+    "unknown_name",  # a name is none of those that can be chosen
+    "conflict",  # two arguments, or an argument and the data, exclude each other or need each other
+    "mismatch",  # two things do not belong together: sizes, ids, versions of data
+    "exists",  # it is there already and is not overwritten
+    "busy",  # another process is writing
+    "too_large",
+    "needs_extra",  # a package that is not installed
+    "not_supported",  # this model or folder cannot do that
+    "failed",  # a run went wrong: a loss that is no number, scores that are all equal
+]
+
+
 class MatchloomError(ValueError):
-    """Something the user can put right. The message is one line: where, what was found, what to do."""
+    """Something the user can put right. The message is one line: where, what was found, what to do.
+
+    Args:
+        message: The line, for people.
+        code: Its kind, for programs and tests: it stays when the words of the message change.
+    """
+
+    def __init__(self, message: str, *, code: ErrorCode = "invalid") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Pair(NamedTuple):
@@ -41,6 +73,16 @@ class Pair(NamedTuple):
     text_id: str = ""
     group: str = ""
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether the text counts as right: its label is above 0, or it has none, as in a plain FAQ."""
+        return self.label is None or self.label > 0
+
+    @property
+    def is_labelled_positive(self) -> bool:
+        """Whether somebody said that the text is right: a label above 0. No label is no judgement."""
+        return self.label is not None and self.label > 0
+
 
 class Ranked(NamedTuple):
     """One candidate of a ranking: its index in the list that was given, its score and its text."""
@@ -50,121 +92,49 @@ class Ranked(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Lexical:
-    """What exact matching needs to know of each position; a model asks for it with `needs_lexical`.
+class Hit(NamedTuple):
+    """An answer of a collection that was found for a question; the same names in Python, JSON, client and page.
 
-    Each word has three faces: itself, its stem, and its first four letters. Keys are hashes, so that words which the
-    vocabulary does not know match too. A Chinese word has one face: the others are the word again, and weigh 0.
+    Args:
+        id: Of the answer.
+        text: Of the answer.
+        score: Higher fits better; what it is made of depends on the collection.
+        probability: How likely the answer is right; None where that was not learnt from held-out questions.
+        question: The known question of this answer that is nearest to the one asked; None where it has none.
+        index: Where it stands among the answers, where these are held in memory.
+        similarity: Of the question and the known one, where the score is mixed from it and `match`.
+        match: Of the question and the answer.
+        explanation: Why it got its score, where that was asked for (`matchloom.explanation.Explanation`).
     """
 
-    keys: Tensor  # (N, 3, L) int64
-    idf: Tensor  # (N, 3, L) float32, scaled so that a word seen nowhere weighs 1
+    id: str
+    text: str
+    score: float
+    probability: float | None = None
+    question: str | None = None
+    index: int | None = None  # type: ignore[assignment]
+    similarity: float | None = None
+    match: float | None = None
+    explanation: Any = None
 
-    def to(self, device: torch.device) -> Lexical:
-        """The same on a device."""
-        return Lexical(self.keys.to(device), self.idf.to(device))
 
-    def double(self) -> Lexical:
-        """The same with weights in double precision."""
-        return Lexical(self.keys, self.idf.double())
+class Hits(list[Hit]):
+    """What a search found, best first. `known` is how likely it is that any answer of the collection is right.
 
-
-@dataclass(frozen=True)
-class Pieces:
-    """The subword pieces of N texts, for encoders that read them; there are P of them in the longest text.
-
-    `words` leads back: pieces of one word share its position. Marks that belong to no word (the ends of a text) have -1
-    there, and so has padding, which lies behind a text's own lengths[n] pieces.
+    The probabilities of all answers add up to it; it is None where nothing is known of that.
     """
 
-    ids: Tensor  # (N, P) int64
-    words: Tensor  # (N, P) int64
-    lengths: Tensor  # (N,) int64
-
-    @property
-    def mask(self) -> Tensor:
-        """True where there is a piece. (N, P)"""
-        return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
-
-    def to(self, device: torch.device) -> Pieces:
-        """The same on a device."""
-        return Pieces(self.ids.to(device), self.words.to(device), self.lengths.to(device))
+    def __init__(self, found: Iterable[Hit] = (), known: float | None = None) -> None:
+        super().__init__(found)
+        self.known = known
 
 
-@dataclass(frozen=True)
-class Texts:
-    """N different texts, padded to the longest. Row n has lengths[n] words; what lies behind is padding (id 0).
+class Added(NamedTuple):
+    """What became of pairs that were added."""
 
-    Lengths, masks, cells and explanations count words, whatever an encoder reads.
-    """
-
-    words: Tensor  # (N, L) int64
-    lengths: Tensor  # (N,) int64
-    lexical: Lexical | None = None
-    pieces: Pieces | None = None
-
-    def take(self, rows: Tensor) -> Texts:
-        """The texts of these rows, in their order."""
-        lexical = None if self.lexical is None else Lexical(self.lexical.keys[rows], self.lexical.idf[rows])
-        pieces = self.pieces
-        if pieces is not None:
-            pieces = Pieces(pieces.ids[rows], pieces.words[rows], pieces.lengths[rows])
-        return Texts(self.words[rows], self.lengths[rows], lexical, pieces)
-
-    @property
-    def mask(self) -> Tensor:
-        """True where there is a word. (N, L)"""
-        return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
-
-    def to(self, device: torch.device) -> Texts:
-        """The same on a device."""
-        lexical = None if self.lexical is None else self.lexical.to(device)
-        pieces = None if self.pieces is None else self.pieces.to(device)
-        return Texts(self.words.to(device), self.lengths.to(device), lexical, pieces)
-
-    def double(self) -> Texts:
-        """The same for a model in double precision."""
-        return Texts(self.words, self.lengths, None if self.lexical is None else self.lexical.double(), self.pieces)
-
-
-@dataclass(frozen=True)
-class PairBatch:
-    """B pairs over two sets of texts: pair b is left text left_rows[b] and right text right_rows[b].
-
-    A text that occurs in several pairs (the query of a candidate list) stands, and is encoded, once.
-    `features` are there for models that ask for a feature set of the pair with `needs_features`.
-    """
-
-    left: Texts
-    right: Texts
-    left_rows: Tensor  # (B,) int64
-    right_rows: Tensor  # (B,) int64
-    features: Tensor | None = None  # (B, F) float32
-
-    def __len__(self) -> int:
-        return len(self.left_rows)
-
-    def to(self, device: torch.device) -> PairBatch:
-        """The same on a device."""
-        rows = (self.left_rows.to(device), self.right_rows.to(device))
-        features = None if self.features is None else self.features.to(device)
-        return PairBatch(self.left.to(device), self.right.to(device), *rows, features)
-
-    def double(self) -> PairBatch:
-        """The same for a model in double precision."""
-        features = None if self.features is None else self.features.double()
-        return PairBatch(self.left.double(), self.right.double(), self.left_rows, self.right_rows, features)
-
-    @property
-    def sizes(self) -> tuple[Tensor, Tensor]:
-        """m and n of each pair: how many words its texts have. (B,), (B,)"""
-        return self.left.lengths[self.left_rows], self.right.lengths[self.right_rows]
-
-    @property
-    def cells(self) -> Tensor:
-        """True where both the left and the right position hold a word. (B, L, R)"""
-        return self.left.mask[self.left_rows][:, :, None] & self.right.mask[self.right_rows][:, None, :]
+    new: int
+    replaced: int  # took the place of a pair with the same id and question
+    wrong: int  # have label 0, and were left out
 
 
 class Signal(NamedTuple):
@@ -235,9 +205,30 @@ class Calibrates(Protocol):
 
 
 @runtime_checkable
+class EncodesCandidates(Protocol):
+    """A scorer that reads candidates once and then ranks them for many queries, as a matcher does."""
+
+    def encode(self, texts: Sequence[str], *, progress: bool = False) -> Any:
+        """The candidates as it keeps them, for `rank`."""
+        ...
+
+    def rank(self, query: str, candidates: Any, *, top: int | None = None) -> list[Ranked]:
+        """The candidates by falling score."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A scorer that can say why. The words are those its tokenizer made of the two texts."""
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The words of both texts, and why they got their score."""
+        ...
+
+
+class Searchable(Protocol):
+    """What has answers of its own and can be asked."""
+
+    def search(self, questions: Any, /, *, top: int = 10) -> Any:
+        """The best answers to each question."""
         ...

@@ -51,7 +51,7 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     assert json.loads(appended.out)["pairs"] == 13
     assert "1 pairs of" in appended.err
     assert "label 0" in appended.err
-    assert QuestionIndex.open(archive).search("salt", top=1)[0].answer == "by boiling"
+    assert QuestionIndex.open(archive).search("salt", top=1)[0].text == "by boiling"
     listed = write_tsv(tmp_path / "old.txt", ["mud", "", "soap"])
     done = run("index", archive, "--delete", listed, "--delete", "rope", "--delete", "nobody", "--compact", "--json")
     deleted = json.loads(done.out)
@@ -91,7 +91,7 @@ def test_long_texts_are_cut_on_the_screen_alone(run: Run, archive: Path, tmp_pat
     shown = run("search", archive, "paint", "--top", 1).out
     assert len(shown) < 5000
     assert "…" in shown
-    assert json.loads(run("search", archive, "paint", "--top", 1, "--json").out)["answers"][0]["answer"] == long
+    assert json.loads(run("search", archive, "paint", "--top", 1, "--json").out)["answers"][0]["text"] == long
 
 
 def test_a_first_file_that_holds_nothing_leaves_no_archive(run: Run, tmp_path: Path) -> None:
@@ -251,12 +251,13 @@ def test_doctor_looks_at_an_archive_and_mends_it(run: Run, archive: Path, tmp_pa
     assert "is no archive" in error_of(run("doctor", tmp_path))
 
 
+@pytest.mark.slow
 def test_a_panic_of_lancedb_is_one_line(archive: Path) -> None:
     code = (
         "import os, sys\n"
         "from unittest.mock import patch\n"
         "from matchloom.cli import main\n"
-        "from matchloom.retrieval.store import Store\n"
+        "from matchloom.search.lance.table import Store\n"
         "class RustPanic(BaseException): pass\n"
         "async def panic(*_):\n"
         "    os.write(2, b\"thread 'x' panicked at a.rs\\nstack backtrace\\n\")\n"

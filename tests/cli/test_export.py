@@ -25,6 +25,7 @@ def test_a_trained_matcher(run: Run, trained: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_eight_bits(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     run("encoders", "use", write_folder(tmp_path / "mine"), "--out", tmp_path / "m")

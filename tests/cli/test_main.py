@@ -16,38 +16,20 @@ from matchloom.cli import commands, main
 from tests.cli.conftest import Run, error_of
 
 COMMANDS = {name: commands.load(name) for name in commands.COMMANDS}
-DESIGNED = [
-    "fit",
-    "demo",
-    "corpus",
-    "split",
-    "vectors",
-    "mine",
-    "train",
-    "trans-lm",
-    "evaluate",
-    "compare",
-    "score",
-    "rank",
-    "explain",
-    "index",
-    "search",
-    "serve",
-    "tune",
-    "export",
-    "report",
-    "reproduce",
-    "doctor",
-    "encoders",
-    "models",
-]
+DESIGNED = {
+    "Answer questions": ["fit", "search", "serve", "index", "tune", "demo"],
+    "Look closer": ["rank", "score", "explain", "evaluate", "compare", "report", "doctor"],
+    "Train": ["train", "models", "encoders", "vectors", "trans-lm", "export"],
+    "Data": ["split", "mine", "corpus", "reproduce"],
+}
 
 
 def test_the_commands_are_those_of_the_design() -> None:
-    assert list(COMMANDS) == DESIGNED
+    assert {title: list(group) for title, group in commands.GROUPS.items()} == DESIGNED
+    assert list(COMMANDS) == [name for group in DESIGNED.values() for name in group]
 
 
-@pytest.mark.parametrize("name", DESIGNED)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run, name: str) -> None:
     result = run(name, "--help")
     assert result.code == 0
@@ -75,7 +57,13 @@ def test_without_arguments_it_shows_help(run: Run) -> None:
     result = run()
     assert result.code == 0
     assert "Usage: matchloom" in result.out
-    assert all(name in result.out for name in DESIGNED)
+    told = " ".join(result.out.split())
+    assert told.index("matchloom fit faq.tsv --out faq") < told.index("Options:")
+    shown = [
+        line.split()[0] for line in result.out.partition("Answer questions:")[2].splitlines() if line.startswith("  ")
+    ]
+    assert shown == list(COMMANDS)
+    assert [told.index(f"{title}:") for title in DESIGNED] == sorted(told.index(f"{title}:") for title in DESIGNED)
 
 
 def test_version(run: Run) -> None:
@@ -121,6 +109,7 @@ def test_as_a_process_errors_go_to_stderr_with_code_2(tmp_path: Path) -> None:
     assert done.stderr == f"matchloom: error: {tmp_path}/none.tsv cannot be read: No such file or directory\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(corpus: Path, tmp_path: Path) -> None:
     lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()
     many = tmp_path / "many.tsv"  # more than a pipe holds

@@ -97,8 +97,11 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("source", ["tsv", "csv", "jsonl", "json", "parquet"])
-@pytest.mark.parametrize("target", ["tsv", "csv", "jsonl", "json", "parquet"])
+# Each format is read once and written once.
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("tsv", "parquet"), ("csv", "tsv"), ("jsonl", "csv"), ("json", "jsonl"), ("parquet", "json"), ("tsv", "tsv")],
+)
 def test_the_users_own_columns_stay(run: Run, source: str, target: str, tmp_path: Path) -> None:
     given, out = tmp_path / f"in.{source}", tmp_path / f"out.{target}"
     rows = [dict(zip(OWN, values, strict=True)) for values in zip(*OWN.values(), strict=True)]

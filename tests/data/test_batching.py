@@ -7,8 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.batching import deduplicate, make_batch
+from matchloom.data.batching import make_batch
 from matchloom.data.reader import Reader
+from matchloom.data.tokenized import deduplicate
 from matchloom.text.tokenize import Tokenizer, stem, word_hash
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 

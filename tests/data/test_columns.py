@@ -20,6 +20,7 @@ from matchloom.files import max_line
 from matchloom.types import MatchloomError, Pair
 from tests.data.test_formats import file, told
 from tests.drawing import examples
+from tests.refusing import refused
 
 
 def first(path: Path, **arguments: Any) -> Pair:
@@ -146,7 +147,7 @@ def test_separators_are_told_by_the_first_line(tmp_path: Path, content: str) -> 
     assert first(path) == Pair('a; b, c | d "e"\n\tf', "g", 1.0)
     path = file(tmp_path, "p.csv", content + row + f"\nx{separator}y{separator}perhaps\n")
     number = content.count("\n") + 3
-    with pytest.raises(MatchloomError, match=f"line {number}: label is 'perhaps'"):
+    with refused("bad_row", number, "'perhaps'"):
         list(read_pairs(path))
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.features import FEATURES, FeatureTexts, pair_features, question_type
 from matchloom.data.reader import Reader
-from matchloom.lexical.collection import is_stop_word
+from matchloom.lexical.statistics import is_stop_word
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
-from matchloom.types import MatchloomError
 from tests.reference.m2s_net import overlap
 from tests.reference.rae import paraphrase
+from tests.refusing import refused
 
 TOKENIZER = Tokenizer("whitespace")
 SEEN = "Who built the old loom of York ? In 1785 Edmund Cartwright built the first power loom . How many looms".split()  # noqa: SIM905
@@ -154,5 +154,5 @@ def test_batches_have_features_only_where_they_are_asked_for() -> None:
 
 
 def test_an_unknown_set_is_named() -> None:
-    with pytest.raises(MatchloomError, match="features 'all' are unknown; choose one of overlap, para"):
+    with refused("unknown_name", "features", "'all'"):
         FeatureTexts("all", [TOKENIZER.cut(text) for text in ["loom"]], VOCAB, lower=TOKENIZER.lower)

@@ -30,10 +30,11 @@ from matchloom.data.formats import (
     write_qrels,
     write_run,
 )
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.files import atomic_write, read_lines
 from matchloom.types import MatchloomError, Pair
 from tests.drawing import examples
+from tests.refusing import refused
 
 NAMES = ["p.tsv", "p.tsv.gz", "p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz", "p.json", "p.json.gz", "p.parquet", "p.txt"]
 ONE = Pair("how do I knit", "with two needles", 1.0, "q1", "t1", "g")
@@ -157,7 +158,7 @@ def test_the_format_can_be_named(tmp_path: Path) -> None:
     path = file(tmp_path, "pairs.dat", "query\ttext\na\tb\n")
     assert next(read_pairs(path, format="tsv")).text == "b"
     assert "no format is known by this name" in told(path)
-    with pytest.raises(MatchloomError, match="'xls' is unknown; use one of tsv, csv, jsonl, json, parquet"):
+    with refused("unknown_name", "'xls'"):
         read_pairs(path, format="xls")
 
 
@@ -178,6 +179,7 @@ def test_a_text_of_100_000_words(tmp_path: Path, name: str) -> None:
     assert list(read_pairs(tmp_path / name)) == [pair]
 
 
+@pytest.mark.slow
 def test_pairs_are_streamed(tmp_path: Path) -> None:
     for name in ("p.tsv", "p.csv", "p.jsonl", "p.json", "p.parquet"):
         path = tmp_path / name
@@ -390,7 +392,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, name: str) -
             write_pairs(tmp_path / name, [ONE, bad])
     nul = Pair("a\0", "b", None, "q", "t")
     if "json" not in name and "parquet" not in name:
-        with pytest.raises(MatchloomError, match="pair 2 holds a NUL character; use JSONL or Parquet"):
+        with refused("bad_row", "pair 2"):
             write_pairs(tmp_path / name, [ONE, nul])
         assert list(tmp_path.iterdir()) == []
     else:
@@ -399,7 +401,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, name: str) -
 
 
 def test_tsv_ids_with_tabs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match="an id or group of pair 1 holds a tab or line break"):
+    with refused("bad_row", "pair 1"):
         write_pairs(tmp_path / "p.tsv", [ONE._replace(group="a\tb")])
 
 
@@ -429,10 +431,10 @@ def test_links_stay_and_devices_are_written_to(tmp_path: Path) -> None:
 
 
 def test_no_folder_to_write_into(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match=r"none does not exist; create it first"):
+    with refused("unwritable", "create"):
         write_pairs(tmp_path / "none" / "p.tsv", [ONE])
     (tmp_path / "p.tsv").mkdir()
-    with pytest.raises(MatchloomError, match=r"p.tsv was not written \(Is a directory\)"):
+    with refused("unwritable", "directory"):
         write_pairs(tmp_path / "p.tsv", [ONE])
 
 
@@ -466,13 +468,13 @@ def test_a_line_beyond_the_limit_is_refused_before_it_fills_the_memory(
 
     short = file(tmp_path, "t", "four\nfive5\n")
     assert [line for _, line in read_lines(short, max_bytes=6)] == ["four\n", "five5\n"]
-    with pytest.raises(MatchloomError, match="line 2: longer than 5 bytes"):
+    with refused("too_large", "line 2", "5"):
         list(read_lines(short, max_bytes=5))
     monkeypatch.setenv("MATCHLOOM_MAX_LINE", "5")
-    with pytest.raises(MatchloomError, match="line 2: longer than 5 bytes"):
+    with refused("too_large", "line 2", "5"):
         list(read_lines(short))
     monkeypatch.setenv("MATCHLOOM_MAX_LINE", "10 MB")
-    with pytest.raises(MatchloomError, match="MATCHLOOM_MAX_LINE is '10 MB'; expected a number of bytes"):
+    with refused("bad_value", "MATCHLOOM_MAX_LINE", "'10 MB'"):
         list(read_lines(short))
 
 
@@ -541,7 +543,7 @@ def test_malformed_runs(tmp_path: Path, content: str, expected: str) -> None:
 
 
 def test_malformed_qrels(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match="line 2: label 'x' is no whole number"):
+    with refused("bad_row", "line 2", "'x'"):
         list(read_qrels(file(tmp_path, "qrels", "q 0 a 1\nq 0 b x\n")))
 
 
@@ -556,16 +558,16 @@ def test_what_trec_cannot_hold_is_refused(tmp_path: Path) -> None:
             write_run(tmp_path / "run", [pair], one, "tag")
         with pytest.raises(MatchloomError, match=expected):
             write_qrels(tmp_path / "qrels", [pair])
-    with pytest.raises(MatchloomError, match="the tag 'my run' must be one word"):
+    with refused("bad_value", "'my run'"):
         write_run(tmp_path / "run", [ONE], one, "my run")
-    with pytest.raises(MatchloomError, match="1 pairs but 2 scores"):
+    with refused("mismatch", "scores", "1", "2"):
         write_run(tmp_path / "run", [ONE], np.ones(2, dtype=np.float32), "tag")
-    with pytest.raises(MatchloomError, match="the score of query 'q1', text 't1' is no finite number"):
+    with refused("bad_value", "'q1'", "'t1'"):
         write_run(tmp_path / "run", [ONE], one * np.nan, "tag")
-    with pytest.raises(MatchloomError, match="query_id 'q1' has text_id 't1' twice"):
+    with refused("bad_row", "query_id", "'q1'", "text_id", "'t1'"):
         write_run(tmp_path / "run", [ONE, ONE], np.ones(2, dtype=np.float32), "tag")
     for label in (None, 0.5, math.nan):
-        with pytest.raises(MatchloomError, match=f"has the label {label}; expected a whole number"):
+        with refused("bad_row", label):
             write_qrels(tmp_path / "qrels", [ONE._replace(label=label)])
     assert list(tmp_path.iterdir()) == []
 
@@ -619,7 +621,7 @@ def test_any_bytes_give_rows_or_one_line(tmp_path: Path, name: str, data: st.Dat
 )
 def test_half_a_character_is_no_json(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(MatchloomError, match="this is no JSON"):
+    with refused("bad_row", "this"):
         list(read_pairs(tmp_path / name))
     (tmp_path / name).write_text(content.replace("ud800", "ud83d\\ude00"))
     assert next(iter(read_pairs(tmp_path / name))).query == "a\U0001f600"

@@ -1,4 +1,4 @@
-"""Grouped lists: nothing but the query tells the answer; splits: what belongs together stays together."""
+"""Grouped lists: nothing but the query tells the answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.grouping import grouped_lists, split_by_group
+from matchloom.data.grouping import grouped_lists
+from matchloom.data.splits import split_by_group
 from matchloom.types import MatchloomError, Pair
 from tests.drawing import examples
 
@@ -161,53 +162,3 @@ def test_wrong_arguments() -> None:
         grouped_lists(corpus(9), size=1)
     with pytest.raises(MatchloomError, match=r"has a pair with label 0\.0; give positive pairs only"):
         grouped_lists([Pair("a", "b", 0.0)])
-
-
-# ---- splits
-
-
-@given(
-    groups=st.lists(st.sampled_from(["", "g1", "g2", "g3", "q1"]), min_size=1, max_size=40),
-    seed=st.integers(0, 5),
-    order=st.randoms(use_true_random=False),
-)
-def test_a_split_keeps_groups_together_and_loses_nothing(groups: list[str], seed: int, order: random.Random) -> None:
-    pairs = [Pair(f"q{i}", f"t{i}", None, f"q{i // 2}", str(i), group) for i, group in enumerate(groups)]
-    pairs += [Pair("a", "b", None, f"more{i}", "") for i in range(20)]
-    split = split_by_group(pairs, seed=seed)
-    assert sorted(pair for part in split for pair in part) == sorted(pairs)
-    sides = [{("g", p.group) if p.group else ("q", p.query_id) for p in part} for part in split]
-    assert not sides[0] & sides[1]
-    assert not sides[0] & sides[2]
-    assert not sides[1] & sides[2]
-    shuffled = pairs.copy()
-    order.shuffle(shuffled)
-    assert [sorted(part) for part in split_by_group(shuffled, seed=seed)] == [sorted(part) for part in split]
-
-
-def test_the_proportions_are_met_and_the_seed_matters() -> None:
-    pairs = [Pair("q", "t", None, str(i)) for i in range(1_000)]
-    split = split_by_group(pairs)
-    assert [len(part) for part in split] == [800, 100, 100]
-    assert [len(part) for part in split_by_group(pairs, parts=(0.5, 0.25))] == [667, 333]
-    other = split_by_group(pairs, seed=1)
-    common = len(set(split[1]) & set(other[1]))
-    assert common < 30  # 10 expected of 100
-    assert split_by_group(pairs) == split
-
-
-def test_pairs_without_ids_are_split_by_query() -> None:
-    pairs = [Pair(f"q{i // 4}", f"t{i}") for i in range(80)]
-    parts = split_by_group(pairs)
-    assert [len({pair.query for pair in part}) for part in parts] == [16, 2, 2]
-    assert [len(part) for part in parts] == [64, 8, 8]
-
-
-def test_splits_that_cannot_be() -> None:
-    two = [Pair("a", "b", None, "1"), Pair("a", "b", None, "2")]
-    with pytest.raises(MatchloomError, match=r"2 groups of pairs cannot be split \(8, 1, 1\) without an empty part"):
-        split_by_group(two)
-    with pytest.raises(MatchloomError, match=r"faq.tsv: 1 group of pairs cannot be split"):
-        split_by_group(two[:1], source="faq.tsv")
-    with pytest.raises(MatchloomError, match=r"parts \(8, 0\) must all be above zero"):
-        split_by_group(corpus(9), parts=(8, 0))

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from matchloom.batches import Texts
 from matchloom.data.reader import WordPieces
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.text.tokenize import Span, word_hash
-from matchloom.types import Texts
 
 PIECES = 97
 START, END = PIECES, PIECES + 1  # marks around a text, which belong to no word

@@ -10,16 +10,19 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-import matchloom.encoders
+import matchloom.encoders.kinds
 from matchloom import Pair
+from matchloom.batches import Pieces, Texts
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.models.base import PairModel
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer
-from matchloom.types import MatchloomError, Pieces, Texts
+from matchloom.types import MatchloomError
 from tests.encoders.random_transformer import RandomTransformer
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, make_model, make_pairs
+from tests.refusing import refused
+from tests.representatives import each_variant
 
 CASES = [
     ("mv_lstm", {}),
@@ -44,7 +47,7 @@ CASES = [
     ("sentence_bert", {}),
     ("cross_encoder", {}),
 ]
-each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=[f"{n}-{a}" for n, a in CASES])
+each_case = pytest.mark.parametrize(("name", "arguments"), each_variant(CASES))
 
 
 def make(name: str, arguments: dict) -> PairModel:
@@ -116,10 +119,10 @@ def test_a_matcher_scores_ranks_saves_and_loads(name: str, tmp_path: Path, monke
     with pytest.raises(MatchloomError, match="encoder 'random_transformer' is unknown to this matchloom"):
         Matcher.load(tmp_path)
     known = {
-        **matchloom.encoders.ENCODERS,
+        **matchloom.encoders.kinds.ENCODERS,
         "random_transformer": lambda settings, _: RandomTransformer(settings["size"], 5),
     }
-    monkeypatch.setattr(matchloom.encoders, "ENCODERS", known)
+    monkeypatch.setattr(matchloom.encoders.kinds, "ENCODERS", known)
     np.testing.assert_array_equal(Matcher.load(tmp_path).score(pairs), scores)
 
 
@@ -135,5 +138,5 @@ def test_training_moves_it_or_leaves_it_alone(name: str) -> None:
 
 
 def test_what_needs_the_ids_of_words_says_so() -> None:
-    with pytest.raises(MatchloomError, match="deep_match counts words by their ids and takes word vectors only"):
+    with refused("not_supported", "deep_match"):
         build_model("deep_match", {}, RandomTransformer(), seed=0)

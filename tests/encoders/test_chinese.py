@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from matchloom import Matcher, Pair, explain, train
-from matchloom.encoders import Transformer
+from matchloom.encoders.transformer import Transformer
 from matchloom.text.tokenize import Tokenizer
 from tests.encoders.making import chinese_json, write_folder
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from matchloom.batches import Texts
+from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import Transformer, kept
+from matchloom.encoders import kept
 from matchloom.encoders.kept import kept_positions
+from matchloom.encoders.transformer import Transformer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import Texts
 from tests.encoders.making import write_folder
 
 pytest.importorskip("tokenizers")
@@ -33,7 +35,7 @@ def table_of(encoder: Transformer, texts: list[str]) -> TokenizedTexts:
 
 
 def rows(table: TokenizedTexts, *which: int) -> Texts:
-    return table.pad(np.array(which))
+    return pad_texts(table, np.array(which))
 
 
 def files(tmp_path: Path) -> list[Path]:

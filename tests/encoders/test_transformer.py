@@ -11,15 +11,18 @@ import pytest
 import torch
 
 from matchloom import Matcher, Pair
+from matchloom.batches import Pieces, Texts
+from matchloom.data.batching import pad_texts
 from matchloom.data.reader import WordPieces
-from matchloom.encoders import Transformer
 from matchloom.encoders.library import find_encoder
+from matchloom.encoders.transformer import Transformer
 from matchloom.models import build_model
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import MatchloomError, Pieces, Texts
+from matchloom.types import MatchloomError
 from tests.encoders.making import FAMILIES, POSITIONS, config_json, tensors_of, write_folder
 from tests.models.making import TEXTS, TOKENIZER, VOCAB
 from tests.reference.transformer import transformer
+from tests.refusing import refused
 
 pytest.importorskip("tokenizers")
 
@@ -42,7 +45,7 @@ def spelt(encoder: Transformer, ids: list[int]) -> list[str]:
 
 def read(encoder: Transformer, texts: list[str]) -> Texts:
     table = encoder.reader(TOKENIZER, VOCAB).read(texts)
-    return table.pad(np.arange(len(texts)))
+    return pad_texts(table, np.arange(len(texts)))
 
 
 @pytest.mark.parametrize("prefix", ["", "model."])
@@ -209,7 +212,7 @@ def test_untrained_with_fewer_numbers_wants_texts(tmp_path: Path) -> None:
     assert matcher.digest == again.digest
     encoded = matcher.encode(texts).blocks[0].encoded
     assert (encoded.dtype, encoded.shape[2]) == (torch.int8, 3 + 4)
-    with pytest.raises(MatchloomError, match="size 3 keeps a part of the encoder's 8 numbers; give texts"):
+    with refused("conflict", "encoder", "3", "8"):
         Matcher.untrained(folder, size=3)
     assert Matcher.untrained(folder, size=8).model.projection is None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from matchloom.evaluation import Finding, audit
-from matchloom.types import MatchloomError
+from tests.refusing import refused
 
 QRELS = [(f"q{q}", f"d{d}", int(d == q % 4)) for q in range(12) for d in range(4)]
 
@@ -151,11 +151,11 @@ def test_judged_twice(files: Files) -> None:
 
 
 def test_nothing_to_audit(files: Files) -> None:
-    with pytest.raises(MatchloomError, match="run is empty"):
+    with refused("no_data", "run"):
         files.audit([])
-    with pytest.raises(MatchloomError, match="qrels is empty"):
+    with refused("no_data", "qrels"):
         files.audit(sound_run(), [])
-    with pytest.raises(MatchloomError, match="share no query: the first has 'x', the second 'q0'"):
+    with refused("mismatch", "'x'", "'q0'"):
         files.audit([("x", "d0", 1, 1.0)])
-    with pytest.raises(MatchloomError, match="no-such-run"):
+    with refused("unreadable", "such"):
         audit(files.run.with_name("no-such-run"), files.qrels)

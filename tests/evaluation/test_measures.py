@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from matchloom.evaluation import measure
 from matchloom.evaluation.measures import CandidateLists
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import Pair
 from tests.drawing import examples
+from tests.refusing import refused
 
 TREC_NAMES = {
     "AP": "map",
@@ -105,44 +106,44 @@ def test_unretrieved_positives_count_against_recall() -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e39])
 def test_scores_that_are_not_finite(bad: float) -> None:
-    with pytest.raises(MatchloomError, match=r"1 of 2 are not finite .* of pair 2"):
+    with refused("bad_value", "1", "pair 2"):
         measure([Pair("q", "a", 1), Pair("q", "b", 0)], [0.0, bad])
 
 
 @pytest.mark.parametrize("label", [None, 0.5, math.nan])
 def test_labels_that_are_no_whole_numbers(label: float | None) -> None:
-    with pytest.raises(MatchloomError, match=f"query_id 'q', text_id 't': label {label} is no whole number"):
+    with refused("bad_row", "query_id", "'q'", "text_id", "'t'"):
         measure([Pair("?", "!", label, query_id="q", text_id="t")], [0.0])
 
 
 def test_labels_trec_eval_would_hang_on() -> None:
-    with pytest.raises(MatchloomError, match="label 2000000 is too high"):
+    with refused("bad_value", "2000000"):
         measure([Pair("q", "a", 2_000_000)], [0.0])
 
 
 @pytest.mark.parametrize("name", ["AAP", "P", "P@x", "AP@@", "", "P@1.5", "nDCG@10@10", "import os"])
 def test_unknown_measures(name: str) -> None:
-    with pytest.raises(MatchloomError, match=r"is unknown or incomplete; examples: AP, RR, P@1"):
+    with refused("unknown_name", "incomplete", "1"):
         measure([Pair("q", "a", 1)], [0.0], [name])
 
 
 @pytest.mark.parametrize("name", ["P@0", "AP@0", "nDCG@2000000"])
 def test_cutoffs_trec_eval_would_die_of(name: str) -> None:
-    with pytest.raises(MatchloomError, match="the number behind @ is 1 to 1,000,000"):
+    with refused("bad_value", "1,000,000"):
         measure([Pair("q", "a", 1)], [0.0], [name])
 
 
 def test_measures_without_a_provider() -> None:
-    with pytest.raises(MatchloomError, match="cannot measure alpha_nDCG@5") as error:
+    with refused("not_supported", "alpha_nDCG", "5") as error:
         measure([Pair("q", "a", 1)], [0.0], ["alpha_nDCG@5"])
     assert "\n" not in str(error.value)
 
 
 def test_other_bad_input() -> None:
     pair = Pair("?", "!", 1, query_id="q", text_id="t")
-    with pytest.raises(MatchloomError, match="query_id 'q' lists text_id 't' twice"):
+    with refused("bad_row", "query_id", "'q'", "text_id", "'t'"):
         measure([pair, pair], [0.0, 1.0])
-    with pytest.raises(MatchloomError, match=r"one for each of 1 pairs, found shape \(2,\)"):
+    with refused("mismatch", "pairs", "1", "2"):
         measure([pair], [0.0, 1.0])
-    with pytest.raises(MatchloomError, match="no measure was named"):
+    with refused("no_data", "measure"):
         measure([pair], [0.0], [])

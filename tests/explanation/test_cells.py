@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +13,9 @@ from matchloom.explanation.cells import (
     worth_showing,
 )
 from matchloom.screen import printable
-from matchloom.types import MatchloomError, Signal, Trace
+from matchloom.types import Signal, Trace
 from tests.explanation.samples import lexical_like, tensor_like
+from tests.refusing import refused
 
 
 def test_cells_are_the_signals_in_words_strongest_first() -> None:
@@ -57,7 +57,7 @@ def test_the_channel_that_moved_the_score_most_is_chosen() -> None:
     assert channel_contributions(explanation) == [0.75, -0.0625]
     assert choose_channel(explanation) == 0
     assert choose_channel(explanation, "tensor 2") == 1
-    with pytest.raises(MatchloomError, match="'tensor 9' is unknown to mv_lstm; choose one of tensor 1, tensor 2"):
+    with refused("unknown_name", "'tensor 9'", "mv_lstm", "1", "2"):
         choose_channel(explanation, "tensor 9")
 
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from matchloom.explanation import Explanation, render_html
 from matchloom.screen import printable
-from matchloom.types import MatchloomError, Signal, Trace
+from matchloom.types import Signal, Trace
 from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
+from tests.refusing import refused
 
 
 class Page(HTMLParser):
@@ -84,7 +85,7 @@ def test_paths_and_parts_are_on_the_page() -> None:
 
 
 def test_no_explanations() -> None:
-    with pytest.raises(MatchloomError, match="at least one"):
+    with refused("no_data", "least"):
         render_html([])
 
 
@@ -258,6 +259,7 @@ def test_no_word_becomes_markup(words: list[str], other: str) -> None:
         assert data["map"]["channels"][0]["name"] == printable(other)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
 def test_the_scripts_run_in_a_browser(tmp_path: Path) -> None:
     path = tmp_path / "page.html"

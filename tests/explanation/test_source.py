@@ -15,9 +15,9 @@ from matchloom.explanation.source import pieces, source_of
 from matchloom.lexical import BM25
 from matchloom.screen import printable
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import MatchloomError
 from tests.explanation.samples import of_words, tensor_like
 from tests.explanation.test_html import Page
+from tests.refusing import refused
 
 QUERY, TEXT = "Renew  MY\npassport?", "(A new passport: abroad!)"
 
@@ -85,7 +85,7 @@ def test_what_is_left_out_and_what_is_long_are_ellipses() -> None:
 )
 def test_spans_that_do_not_fit_are_refused(spans: list[tuple[int, int]]) -> None:
     one = tensor_like()
-    with pytest.raises(MatchloomError, match=r"query has 3 words, which are not at the places .*; correct its spans"):
+    with refused("mismatch", "correct", "3"):
         Explanation(one.scorer, one.query, one.text, one.trace, sources=(Source("abcd", spans), None))
 
 

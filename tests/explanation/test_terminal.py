@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from matchloom.explanation import Explanation
-from matchloom.types import MatchloomError, Signal, Trace
+from matchloom.types import Signal, Trace
 from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
+from tests.refusing import refused
 
 
 def plain(explanation: Explanation, width: int = 100, channel: str | None = None, top: int = 8) -> str:
@@ -97,7 +98,7 @@ def test_another_channel_can_be_named() -> None:
     assert "map of tensor 2, contribution -0.0625; 0.6000 ░▒▓█ 0.9000; [] took part" in plain(
         tensor_like(), channel="tensor 2"
     )
-    with pytest.raises(MatchloomError, match="choose one of tensor 1, tensor 2"):
+    with refused("unknown_name", "choose", "1", "2"):
         plain(tensor_like(), channel="tensor 3")
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.kinds import LISTS, PAIRS
-from matchloom.fitting.page import fragment, interval, render
+from matchloom.evaluation.significance import interval
+from matchloom.fitting.page import fragment, render
 from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
 from tests.drawing import examples
 from tests.explanation.test_html import NASTY
@@ -230,16 +231,17 @@ def test_the_page_needs_nothing_from_outside() -> None:
 
 
 def with_text(text: str) -> FitReport:
+    measure = text + "."  # never the name of a measure whose meaning is told
     return replace(
         small_report(),
         kind=text,
         about=text,
-        measure=text,
-        measures=(text, "RR"),
+        measure=measure,
+        measures=(measure, "RR"),
         systems=[
-            SystemFigures(text, text, {}, {text: 0.5}, 0.5),
+            SystemFigures(text, text, {}, {measure: 0.5}, 0.5),
             SystemFigures("b", "b", error=text + "."),
-            SystemFigures("answer_ranker", "c", {}, {text: 0.6}),
+            SystemFigures("answer_ranker", "c", {}, {measure: 0.6}),
         ],
         verdict=[text, text],
         curve=[(1, {text: 0.5}), (2, {text: 0.7})],

@@ -19,7 +19,7 @@ from matchloom.cli import main
 from matchloom.data.formats import write_pairs
 from matchloom.fitting import answers_task
 from matchloom.fitting.report import FitReport
-from matchloom.ranking.baselines import LinearClassifier
+from matchloom.search.baselines import LinearClassifier
 from matchloom.types import MatchloomError
 from tests.fitting.test_run import faq
 
@@ -115,6 +115,7 @@ def test_an_error_leaves_nothing_to_resume(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_fit_is_resumed_by_the_command(
     whole: FitReport, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

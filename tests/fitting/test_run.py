@@ -12,14 +12,16 @@ import pytest
 from matchloom import Fitted, Pair, explain, fit
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
+from matchloom.data.identity import questions_of
 from matchloom.data.kinds import kind_of
-from matchloom.fitting.answers_task import AnswersTask, asked_once, held_out, questions_of, texts_alone
+from matchloom.data.splits import asked_once, texts_alone
+from matchloom.fitting.answers_task import AnswersTask
 from matchloom.fitting.fitted import LOADERS, save_system
 from matchloom.fitting.measured import Measured
-from matchloom.fitting.run import _Run
 from matchloom.fitting.systems import Candidate, Outcome
-from matchloom.ranking.answers import Answers
-from matchloom.ranking.baselines import BASELINES
+from matchloom.fitting.trial import Trial
+from matchloom.search.baselines import BASELINES
+from matchloom.search.entries import Answers
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
@@ -89,7 +91,7 @@ def test_nothing_depends_on_the_order_of_lines() -> None:
 
 def test_held_out_questions_leave_every_answer_and_one_of_its_questions() -> None:
     pairs = faq(30)
-    train, test = held_out(pairs, 0.2, 0)
+    train, _, test = AnswersTask().split(pairs, 0)
     assert {pair.text for pair in train} == {pair.text for pair in pairs}
     assert not questions_of(train).keys() & questions_of(test).keys()
     assert {pair.text for pair in train if pair.query} == {pair.text for pair in pairs}
@@ -97,8 +99,8 @@ def test_held_out_questions_leave_every_answer_and_one_of_its_questions() -> Non
 
 
 def test_every_question_is_a_development_question_once() -> None:
-    train, _ = held_out(faq(30), 0.2, 0)
-    rounds = AnswersTask().rounds(train, 0)
+    task = AnswersTask()
+    rounds = task.rounds(task.split(faq(30), 0), 0)
     seen = [question for _, development in rounds for question in questions_of(development)]
     assert len(seen) == len(set(seen))
     for part, development in rounds:
@@ -124,9 +126,13 @@ def once() -> list[Pair]:
 
 
 def test_an_answer_with_one_question_is_measured_by_its_text_and_kept_with_its_question(tmp_path: Path) -> None:
-    train, test = held_out(once(), 0.2, 0)
+    train, _, test = AnswersTask().split(once(), 0)
     assert [asked_once(pairs) for pairs in (once(), faq())] == [True, False]
-    assert [texts_alone(pairs) for pairs in (train, once(), held_out(faq(), 0.2, 0)[0])] == [True, False, False]
+    assert [texts_alone(pairs) for pairs in (train, once(), AnswersTask().split(faq(), 0).train)] == [
+        True,
+        False,
+        False,
+    ]
     held = {pair.text for pair in test}
     assert {pair.text for pair in train if not pair.query} == held
     fitted = fit(once(), out=tmp_path / "once")
@@ -145,9 +151,16 @@ def test_an_answer_with_one_question_is_measured_by_its_text_and_kept_with_its_q
         assert (first.text, first.question) == (pair.text, pair.query)
 
 
+def test_eight_questions_of_two_answers_are_not_one_each() -> None:
+    fitted = fit(faq(20)[::5] + faq(20)[1::5])
+    assert not fitted.report.texts_alone
+    assert not any("Each answer has one question" in line for line in fitted.report.verdict)
+    assert fitted.report.tested == 2
+
+
 def test_what_is_only_shown_is_not_chosen() -> None:
     measured = Measured(None, "", resume=False)
-    run = _Run(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
+    run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     ranker, values = Candidate("ranker", "", lambda *_: None), np.random.default_rng(0).random(200)
     for shown_only, expected in ((False, "bm25"), (True, "ranker")):
         bm25 = Candidate("bm25", "", lambda *_: None, baseline=True, shown_only=shown_only)
@@ -246,7 +259,7 @@ def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pyt
 
 def test_a_system_that_looked_at_the_development_pairs_must_win_by_more_than_chance() -> None:
     measured = Measured(None, "", resume=False)
-    run = _Run(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
+    run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     simple = Candidate("simple", "", lambda *_: None)
     network = Candidate("network", "", lambda *_: None, doubtful=True)
     base = np.random.default_rng(0).random(200)

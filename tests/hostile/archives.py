@@ -9,7 +9,7 @@ from pathlib import Path
 from matchloom import Pair, QuestionIndex
 from tests.hostile.damage import damage, files_under, mutated
 from tests.hostile.trying import Refused, told
-from tests.retrieval.making import made_matcher, made_pairs
+from tests.search.lance.making import made_matcher, made_pairs
 
 QUESTIONS = ("baden kelar lomik", "raden pomik", "the counter")
 

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from matchloom.data.corpora.amazon import amazon_questions
-from matchloom.data.corpora.dblp import dblp_papers
-from matchloom.data.corpora.insuranceqa import insuranceqa_answers
-from matchloom.data.corpora.medical import forum_questions, medquad_questions
-from matchloom.data.corpora.semeval import read_semeval
-from matchloom.data.corpora.trecqa import read_trecqa
-from matchloom.data.corpora.yahoo import read_yahoo
-from tests.data.corpora.test_dblp import OBJECTS, TEXT
-from tests.data.corpora.test_medical import PAGE
-from tests.data.corpora.test_semeval import XML as THREADS
-from tests.data.corpora.test_trecqa import XML as PSEUDO_XML
-from tests.data.corpora.test_yahoo import entry, feed
+from experiments.corpora.amazon import amazon_questions
+from experiments.corpora.dblp import dblp_papers
+from experiments.corpora.insuranceqa import insuranceqa_answers
+from experiments.corpora.medical import forum_questions, medquad_questions
+from experiments.corpora.semeval import read_semeval
+from experiments.corpora.trecqa import read_trecqa
+from experiments.corpora.yahoo import read_yahoo
+from tests.experiments.corpora.test_dblp import OBJECTS, TEXT
+from tests.experiments.corpora.test_medical import PAGE
+from tests.experiments.corpora.test_semeval import XML as THREADS
+from tests.experiments.corpora.test_trecqa import XML as PSEUDO_XML
+from tests.experiments.corpora.test_yahoo import entry, feed
 from tests.hostile.damage import mutated
 from tests.hostile.trying import Refused, told
 

@@ -14,7 +14,7 @@ from matchloom.types import Pair
 from tests.cli.conftest import SMALL, rows, write_tsv
 from tests.hostile.children import run, run_and_kill
 from tests.hostile.trying import Refused, told
-from tests.retrieval.making import made_matcher, made_pairs
+from tests.search.lance.making import made_matcher, made_pairs
 
 
 class Killed:

@@ -13,7 +13,7 @@ from tests.cli.conftest import SMALL, rows, write_tsv
 from tests.hostile.children import run
 from tests.hostile.damage import files_under
 from tests.hostile.trying import Refused, told
-from tests.retrieval.making import made_matcher, made_pairs
+from tests.search.lance.making import made_matcher, made_pairs
 
 
 class _Denied:

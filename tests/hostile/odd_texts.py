@@ -9,11 +9,11 @@ import numpy as np
 
 from matchloom.lexical import LEXICAL
 from matchloom.models import MODELS
-from matchloom.ranking import AnswerRanker
+from matchloom.search.ranker import AnswerRanker
 from matchloom.types import Explains, Pair, Scorer
 from tests.fitting.test_run import faq
 from tests.lexical.test_contract import make
-from tests.retrieval.making import WORDS, made_matcher
+from tests.search.lance.making import WORDS, made_matcher
 
 ODD = [
     "", " ", "\0", "\n\t\r", "\x1b[2J", "\ud800", "\udfff\ud800", "\ufeff", "\u202e", "é" * 50, "e\u0301",

@@ -12,13 +12,13 @@ import torch
 
 from matchloom import Fitted, Matcher, fit
 from matchloom.lexical import TransLM
-from matchloom.ranking import AnswerRanker
+from matchloom.search.ranker import AnswerRanker
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.types import Pair, Scorer
 from tests.fitting.test_run import faq
 from tests.hostile.damage import damage, files_under, mutated
 from tests.hostile.trying import Refused, told
-from tests.retrieval.making import made_matcher, made_pairs
+from tests.search.lance.making import made_matcher, made_pairs
 
 PAIRS = made_pairs(6)
 

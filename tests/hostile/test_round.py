@@ -25,6 +25,7 @@ ROUND: dict[str, tuple[Callable[[Path], Kind], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUND)
 def test_a_round(name: str, tmp_path: Path) -> None:
     make, tries = ROUND[name]

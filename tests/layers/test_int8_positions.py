@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.layers import int8_positions
 from matchloom.layers.int8_positions import (
     WIDEST,
@@ -15,7 +16,6 @@ from matchloom.layers.int8_positions import (
     unit_positions,
     was_read,
 )
-from matchloom.types import PairBatch, Texts
 from tests.drawing import examples
 
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.batches import Texts
 from matchloom.layers.patches import Patches
-from matchloom.types import Texts
 from tests.drawing import examples
 
 WORDS = st.integers(0, 9)

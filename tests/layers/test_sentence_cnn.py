@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import conv1d
 
+from matchloom.batches import Texts
 from matchloom.layers.sentence_cnn import SentenceCNN, WideConvolution, dynamic_k
-from matchloom.types import Texts
 
 
 def filled(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from matchloom.evaluation import measure
 from matchloom.lexical import RandomScorer
@@ -22,6 +23,7 @@ def test_ids_tell_equal_texts_apart() -> None:
     assert len(set(RandomScorer(0).score(pairs).tolist())) == 50
 
 
+@pytest.mark.slow
 def test_five_candidates_give_the_published_chance() -> None:
     pairs = [Pair(f"q{i // 5}", f"t{i}", float(i % 5 == 0)) for i in range(50_000)]
     values = measure(pairs, RandomScorer(0).score(pairs), ["P@1", "RR"]).values

@@ -15,6 +15,7 @@ from matchloom.lexical import trans_lm
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
+from tests.refusing import refused
 
 PAIRS = [
     Pair("who weaves cloth", "the loom makes cloth from thread", 1.0),
@@ -62,7 +63,7 @@ def test_wrong_pairs_teach_nothing_and_order_does_not_matter() -> None:
     without = TransLM.fit(TEXTS, [p for p in PAIRS if p.label != 0], tokenizer=SPACE).score(pairs)
     turned = TransLM.fit(TEXTS[::-1], PAIRS[::-1], tokenizer=SPACE).score(pairs)
     assert without.tolist() == turned.tolist() == make().score(pairs).tolist()
-    with pytest.raises(MatchloomError, match="learns translations from right pairs"):
+    with refused("no_data", "translations"):
         TransLM.fit(TEXTS, PAIRS[3:])
 
 
@@ -73,7 +74,7 @@ def test_a_translation_wins_where_no_word_is_shared() -> None:
 
 def test_settings_out_of_range_are_told() -> None:
     for wrong in ({"smoothing": 0.0}, {"smoothing": 1.1}, {"beta": -0.1}, {"beta": float("nan")}):
-        with pytest.raises(MatchloomError, match="trans_lm takes a smoothing above 0"):
+        with refused("bad_value", "trans_lm", "0"):
             make(**wrong)
 
 
@@ -136,7 +137,7 @@ class TestFile:
         self.refused(path, "is damaged, cut off or no trans_lm file")
 
     def test_a_function_in_place_of_a_tokenizer_cannot_be_saved(self, path: Path) -> None:
-        with pytest.raises(MatchloomError, match="can be saved with a Tokenizer only"):
+        with refused("not_supported", "Tokenizer"):
             TransLM.fit(TEXTS, PAIRS, tokenizer=str.split).save(path)
 
     def refused(self, path: Path, match: str) -> None:

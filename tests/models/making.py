@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from matchloom.batches import PairBatch
 from matchloom.data.batching import make_batch
-from matchloom.encoders import Encoder, WordEmbedding
+from matchloom.encoders.base import Encoder
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
 from matchloom.models.base import PairModel
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import PairBatch
 
 TOKENIZER = Tokenizer()
 TEXTS = [

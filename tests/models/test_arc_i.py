@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, make_model, make_pairs
 from tests.reference import arc as reference
+from tests.refusing import refused
 
 VARIANTS = [
     {},
@@ -71,5 +71,5 @@ def test_dropout_is_for_training_alone() -> None:
     torch.manual_seed(0)
     left_out = model.train()(batch)
     assert not torch.allclose(left_out, plain(batch))
-    with pytest.raises(MatchloomError, match="dropout of arc_i must be at least 0 and below 1, found 1"):
+    with refused("bad_value", "dropout", "arc_i", "0", "1"):
         make_model("arc_i", dropout=1.0)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from matchloom.data.batching import pad_texts
 from matchloom.data.reader import Reader
 from matchloom.explanation import Explanation
 from matchloom.explanation.cells import channel_contributions
 from matchloom.models import build_model
-from matchloom.types import MatchloomError
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.models.test_mv_lstm import word_ids
 from tests.reference import cntn as reference
+from tests.refusing import refused
 
 SMALL = {"filters": 4, "sentence": 6}
 
@@ -58,7 +59,7 @@ def test_the_variants_learn_what_the_paper_says() -> None:
         tensor_layer = sum(p.numel() for name, p in model.named_parameters() if name in ("M", "V_q", "V_a", "b"))
         assert tensor_layer == size
         assert model.u.numel() == (5 if variant == "V" else 1)
-    with pytest.raises(MatchloomError, match="variant 'VI' of cntn is unknown; choose one of I, II, III, IV, V"):
+    with refused("unknown_name", "variant", "'VI'"):
         build_model("cntn", {"variant": "VI"}, embedding(), seed=0)
 
 
@@ -144,7 +145,7 @@ def test_the_texts_of_either_side_spread_the_sentence_vectors_of_cnn_mlp() -> No
     pairs = np.array([(i, j, int(i == j)) for i in range(3) for j in range(2, 8)])
     model.pretrain(left, right, pairs, seed=0, progress=False)
     for cnn, table, rows in ((model.query_cnn, left, np.arange(3)), (model.text_cnn, right, np.arange(2, 8))):
-        texts = table.pad(rows)
+        texts = pad_texts(table, rows)
         deviation, mean = torch.std_mean(cnn.z(model.encoder(texts), texts), dim=0, correction=0)
         torch.testing.assert_close(mean, torch.zeros(6), atol=1e-5, rtol=0)
         torch.testing.assert_close(deviation, torch.ones(6), atol=1e-4, rtol=0)

@@ -9,15 +9,18 @@ import pytest
 import torch
 
 from matchloom import Matcher, train
-from matchloom.encoders import Transformer, WordEmbedding
+from matchloom.encoders.transformer import Transformer
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import MODELS, build_model
 from matchloom.models.committee import Committee
 from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, step
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import Pair
 from tests.encoders.making import write_folder
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
+from tests.refusing import refused
+from tests.representatives import each_model
 from tests.training.making import colour_pairs
 from tests.training.test_examples import make_examples
 
@@ -33,7 +36,9 @@ def alone(name: str, committee: Committee, member: int, **arguments: int | float
     return model
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("sentence_bert", "late_interaction")])
+@pytest.mark.parametrize(
+    "name", each_model(name for name in MODELS if name not in ("sentence_bert", "late_interaction"))
+)
 def test_the_score_is_the_mean_of_networks_that_differ(name: str) -> None:
     committee = make_model(name, members=3)
     batch = make_pairs(committee)
@@ -122,9 +127,9 @@ def test_a_map_of_the_committee_is_the_mean_of_its_members() -> None:
 
 
 def test_what_cannot_be_a_committee_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MatchloomError, match="argument members of mv_lstm must be at least 1, found 0"):
+    with refused("bad_value", "mv_lstm", "1", "0"):
         build_model("mv_lstm", {"members": 0}, embedding(), seed=0)
     pytest.importorskip("tokenizers")
     encoder = Transformer.load(write_folder(tmp_path / "small"))
-    with pytest.raises(MatchloomError, match="members is for networks over word vectors"):
+    with refused("conflict", "members"):
         build_model("late_interaction", {"members": 2}, encoder, seed=0)

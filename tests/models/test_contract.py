@@ -9,9 +9,12 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
+from matchloom.batches import Lexical, PairBatch, Texts
 from matchloom.models import MODELS, build_model, model_arguments
-from matchloom.types import Lexical, MatchloomError, PairBatch, Texts
+from matchloom.models.base import PairModel
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
+from tests.refusing import refused
+from tests.representatives import cases
 
 SRNN: dict[str, list[int | float | str | bool]] = {
     "interaction": ["cosine", "indicator"],
@@ -123,8 +126,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     "sentence_bert": {},
     "cross_encoder": {"layers": [2, 3]},
 }
-CASES = [
-    *((name, {}) for name in MODELS),
+DEFAULTS = [(name, {}) for name in MODELS]
+VARIANTS = [
     *(
         (name, {argument: value})
         for name, varied in VARIED.items()
@@ -133,8 +136,7 @@ CASES = [
     ),
     *((name, {"members": 2}) for name in MODELS),
 ]
-IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in arguments.items()) or 'default'}" for name, arguments in CASES]
-each_case = pytest.mark.parametrize(("name", "arguments"), CASES, ids=IDS)
+each_case = pytest.mark.parametrize(("name", "arguments"), cases(DEFAULTS + VARIANTS))
 LARGE = [("cntn", {"unit": False})]  # whose scores are in the hundreds
 
 
@@ -153,7 +155,7 @@ def test_every_argument_is_varied(name: str) -> None:
         assert default not in VARIED[name][argument]
 
 
-@each_case
+@pytest.mark.parametrize(("name", "arguments"), cases(DEFAULTS) + cases(VARIANTS, pytest.mark.slow))
 def test_a_score_depends_on_its_pair_and_on_nothing_else(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
     limit = 1e-10 if (name, arguments) in LARGE else 1e-12
@@ -182,9 +184,15 @@ def test_a_score_depends_on_its_pair_and_on_nothing_else(name: str, arguments: d
 
 
 @each_case
-def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
+def test_every_parameter_gets_a_gradient_and_the_trace_adds_up(name: str, arguments: dict) -> None:
     model = make_model(name, **arguments)
-    scores = model(make_pairs(model))
+    batch = make_pairs(model)
+    check_gradients(model, batch)
+    check_traces(model, batch)
+
+
+def check_gradients(model: PairModel, batch: PairBatch) -> None:
+    scores = model(batch)
     # Different weights, so that what adds to all scores alike cannot cancel.
     (scores * torch.linspace(-1, 2, len(scores), dtype=scores.dtype)).sum().backward()
     for parameter_name, parameter in model.named_parameters():
@@ -195,10 +203,7 @@ def test_every_parameter_gets_a_gradient(name: str, arguments: dict) -> None:
         assert torch.isfinite(parameter.grad).all(), parameter_name
 
 
-@each_case
-def test_trace_agrees_with_forward_and_adds_up(name: str, arguments: dict) -> None:
-    model = make_model(name, **arguments)
-    batch = make_pairs(model)
+def check_traces(model: PairModel, batch: PairBatch) -> None:
     with torch.no_grad():  # as scores are computed; for gradients a model may be less coarse
         scores = model(batch)
     for n, trace in enumerate(model.trace(batch)):
@@ -255,15 +260,15 @@ def test_building_leaves_the_random_state_alone(name: str) -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(MatchloomError, match="no argument 'hiden'; it takes hidden"):
+    with refused("unknown_name", "'hiden'"):
         build_model("mv_lstm", {"hiden": 3}, embedding(), seed=0)
-    with pytest.raises(MatchloomError, match="argument k of mv_lstm is a int"):
+    with refused("wrong_type", "mv_lstm"):
         build_model("mv_lstm", {"k": "five"}, embedding(), seed=0)
-    with pytest.raises(MatchloomError, match="at least 1, found 0"):
+    with refused("bad_value", "least", "1", "0"):
         build_model("mv_lstm", {"k": 0}, embedding(), seed=0)
-    with pytest.raises(MatchloomError, match="model 'bert' is unknown; choose one of mv_lstm"):
+    with refused("unknown_name", "model", "'bert'", "mv_lstm"):
         build_model("bert", {}, embedding(), seed=0)
-    with pytest.raises(MatchloomError, match="interaction 'dot' is unknown; choose one of cosine"):
+    with refused("unknown_name", "interaction", "'dot'"):
         build_model("mv_lstm", {"interaction": "dot"}, embedding(), seed=0)
 
 

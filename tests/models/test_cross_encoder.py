@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from matchloom import Matcher, Pair
-from matchloom.encoders import Transformer
+from matchloom.batches import Texts
+from matchloom.data.batching import pad_texts
+from matchloom.encoders.transformer import Transformer
 from matchloom.layers.links import attention_mask
 from matchloom.models import build_model
-from matchloom.types import Texts
 from tests.encoders.making import FAMILIES, POSITIONS, config_json, tensors_of, write_folder
 from tests.models.comparing import assert_same_gradients, assert_same_scores
 from tests.models.making import TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
@@ -52,7 +53,7 @@ def matcher_over(folder: Path, family: str = "bert") -> Matcher:
 
 
 def texts(encoder: Transformer, *found: str) -> Texts:
-    return encoder.reader(TOKENIZER, VOCAB).read(found).pad(np.arange(len(found)))
+    return pad_texts(encoder.reader(TOKENIZER, VOCAB).read(found), np.arange(len(found)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

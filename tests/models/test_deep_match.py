@@ -10,17 +10,17 @@ import torch
 
 from matchloom.data.reader import Reader
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import WordEmbedding
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models.deep_match import DeepMatch, Links
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.topics import Topic
 from matchloom.text.vocab import Vocab
-from matchloom.training import TrainConfig
-from matchloom.types import MatchloomError
+from matchloom.training.config import TrainConfig
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, VOCAB, embedding, make_model, make_pairs
 from tests.reference import deep_match as reference
+from tests.refusing import refused
 from tests.training.making import colour_pairs, train
 
 SMALL = {"topics": 6, "coarser": 2, "words": 9, "rank": 2}
@@ -92,7 +92,7 @@ def test_topics_need_matching_pairs_with_words() -> None:
     left, right, rows, vocab = themes()
     model = DeepMatch(WordEmbedding(len(vocab), 2), **ARGUMENTS)
     rows[:, 2] = 0
-    with pytest.raises(MatchloomError, match="topics from matching pairs, but no pair with a label above 0 has a word"):
+    with refused("no_data", "matching", "0"):
         model.pretrain(left, right, rows, seed=0, progress=False)
 
 

@@ -17,13 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom import matcher as scoring
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.evaluation.report import evaluate
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
 from matchloom.types import Pair
 from tests.drawing import examples
 from tests.models.making import TOKENIZER, VOCAB, embedding
+from tests.representatives import each_variant
 
 WORDS = ["open", "file", "files", "read", "list", "sort", "sorted", "the", "a", "of", "lines", "zzyzx", "Qux"]
 # Beside the defaults: what reads more than word ids.
@@ -122,7 +123,7 @@ def check(matcher: Matcher, seed: int) -> None:
     assert first.warnings == again.warnings
 
 
-@pytest.mark.parametrize(("name", "arguments"), VARIANTS, ids=str)
+@pytest.mark.parametrize(("name", "arguments"), each_variant(VARIANTS))
 @examples(2)
 @given(seed=st.integers(0, 9999))
 def test_a_score_is_the_same_number_however_it_is_asked_for(name: str, arguments: dict, seed: int) -> None:

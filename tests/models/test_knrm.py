@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from matchloom.models import build_model
-from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores
 from tests.models.making import embedding, make_model, make_pairs
 from tests.reference.knrm import knrm
+from tests.refusing import refused
 
 # A width of .001 leaves nothing of the exact kernel's gradient but at equal words; wider kernels see all pairs.
 VARIANTS = [{}, {"kernels": 2}, {"kernels": 5, "sigma": 0.4}]
@@ -41,5 +41,5 @@ def test_an_exact_match_counts_in_its_kernel_alone() -> None:
 
 
 def test_too_few_kernels_are_refused() -> None:
-    with pytest.raises(MatchloomError, match="knrm takes 2 kernels or more"):
+    with refused("bad_value", "kernels", "2"):
         build_model("knrm", {"kernels": 1}, embedding(), seed=0)

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from matchloom.models import build_model
-from matchloom.types import MatchloomError
 from tests.encoders.random_transformer import RandomTransformer
 from tests.models.comparing import assert_same_gradients, assert_same_scores
 from tests.models.making import TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.reference.late_interaction import late_interaction, late_interaction_int8
+from tests.refusing import refused
 
 VARIANTS = [{}, {"k": 1}, {"k": 2, "size": 4}, {"k": 300}]
 
@@ -68,7 +68,7 @@ def test_unrounded_it_has_the_same_weights_and_positions_as_they_are() -> None:
 
 
 def test_other_bits_are_refused() -> None:
-    with pytest.raises(MatchloomError, match="bits of late_interaction must be 8 or 32, found 16"):
+    with refused("bad_value", "bits", "late_interaction", "8", "32"):
         build_model("late_interaction", {"bits": 16}, embedding(), seed=0)
 
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from matchloom.models import build_model
-from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, embedding, make_model, make_pairs
 from tests.reference import match_pyramid as reference
+from tests.refusing import refused
 
 SMALL = {"slices": 2, "maps_1": 2, "maps_2": 3, "grid": 5, "units": 5}
 VARIANTS = [
@@ -47,5 +47,5 @@ def test_shares_are_value_times_slope_of_the_image(interaction: str) -> None:
 
 
 def test_wrong_interaction_is_named() -> None:
-    with pytest.raises(MatchloomError, match="interaction 'bilinear' is unknown; choose one of indicator, dot, cos"):
+    with refused("unknown_name", "interaction", "'bilinear'"):
         build_model("match_pyramid", {"interaction": "bilinear"}, embedding(), seed=0)

@@ -8,10 +8,10 @@ import torch
 from matchloom.kernels import native
 from matchloom.kernels import spatial_gru as kernel
 from matchloom.models import build_model
-from matchloom.types import MatchloomError
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.reference import match_srnn as reference
 from tests.reference import spatial_gru
+from tests.refusing import refused
 
 NAMES = ["match_srnn", "bi_match_srnn"]
 VARIANTS = [
@@ -110,5 +110,5 @@ def test_the_indicator_sees_words_that_the_vocabulary_does_not_know() -> None:
 
 
 def test_wrong_interaction_is_named() -> None:
-    with pytest.raises(MatchloomError, match="interaction 'bilinear' is unknown; choose one of tensor, cosine, ind"):
+    with refused("unknown_name", "interaction", "'bilinear'"):
         build_model("match_srnn", {"interaction": "bilinear"}, embedding(), seed=0)

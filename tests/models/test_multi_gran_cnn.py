@@ -7,10 +7,10 @@ import torch
 
 from matchloom.models import build_model
 from matchloom.models.multi_gran_cnn import LEVELS
-from matchloom.types import MatchloomError
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, TEXTS, embedding, make_model, make_pairs
 from tests.reference import multi_gran_cnn as reference
+from tests.refusing import refused
 
 SMALL = {"grid": 5, "maps": 2, "units": 5}
 VARIANTS = [
@@ -70,5 +70,5 @@ def test_shares_are_value_times_slope_of_the_features() -> None:
 
 
 def test_wrong_match_is_named() -> None:
-    with pytest.raises(MatchloomError, match="match 'cosine' is unknown; choose one of direct, indirect, concat"):
+    with refused("unknown_name", "match", "'cosine'"):
         build_model("multi_gran_cnn", {"match": "cosine"}, embedding(), seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from matchloom.encoders import WordEmbedding
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
 from matchloom.text.tokenize import stem
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, make_model, make_pairs

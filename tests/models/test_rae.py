@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from matchloom.data.batching import pad_texts
 from matchloom.data.reader import Reader
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.evaluation.measures import measure
 from matchloom.models import build_model
 from matchloom.models.rae import RAE
-from matchloom.training import TrainConfig
-from matchloom.types import MatchloomError
+from matchloom.training.config import TrainConfig
 from tests.models.comparing import assert_same_gradients, assert_same_scores, read
 from tests.models.making import PAIRS, TEXTS, TOKENIZER, VOCAB, embedding, make_model, make_pairs
 from tests.reference import rae as reference
+from tests.refusing import refused
 from tests.training.making import colour_pairs, train
 
 
@@ -98,7 +99,7 @@ def test_the_autoencoder_learns_from_texts_alone() -> None:
     left, right, _ = tables()
 
     def error(model: RAE) -> float:
-        texts = [table.pad(np.arange(len(table))) for table in (left, right)]
+        texts = [pad_texts(table, np.arange(len(table))) for table in (left, right)]
         with torch.no_grad():
             errors = [model.autoencoder.unfolding_error(model.encoder(t), t.lengths) for t in texts]
         return float(sum(errors))
@@ -152,5 +153,5 @@ def test_training_moves_the_classifier_alone_and_learns() -> None:
 
 @pytest.mark.parametrize("arguments", [{"rate": 0.0}, {"decay": -1.0}])
 def test_wrong_rates_are_named(arguments: dict) -> None:
-    with pytest.raises(MatchloomError, match="rate of rae must be above 0 and decay not below, found"):
+    with refused("bad_value", "rate", "0"):
         build_model("rae", arguments, embedding(), seed=0)

@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from matchloom import Matcher
-from matchloom.encoders import Transformer
-from matchloom.types import MatchloomError
+from matchloom.data.batching import pad_texts
+from matchloom.encoders.transformer import Transformer
 from tests.encoders.making import write_folder
 from tests.models.comparing import assert_same_gradients, assert_same_scores
 from tests.models.making import make_model
 from tests.reference.sentence_bert import sentence_bert
+from tests.refusing import refused
 
 TEXTS = ["how do I open a file?", "open!", "", "reading, sorting: the list of files"]
 
@@ -37,7 +38,7 @@ def test_a_text_is_the_mean_of_all_its_pieces(matcher: Matcher) -> None:
     encoder = matcher.model.encoder
     assert isinstance(encoder, Transformer)
     for text, vector in zip(TEXTS, matcher.vectors(TEXTS), strict=True):
-        pieces = matcher.read([text]).pad(np.array([0])).pieces
+        pieces = pad_texts(matcher.read([text]), np.array([0])).pieces
         assert pieces is not None
         mean = encoder.positions(pieces)[0].mean(0).detach()
         np.testing.assert_allclose(vector, mean / mean.norm(), atol=1e-6)
@@ -66,5 +67,5 @@ def test_vectors_depend_on_the_text_alone(matcher: Matcher) -> None:
 
 def test_a_model_that_needs_training_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
-    with pytest.raises(MatchloomError, match="needs no training: late_interaction, sentence_bert"):
+    with refused("unknown_name", "late_interaction", "sentence_bert"):
         Matcher.untrained(write_folder(tmp_path / "small"), model="mv_lstm")

@@ -17,12 +17,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from matchloom.data.kinds import ANSWERS
-from matchloom.encoders import WordEmbedding
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
-from matchloom.ranking.ranker import AnswerRanker
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
+from matchloom.search.ranker import AnswerRanker
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
 from matchloom.service.loaded import Folder

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from matchloom import explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
 from matchloom.service.limits import Limits
 from matchloom.types import Pair
 from tests.service.making import TEXTS, ask, code_of, make_app, within

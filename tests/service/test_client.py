@@ -15,9 +15,10 @@ from matchloom.client import AsyncClient, Client, ServiceError
 from matchloom.explanation import Explanation, explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
-from matchloom.retrieval import Added, QuestionIndex
-from matchloom.types import MatchloomError, Pair
+from matchloom.search.index import QuestionIndex
+from matchloom.types import Added, Pair
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
+from tests.refusing import refused
 from tests.service.making import PAIRS, TEXTS, make_app, running
 
 KEY = "correct-horse-battery"
@@ -103,7 +104,7 @@ def test_what_is_refused_has_its_code(url: str) -> None:
         with pytest.raises(ServiceError, match="unknown") as found:
             service.rank("a", ["b"], system="none")
         assert (found.value.status, found.value.code) == (404, "unknown")
-        with pytest.raises(MatchloomError, match="expected a list of texts"):
+        with refused("wrong_type", "expected"):
             service.rank("a", "b")
     with Client(url) as service, pytest.raises(ServiceError, match="key") as found:
         service.systems()
@@ -140,5 +141,5 @@ def test_an_explanation_comes_back_as_it_was(made: Explanation) -> None:
 
 def test_what_describes_no_explanation_is_one_line() -> None:
     for plain in ({}, {"channels": 3}, tensor_like().to_dict()):
-        with pytest.raises(MatchloomError, match=r"to_dict\(grid=True\)"):
+        with refused("wrong_format", "to_dict"):
             Explanation.from_dict(plain)

@@ -63,6 +63,7 @@ def said(url: str, *parts: bytes) -> bytes:
         return found
 
 
+@pytest.mark.slow
 def test_a_request_that_never_ends_is_let_go(url: str) -> None:
     assert said(url, b"POST /v1/rank HTT") == b"", "no head"
     assert said(url) == b"", "nothing at all"
@@ -71,6 +72,7 @@ def test_a_request_that_never_ends_is_let_go(url: str) -> None:
     assert b'"too_slow"' in slow
 
 
+@pytest.mark.slow
 def test_a_head_that_comes_letter_by_letter_is_let_go(url: str) -> None:
     def dawdle(made: socket.socket) -> None:
         for letter in head(5) * 100:

@@ -16,9 +16,13 @@ from matchloom.types import Signal, Trace
 from tests.service.making import make_app, running
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not installed (apt install chromium): the page was not tested in a browser"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None,
+        reason="chromium is not installed (apt install chromium): the page was not tested in a browser",
+    ),
+]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

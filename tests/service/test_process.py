@@ -12,16 +12,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
 from matchloom.service.server import bind, is_loopback, keep_memory
-from matchloom.types import MatchloomError
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
+from tests.refusing import refused
 from tests.service.child import Serving, post
 from tests.service.making import make_matcher
 
 PAIR = {"query": "reset my password", "text": "choose Reset password"}
 
 
+@pytest.mark.slow
 def test_kill_9_under_load_then_reload_then_a_graceful_end(served: Path, tmp_path: Path) -> None:
     for name in ("tickets", "mv"):
         shutil.copytree(served / name, tmp_path / name)
@@ -105,7 +106,7 @@ def test_where_it_may_listen(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", "")] == [False] * 5
     with bind("127.0.0.1", 0) as held:
         assert held.proto == socket.IPPROTO_TCP, "or answers wait for 40 milliseconds"
-    with bind("127.0.0.1", 0) as held, pytest.raises(MatchloomError, match="--port"):
+    with bind("127.0.0.1", 0) as held, refused("busy", "--port"):
         bind("127.0.0.1", held.getsockname()[1])
 
 

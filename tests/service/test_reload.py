@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from matchloom.matcher import Matcher
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
 from matchloom.service.loaded import Folder, Shelf
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import Pair
+from tests.refusing import refused
 from tests.service.making import ask, code_of, make_app, make_matcher, within
 
 PAIR = {"query": "reset my password", "text": "choose Reset password"}
@@ -87,12 +88,12 @@ def test_an_archive_that_another_process_wrote_is_seen(served: Path, tmp_path: P
 
 
 def test_what_cannot_be_served(tmp_path: Path, served: Path) -> None:
-    with pytest.raises(MatchloomError, match="nothing to serve"):
+    with refused("missing", "nothing"):
         Shelf([Folder("empty", tmp_path)]).load()
-    with pytest.raises(MatchloomError, match="two folders are named 'mv'"):
+    with refused("conflict", "'mv'"):
         Shelf([Folder("mv", served / "mv"), Folder("mv", served / "faq")])
     assert Folder.of(f"tickets={served / 'tickets'}") == Folder("tickets", served / "tickets")
     assert Folder.of(str(served / "mv")).name == "mv"
     for name in ("bm25=x", "a/b=x", "=x", "..=x"):
-        with pytest.raises(MatchloomError, match="cannot be the name"):
+        with refused("bad_value", "cannot"):
             Folder.of(name)

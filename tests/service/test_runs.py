@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from matchloom.folders import folder_lock
-from tests.reports.test_runs import write_log
+from matchloom.artifact import writing
+from tests.runs.test_runs import write_log
 from tests.service.making import ask, code_of, make_app, running
 from tests.service.test_page import CHROMIUM, FLAGS, Watched
 
@@ -29,12 +29,13 @@ def test_runs_are_listed_and_shown(tmp_path: Path) -> None:
     assert ask(app, "/ready").status_code == 200, "nothing but runs need be served"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page of runs was not tested in a browser")
 def test_the_page_follows_a_run(tmp_path: Path, artefacts: Path) -> None:
     folder = write_log(tmp_path / "one", 2)
     write_log(tmp_path / "two", 5)
     with (
-        folder_lock(folder),
+        writing(folder),
         running(make_app(tmp_path, runs=tmp_path)) as url,
         sync_playwright() as playwright,
     ):

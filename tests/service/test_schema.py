@@ -27,6 +27,7 @@ def url(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         yield address
 
 
+@pytest.mark.slow
 @schema.parametrize()
 @examples(10)
 def test_every_operation(case: schemathesis.Case, url: str) -> None:

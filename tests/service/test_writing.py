@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from matchloom import read_pairs
 from matchloom.data.kinds import kind_of
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
 from matchloom.types import Pair
 from tests.service.making import PAIRS, TEXTS, ask, code_of, make_app
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.text.tokenize import TOKENIZERS, Tokenizer, stem, stems
-from matchloom.types import MatchloomError
+from tests.refusing import refused
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,16 @@ def test_texts_are_cut_after_so_many_words(kind: str) -> None:
     text = "one two three four"
     assert Tokenizer(kind, max_words=2)(text) == ["one", "two"]
     assert Tokenizer(kind, max_words=0)(text) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_long_text_is_read_whole(kind: str) -> None:
     assert len(Tokenizer(kind)("word " * 100_000)) == 100_000
 
 
 def test_an_unknown_kind_is_told() -> None:
-    with pytest.raises(MatchloomError, match="'latin' is unknown; choose one of english, chinese, whitespace"):
+    with refused("unknown_name", "'latin'"):
         Tokenizer("latin")("a")
 
 

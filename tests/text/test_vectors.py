@@ -29,6 +29,7 @@ from matchloom.text.vectors import (
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 from matchloom.types import MatchloomError
 from tests.drawing import examples
+from tests.refusing import refused
 
 GLOVE = "the 0.5 -1 2e-3\nloom 1 2 3\n. . . 4 5 6\n"
 ROWS = [[0.5, -1, 2e-3], [1, 2, 3], [4, 5, 6]]
@@ -164,7 +165,7 @@ def test_malformed_files(tmp_path: Path, kind: str) -> None:
 
 def test_words_that_no_line_can_hold_are_not_written(tmp_path: Path) -> None:
     for word in ("", "two words", "line\nbreak"):
-        with pytest.raises(MatchloomError, match="is empty or has a space inside"):
+        with refused("bad_value", "inside"):
             write_vectors(tmp_path / "v.txt", WordVectors([word], np.ones((1, 2), dtype=np.float32)))
     assert list(tmp_path.iterdir()) == []
 
@@ -197,6 +198,7 @@ def test_the_same_texts_in_any_order_give_the_same_bits() -> None:
     assert not np.array_equal(once.matrix, other.matrix)
 
 
+@pytest.mark.slow
 def test_training_does_not_depend_on_the_hash_seed_of_python() -> None:
     program = (
         "import hashlib; from matchloom.text.vectors import train_vectors as t; "
@@ -219,9 +221,9 @@ def test_training_does_not_depend_on_the_hash_seed_of_python() -> None:
 
 def test_rare_words_are_left_out_and_too_little_text_is_told() -> None:
     assert train_vectors([["a", "b", "a"]], dimensions=2, min_count=2).words == ["a"]
-    with pytest.raises(MatchloomError, match="no word occurs 3 times in the texts"):
+    with refused("no_data", "occurs", "3"):
         train_vectors([["a", "b", "a"]], min_count=3)
-    with pytest.raises(MatchloomError, match="no word occurs 1 times"):
+    with refused("no_data", "occurs", "1"):
         train_vectors([])
 
 
@@ -270,11 +272,9 @@ def test_the_first_matrix_without_vectors_is_uniform() -> None:
 
 def test_vectors_that_do_not_fit_the_vocabulary() -> None:
     vectors = WordVectors(["der", "die"], np.ones((2, 3), dtype=np.float32))
-    with pytest.raises(
-        MatchloomError, match=r"none of the 2 words of the vocabulary \(loom, the \.\.\.\) has a vector"
-    ):
+    with refused("mismatch", "vocabulary", "2"):
         initial_matrix(Vocab.build([["the", "loom"]]), vectors, dimensions=3, seed=0)
-    with pytest.raises(MatchloomError, match="the vectors have 3 dimensions, expected 50"):
+    with refused("mismatch", "3", "50"):
         initial_matrix(Vocab.build([["die"]]), vectors, dimensions=50, seed=0)
 
 

@@ -14,6 +14,7 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import PADDING, UNKNOWN, Vocab
 from matchloom.types import MatchloomError
 from tests.drawing import examples
+from tests.refusing import refused
 
 TEXTS = [["loom", "the", "the"], ["the", "weft"], ["loom", "looms"], []]
 
@@ -60,7 +61,7 @@ def test_rarity() -> None:
 
 
 def test_a_word_twice_is_refused() -> None:
-    with pytest.raises(MatchloomError, match="the same word twice"):
+    with refused("bad_value", "twice"):
         Vocab(["a", "a"], [1, 1], [1, 1], 1)
 
 
@@ -96,7 +97,7 @@ def test_a_cut_off_file_is_told_wherever_it_was_cut(tmp_path: Path) -> None:
     path = tmp_path / "vocab.txt"
     for length in set(range(len(content))) - ends_of_lines:
         path.write_text(content[:length], encoding="utf-8", newline="\n")
-        with pytest.raises(MatchloomError, match=r"vocab\.txt is no vocabulary of matchloom, or was cut off"):
+        with refused("damaged", "vocab.txt"):
             Vocab.load(path)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from functools import partial
 
-import matchloom.training
+import matchloom
 from matchloom.types import Pair
 
-train = partial(matchloom.training.train, hold_out=0, vectors="random")  # on all pairs, at once
+train = partial(matchloom.train, hold_out=0, vectors="random")  # on all pairs, at once
 
 COLOURS = ["red", "green", "blue", "black", "white", "brown", "pink", "grey"]
 FILLER = ["the", "a", "cloth", "of", "yarn", "is", "very", "soft", "old", "new", "loom"]

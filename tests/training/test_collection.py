@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.holding_out import hold_out_questions
-from matchloom.data.ids import fold
-from matchloom.data.same_answers import same_answers
+from matchloom.data.identity import fold
+from matchloom.data.splits import hold_out_questions
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
-from matchloom.retrieval import QuestionIndex
+from matchloom.search.index import QuestionIndex
 from matchloom.text.tokenize import Tokenizer
-from matchloom.training import TrainConfig
-from matchloom.training import train as train_as_users_do
 from matchloom.training.collection import CollectionExamples, collect
+from matchloom.training.config import TrainConfig
 from matchloom.training.development import NEAREST, WHOLE, ranked
 from matchloom.training.losses import softmax
-from matchloom.types import MatchloomError, Pair
+from matchloom.training.run import train as train_as_users_do
+from matchloom.types import Pair
+from tests.refusing import refused
 
 THINGS = ["loom", "mill", "kiln", "forge", "anvil", "lathe", "plough", "press", "wheel", "saw", "bellows", "churn"]
 ASKED = ["how do I mend a {}", "my {} is broken what now", "{} does not work", "repair of the {}"]
@@ -153,12 +153,6 @@ def test_what_is_held_out_leaves_every_answer_a_question() -> None:
     assert len(hold_out_questions(one_each, 0.25)[1]) == 3
 
 
-def test_answers_are_told_by_id_and_by_text() -> None:
-    pairs = [Pair("a", "X  y", text_id="1"), Pair("b", "x Y"), Pair("c", "z", text_id="1"), Pair("d", "w")]
-    assert len(set(same_answers(pairs)[:3])) == 1
-    assert len(set(same_answers(pairs))) == 2
-
-
 def test_development_questions_meet_everything_or_what_is_near() -> None:
     few = ranked(COLLECTION[:3], COLLECTION, Tokenizer(), 0)
     assert len(few) == 3 * len(THINGS)
@@ -179,11 +173,11 @@ def test_a_matcher_that_learnt_nothing_says_so_and_is_refused(tmp_path: Path, ca
     matcher = Matcher.load(folder)
     assert "nothing is learnt yet" in caplog.text
     assert matcher.training[NOTHING_LEARNT] in caplog.text
-    with pytest.raises(MatchloomError, match=r"run has learnt nothing \(.*\); train it again"):
+    with refused("failed", "nothing"):
         QuestionIndex.create(tmp_path / "archive", matcher=folder)
     index = QuestionIndex.create(tmp_path / "archive")
     index.add(COLLECTION)
-    with pytest.raises(MatchloomError, match="the matcher of rerank has learnt nothing"):
+    with refused("failed", "matcher"):
         index.search("loom", rerank=matcher)
 
 
@@ -191,7 +185,7 @@ def test_settings_go_on_top_of_those_that_suit_the_model() -> None:
     matcher = train_as_users_do(COLLECTION, model="cntn", hold_out=0, vectors="random", dimensions=4, epochs=1)
     config = matcher.training["config"]
     assert (config["epochs"], config["optimizer"]) == (1, "adam")
-    with pytest.raises(MatchloomError, match="'epoch' is no argument of train and no setting of TrainConfig"):
+    with refused("unknown_name", "'epoch'"):
         train_as_users_do(COLLECTION, epoch=1)
 
 
@@ -208,6 +202,6 @@ def test_the_papers_start_is_one_word_away() -> None:
 def test_a_folder_with_a_matcher_is_not_overwritten_without_a_word(tmp_path: Path) -> None:
     quick = {"model": "nbow_mlp", "hold_out": 0, "vectors": "random", "dimensions": 4, "epochs": 1}
     train_as_users_do(COLLECTION, folder=tmp_path, **quick)  # type: ignore[arg-type]
-    with pytest.raises(MatchloomError, match="already holds a matcher; resume its run, overwrite it, or"):
+    with refused("exists", "overwrite"):
         train_as_users_do(COLLECTION, folder=tmp_path, **quick)  # type: ignore[arg-type]
     train_as_users_do(COLLECTION, folder=tmp_path, overwrite=True, **quick)  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from matchloom.data.batching import deduplicate
 from matchloom.data.reader import Reader
+from matchloom.data.tokenized import deduplicate
 from matchloom.matcher import ReadPairs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from matchloom.data.batching import deduplicate
 from matchloom.data.reader import Reader
+from matchloom.data.tokenized import deduplicate
 from matchloom.matcher import ReadPairs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab

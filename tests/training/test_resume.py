@@ -72,6 +72,7 @@ def epochs(folder: Path) -> list[dict[str, float]]:
     return [{key: value for key, value in json.loads(line).items() if key not in clock} for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_killed_run_goes_on_bit_for_bit(
     pairs: Path, whole: Callable[[str], Path], tmp_path: Path, model: str

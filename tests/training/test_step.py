@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from matchloom.encoders import WordEmbedding
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
 from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig

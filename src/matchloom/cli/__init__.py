@@ -50,17 +50,20 @@ def about(
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Match two texts and show why: train small matching networks from your own pairs, on a CPU, in minutes.
+    """Match two texts and show why: answers to questions from your own file, on a CPU, in minutes.
 
     \b
-    A first try, with no file of your own (the texts come from Python's own documentation):
-      matchloom corpus pydocs --out data
-      matchloom train data/train.tsv --dev data/dev.tsv --out runs/first
-      matchloom evaluate runs/first data/test.tsv
-      matchloom rank runs/first "read a file line by line" data/test.tsv
+    With a file of questions and answers of your own:
+      matchloom fit faq.tsv --out faq
+      matchloom search faq "I forgot my password" --top 3 --explain
+      matchloom serve faq
 
-    With your own data: a file with the columns query, text and label. If it has no wrong texts, 'matchloom mine' adds
-    some. Each command has its own --help, with examples.
+    \b
+    With no file of your own (the texts come from Python's own documentation):
+      matchloom demo
+
+    A file has the columns query and text (or question and answer), and label where some texts are wrong for their
+    query. Each command has its own --help, with examples.
     """
 
 
@@ -83,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"{getattr(error, 'format_message', error.__str__)()} (see {path} --help)")
         return 2
     except Exception as error:
-        from matchloom.types import MatchloomError  # torch comes with it, and a usage error needs none
+        from matchloom.types import MatchloomError  # numpy comes with it, and a usage error needs none
 
         if isinstance(error, MatchloomError):
             _complain(str(error))

@@ -1,6 +1,6 @@
 """The commands by name: where each is, its line in the list, and how its help ends.
 
-A command is imported when it is called: most of them bring torch, for which `matchloom --help` need not wait.
+A command's file is imported when it is called, and imports the library in its functions: help need not wait for it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+from matchloom.cli.experiments import experiment
 
 PAIRS_FILE = (
     "A pairs file is TSV, CSV, JSONL, JSON or Parquet by its name (the text formats also with .gz). Its columns, in "
@@ -33,50 +35,68 @@ class Command(NamedTuple):
     epilog: str | None = None
 
 
-COMMANDS = {
-    "fit": Command(
-        "matchloom.cli.fit:command", "Make the best of a file of pairs, and say how good it is.", PAIRS_FILE
-    ),
-    "demo": Command("matchloom.cli.demo:command", "Try everything once, on Python's own documentation."),
-    "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
-    "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
-    "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
-    "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
-    "train": Command("matchloom.cli.train:command", "Train a matcher on pairs.", PAIRS_FILE),
-    "trans-lm": Command(
-        "matchloom.cli.trans_lm:command", "Learn which words of a text answer which words of a query.", PAIRS_FILE
-    ),
-    "evaluate": Command(
-        "matchloom.cli.evaluate:command", "Measure a scorer on labelled pairs.", f"{SCORER}\n\n{PAIRS_FILE}"
-    ),
-    "compare": Command(
-        "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
-    ),
-    "score": Command("matchloom.cli.score:command", "Score the pairs of a file.", f"{SCORER}\n\n{PAIRS_FILE}"),
-    "rank": Command("matchloom.cli.rank:command", "Rank the texts of a file for a query.", SCORER),
-    "explain": Command("matchloom.cli.explain:command", "Show why a text got its score.", SCORER),
-    "index": Command("matchloom.cli.index:command", "Build or update an archive of answered questions.", PAIRS_FILE),
-    "search": Command(
-        "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
-    ),
-    "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
-    "tune": Command(
-        "matchloom.cli.tune:command", "Choose alpha, the weight of similar questions.", f"{RERANKER}\n\n{PAIRS_FILE}"
-    ),
-    "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
-    "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
-    "reproduce": Command("matchloom.cli.reproduce:command", "Repeat a published table or experiment."),
-    "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
-    "encoders": Command("matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."),
-    "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
+# The groups in which `matchloom --help` and docs/commands.md show the commands, what a newcomer needs first.
+GROUPS = {
+    "Answer questions": {
+        "fit": Command(
+            "matchloom.cli.fit:command", "Make the best of a file of pairs, and say how good it is.", PAIRS_FILE
+        ),
+        "search": Command(
+            "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
+        ),
+        "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
+        "index": Command(
+            "matchloom.cli.index:command", "Build or update an archive of answered questions.", PAIRS_FILE
+        ),
+        "tune": Command(
+            "matchloom.cli.tune:command",
+            "Choose alpha, the weight of similar questions.",
+            f"{RERANKER}\n\n{PAIRS_FILE}",
+        ),
+        "demo": Command("matchloom.cli.demo:command", "Try everything once, on Python's own documentation."),
+    },
+    "Look closer": {
+        "rank": Command("matchloom.cli.rank:command", "Rank the texts of a file for a query.", SCORER),
+        "score": Command("matchloom.cli.score:command", "Score the pairs of a file.", f"{SCORER}\n\n{PAIRS_FILE}"),
+        "explain": Command("matchloom.cli.explain:command", "Show why a text got its score.", SCORER),
+        "evaluate": Command(
+            "matchloom.cli.evaluate:command", "Measure a scorer on labelled pairs.", f"{SCORER}\n\n{PAIRS_FILE}"
+        ),
+        "compare": Command(
+            "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
+        ),
+        "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
+        "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
+    },
+    "Train": {
+        "train": Command("matchloom.cli.train:command", "Train a matcher on pairs.", PAIRS_FILE),
+        "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
+        "encoders": Command(
+            "matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."
+        ),
+        "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
+        "trans-lm": Command(
+            "matchloom.cli.trans_lm:command", "Learn which words of a text answer which words of a query.", PAIRS_FILE
+        ),
+        "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
+    },
+    "Data": {
+        "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
+        "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
+        "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
+        "reproduce": Command("experiments.cli.reproduce:command", "Repeat a published table or experiment."),
+    },
 }
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 def load(name: str) -> Any:
     """The command of this name, imported now."""
     module, function = COMMANDS[name].home.split(":")
+    part, _, rest = module.partition(".")
+    home = experiment(rest) if part == "experiments" else import_module(module)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, epilog=COMMANDS[name].epilog)(getattr(import_module(module), function))
+    alone.command(name, epilog=COMMANDS[name].epilog)(getattr(home, function))
     return get_command(alone)
 
 
@@ -93,5 +113,6 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list in `matchloom --help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.about) for name, command in COMMANDS.items()])
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, command.about) for name, command in group.items()])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+import matchloom
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
     ColumnsOption,
@@ -20,15 +21,13 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, say
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.cli.scorers import load_scorer
-from matchloom.cli.train import set_aside
-from matchloom.comparison import BASELINES, Row, System, check_systems, compare
-from matchloom.data.ids import both_sides
-from matchloom.evaluation import measure
-from matchloom.lexical import LEXICAL
-from matchloom.models import MODELS, all_arguments
+from matchloom.data.identity import both_sides
 from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.text.vectors import first_vectors
 from matchloom.types import MatchloomError, Pair
+
+if TYPE_CHECKING:
+    from matchloom.comparison import Row, System
 
 _LINE, _LETTER = 10.0, 4.6  # points of the names in the picture
 
@@ -102,10 +101,15 @@ def command(
       matchloom compare train.tsv --test test.tsv --out runs/two --system bm25 --system mv_lstm --set lexical=true
       matchloom compare train.tsv --test test.tsv --system bm25_stemmed --system trans-lm --system faq --system runs/faq
     """
+    from matchloom.comparison import check_systems
+    from matchloom.evaluation import measure
+    from matchloom.models import MODELS
+    from matchloom.training.prepare import HOLD_OUT, set_aside
+
     systems = check_systems(_with_arguments(_systems(system), settings or []), out, resume=resume)
     names = [one.name for one in systems]
     if out is None and any(one.model in MODELS for one in systems):
-        raise MatchloomError("--out FOLDER is missing: models are trained and must be kept somewhere")
+        raise MatchloomError("--out FOLDER is missing: models are trained and must be kept somewhere", code="conflict")
     if plot is not None:
         check_plot(plot)
     cut = tokenizer_of(tokenizer, max_words)
@@ -115,14 +119,14 @@ def command(
     if dev is not None:
         development: list[Pair] | None = read_all(dev, require_label=True, columns=columns)
     else:
-        training, development = set_aside(training, seed)
+        training, development = set_aside(training, HOLD_OUT, seed, note)
     start = None
     if any(name in MODELS or name == "soft_coverage" for name in names):
         words = (cut(text) for text in both_sides(training))
         start = first_vectors(vectors, words, dimensions=dimensions, seed=seed, progress=True)
     done: list[Row] = []
     try:
-        compared = compare(
+        compared = matchloom.compare(
             training,
             measured,
             development,
@@ -152,12 +156,17 @@ def command(
     if compared.failed:
         raise MatchloomError(
             f"{len(compared.failed)} of {len(names)} systems failed and are not in the table: "
-            f"{', '.join(compared.failed)}"
+            f"{', '.join(compared.failed)}",
+            code="failed",
         )
 
 
 def _systems(given: list[str] | None) -> list[System | str] | None:
     """The systems of the option: names, or folders and files, which are loaded now."""
+    from matchloom.comparison import System
+    from matchloom.lexical import LEXICAL
+    from matchloom.models import MODELS
+
     if not given:
         return None
     found: list[System | str] = []
@@ -173,6 +182,9 @@ def _systems(given: list[str] | None) -> list[System | str] | None:
 
 def _with_arguments(systems: list[System | str] | None, settings: list[str]) -> list[System | str]:
     """The systems with the arguments of --set; one that no system takes is refused."""
+    from matchloom.comparison import BASELINES, System
+    from matchloom.models import MODELS, all_arguments
+
     found = [one if isinstance(one, System) else System(one, one) for one in systems or (*BASELINES, *MODELS)]
     for setting in settings:
         model, dot, rest = setting.partition("=")[0].rpartition(".")
@@ -184,7 +196,9 @@ def _with_arguments(systems: list[System | str] | None, settings: list[str]) -> 
         ]
         if not takers:
             named = f"{model} is not compared" if dot else "no model that is compared takes it"
-            raise MatchloomError(f"--set {setting!r}: {named}; 'matchloom models MODEL' lists arguments")
+            raise MatchloomError(
+                f"--set {setting!r}: {named}; 'matchloom models MODEL' lists arguments", code="unknown_name"
+            )
         for n, one in enumerate(found):
             if one in takers:
                 found[n] = one._replace(arguments={**one.arguments, **parse_arguments(one.model, [plain])})

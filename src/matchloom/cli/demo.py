@@ -5,17 +5,19 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import matchloom
 from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import make_folder
 from matchloom.cli.search import search_fitted
-from matchloom.data.corpora.pydocs import python_version, read_pydocs
-from matchloom.data.formats import write_pairs
-from matchloom.data.ids import digest
-from matchloom.fitting import Fitted, fit
+from matchloom.data.identity import digest
+from matchloom.data.pydocs import python_version, read_pydocs
+
+if TYPE_CHECKING:
+    from matchloom import Fitted
 
 _PAIRS = 1500  # of some 2,900: what `fit` does with them in a minute
 
@@ -35,6 +37,8 @@ def command(
     Example:
       matchloom demo --out runs/demo
     """
+    from matchloom.data.formats import write_pairs
+
     start = time.perf_counter()
     make_folder(out)
     found = sorted(read_pydocs(), key=lambda pair: digest(pair.query, pair.text))[:pairs]
@@ -42,7 +46,9 @@ def command(
     write_pairs(file, [pair._replace(query_id="", text_id="", group="") for pair in found])
     say(f"{len(found):,} pairs (summary, description) from the documentation of Python {python_version()}: {file}")
     say(f"\n$ {shlex.join(['matchloom', 'fit', str(file), '--encoder', 'none', '--out', str(out / 'fitted')])}")
-    fitted = fit(file, out=out / "fitted", encoder=None, overwrite=True, on_note=note)  # the same on every machine
+    fitted = matchloom.fit(
+        file, out=out / "fitted", encoder=None, overwrite=True, on_note=note
+    )  # the same on every machine
     console().print(fitted.report)
     asked = _question(fitted)
     say(f"\n$ {shlex.join(['matchloom', 'search', str(out / 'fitted'), asked, '--top', '2', '--explain'])}")

@@ -12,10 +12,10 @@ from typer.main import get_command
 
 import matchloom
 from matchloom.cli import app
-from matchloom.cli.commands import COMMANDS, PAIRS_FILE, SCORER, load
-from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods
-from matchloom.cli.models import LEXICAL_ABOUT, written
-from matchloom.lexical.collection import ENGLISH
+from matchloom.cli.commands import GROUPS, PAIRS_FILE, SCORER, load
+from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods, written
+from matchloom.cli.models import LEXICAL_ABOUT
+from matchloom.lexical.statistics import ENGLISH
 from matchloom.models import MODELS, model_arguments, model_training
 from matchloom.text.tokenize import Tokenizer
 
@@ -31,14 +31,25 @@ def commands_page() -> str:
     """The whole page."""
     root: Any = get_command(app)
     sections = [_HEAD, _text(root.help), _text(PAIRS_FILE), _text(SCORER)]  # the latter two end many a help
-    for name in COMMANDS:
-        command = load(name)
-        sections.append(f"## matchloom {name}\n")
-        sections.append(_text(command.help))
-        rows = [row for row in map(_row, command.params) if row]
-        if rows:
-            sections.append("| | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    sections += [f"{title}: {', '.join(map(_link, group))}.\n" for title, group in GROUPS.items()]
+    for title, group in GROUPS.items():
+        sections.append(f"## {title}\n")
+        sections += map(_command, group)
     return "\n".join(sections).rstrip() + "\n"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#matchloom-{name})"
+
+
+def _command(name: str) -> str:
+    """The section of one command."""
+    command = load(name)
+    sections = [f"### matchloom {name}\n", _text(command.help)]
+    rows = [row for row in map(_row, command.params) if row]
+    if rows:
+        sections.append("| | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join(sections)
 
 
 def _text(help_text: str) -> str:

@@ -30,6 +30,11 @@ def documented(thing: object) -> Documented:
     return Documented("\n".join(lines[:start] + lines[end:]).strip(), arguments)
 
 
+def written(value: object) -> str:
+    """A value as `--set` reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def parameters(function: Any) -> list[inspect.Parameter]:
     """What a caller gives to a function, or to a class to make an instance."""
     return [one for one in inspect.signature(function).parameters.values() if one.name not in ("self", "cls")]

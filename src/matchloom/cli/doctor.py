@@ -6,20 +6,22 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
 import typer
 
+import matchloom
 from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
     SeedOption,
 )
 from matchloom.cli.printing import console, print_json, table
-from matchloom.evaluation import Finding, audit
 from matchloom.kernels.native import status
 from matchloom.types import MatchloomError
+
+if TYPE_CHECKING:
+    from matchloom.evaluation import Finding
 
 _PACKAGES = (
     "torch",
@@ -82,8 +84,11 @@ def command(
         return
     if run is None or qrels is None:
         raise MatchloomError(
-            "give a run and its judgements: matchloom doctor RUN QRELS (or the folder of an archive, or --system)"
+            "give a run and its judgements: matchloom doctor RUN QRELS (or the folder of an archive, or --system)",
+            code="conflict",
         )
+    from matchloom.evaluation import audit
+
     findings = audit(run, qrels, measures.replace(",", " ").split(), seed=seed)
     if json:
         print_json([_plain(finding) for finding in findings])
@@ -106,14 +111,12 @@ def _is_folder(path: Path) -> bool:
 
 def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
     """Print what was found; the exit code says whether the archive is whole now."""
-    from matchloom import QuestionIndex  # a run needs no archive
-
     mended = None
     if repair:
-        mended = QuestionIndex.repair(folder, progress=True)
+        mended = matchloom.QuestionIndex.repair(folder, progress=True)
         checkup = mended.checkup
     else:
-        checkup = QuestionIndex.check(folder, matcher, every_vector=every, progress=True)
+        checkup = matchloom.QuestionIndex.check(folder, matcher, every_vector=every, progress=True)
     if json:
         told = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
         print_json({**checkup.to_dict(), **told})
@@ -131,6 +134,8 @@ def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bo
 
 def system_facts() -> dict[str, str]:
     """Versions, cores, threads and what is there."""
+    import torch
+
     facts = {
         "matchloom": version("matchloom"),
         "python": f"{platform.python_version()} ({platform.python_implementation()})",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from matchloom import Matcher
+import matchloom
 from matchloom.cli.options import TokenizerOption
 from matchloom.cli.printing import note
 from matchloom.cli.reading import tokenizer_of
@@ -78,23 +78,29 @@ def command(
       matchloom train faq.tsv --out runs/faq --encoder all-MiniLM-L6-v2
     """
     if action not in ("", "add", "use"):
-        raise MatchloomError(f"{action!r} is unknown; 'matchloom encoders' lists, 'add' and 'use' take an encoder")
+        raise MatchloomError(
+            f"{action!r} is unknown; 'matchloom encoders' lists, 'add' and 'use' take an encoder", code="unknown_name"
+        )
     if action and not encoder:
-        raise MatchloomError(f"which encoder? Expected 'matchloom encoders {action} ENCODER'")
+        raise MatchloomError(f"which encoder? Expected 'matchloom encoders {action} ENCODER'", code="conflict")
     if (action == "use") != (out is not None):
-        raise MatchloomError("'use' needs --out FOLDER for the matcher" if out is None else "--out belongs to 'use'")
+        raise MatchloomError(
+            "'use' needs --out FOLDER for the matcher" if out is None else "--out belongs to 'use'", code="conflict"
+        )
     if (size is None) != (texts is None) or (size is not None and action != "use"):
-        raise MatchloomError("--size and --texts belong to 'use', and to each other")
+        raise MatchloomError("--size and --texts belong to 'use', and to each other", code="conflict")
     if action == "add":
         added = add_encoder(encoder, say=note)
         print(f"{added.name} is in {added.folder}")
         _list([added])
     elif out is not None:
         if (out / "matcher.json").exists():
-            raise MatchloomError(f"{out} already holds a matcher; choose another --out")
+            raise MatchloomError(f"{out} already holds a matcher; choose another --out", code="exists")
         reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
         lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]
-        Matcher.untrained(find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True).save(out)
+        matchloom.Matcher.untrained(
+            find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True
+        ).save(out)
         print(f"The matcher is in {out}; nothing of it was trained.")
     else:
         _list(found_encoders())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from matchloom import evaluate
+import matchloom
+from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -23,24 +24,14 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-from matchloom.data.against_all import against_all
-from matchloom.data.formats import write_qrels, write_run
-from matchloom.data.ids import both_sides
-from matchloom.data.kinds import PAIRS, kind_of
-from matchloom.evaluation import (
-    Difference,
-    LabelledReport,
-    Report,
-    compare_runs,
-    evaluate_pairs,
-    paired_randomisation,
-)
+from matchloom.data.identity import both_sides
 from matchloom.files import atomic_write, write_lines
-from matchloom.fitting import Fitted, is_fitted
 from matchloom.types import MatchloomError, Pair, Scorer
 
-AnyReport = Report | LabelledReport
+if TYPE_CHECKING:
+    from matchloom.evaluation import Difference, LabelledReport, Report
 
+    AnyReport: TypeAlias = Report | LabelledReport
 
 _MEASURES = "AP RR P@1 nDCG@10"
 
@@ -106,6 +97,9 @@ def command(
       matchloom evaluate runs/faq data/test.tsv --against bm25_stemmed --measures "P@1 RR"
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
     """
+    from matchloom.data.formats import write_qrels, write_run
+    from matchloom.evaluation import compare_runs
+
     cut = tokenizer_of(tokenizer)
     read = read_all(pairs, columns=columns)
     independent = _is_independent(read, kind) and against_all_of is None
@@ -135,7 +129,7 @@ def command(
 
     def measure(name: str, baselines: bool) -> Report:
         chosen = load(name)
-        made = evaluate(
+        made = matchloom.evaluate(
             chosen,
             found,
             measures=measures.replace(",", " ").split(),
@@ -163,9 +157,11 @@ def command(
 
 def _is_independent(pairs: list[Pair], kind: str | None) -> bool:
     """Whether the pairs are no lists; a few questions may repeat by chance, in a file of lists nearly all do."""
+    from matchloom.data.kinds import PAIRS, kind_of
+
     if kind not in (None, "lists", "pairs"):
-        raise MatchloomError(f"--kind {kind!r} is unknown; choose lists or pairs")
-    labels = {pair.label is not None and pair.label > 0 for pair in pairs}
+        raise MatchloomError(f"--kind {kind!r} is unknown; choose lists or pairs", code="unknown_name")
+    labels = {pair.is_labelled_positive for pair in pairs}
     if kind is not None or len(labels) < 2 or any(pair.label is None for pair in pairs):
         return kind == "pairs"
     found = kind_of(pairs)
@@ -180,11 +176,14 @@ def _evaluate_pairs(
     json: str | None,
     **options: Any,
 ) -> None:
+    from matchloom.evaluation import Difference, evaluate_pairs, paired_randomisation
+
     wrong = [name for name, given in files.items() if given is not None]
     if wrong:
         raise MatchloomError(
             f"{wrong[0]} is for candidate lists, and these are independent labelled pairs, which have AP, AUC, "
-            "accuracy and F1; leave it out, or say --kind lists"
+            "accuracy and F1; leave it out, or say --kind lists",
+            code="conflict",
         )
     seed = options["seed"]
     report = evaluate_pairs(load(names[0]), pairs, progress=True, **options)
@@ -223,17 +222,21 @@ def _print(
 
 def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: str | None, seed: int) -> list[Pair]:
     """The candidate lists to rank: the file's own, or every question against all texts of a collection."""
-    wrong = any(pair.label is not None and pair.label <= 0 for pair in pairs)
+    from matchloom.data.against_all import against_all
+
+    wrong = any(not pair.is_positive for pair in pairs)
     if collection is None and wrong:
         unlabelled = sum(pair.label is None for pair in pairs)
         if unlabelled:
-            raise MatchloomError(f"{unlabelled} of {len(pairs)} pairs have no label; give every one, or none at all")
+            raise MatchloomError(
+                f"{unlabelled} of {len(pairs)} pairs have no label; give every one, or none at all", code="bad_labels"
+            )
         return pairs
     texts: list[Pair | str] = []
     if collection is not None:
         texts += read_texts(collection, columns)
-    elif is_fitted(Path(scorer)):
-        answers = Fitted.load(scorer).answers
+    elif kind_of_folder(scorer) == "fit":
+        answers = matchloom.Fitted.load(scorer).answers
         texts += (
             []
             if answers is None
@@ -249,6 +252,8 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: st
 def _show_comparison(
     first: tuple[str, AnyReport], second: tuple[str, AnyReport], compared: dict[str, Difference]
 ) -> None:
+    from matchloom.evaluation import Report
+
     (name, report), (other_name, other) = first, second  # as the user called them: two matchers may share a model
     shown = table("measure", name, other_name, "difference", "p", right=(name, other_name, "difference", "p"))
     for measure, result in compared.items():

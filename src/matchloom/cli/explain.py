@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import matchloom
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -17,10 +18,11 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json
 from matchloom.cli.reading import read_texts, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-from matchloom.explanation import Explanation, explain
 from matchloom.files import atomic_write
-from matchloom.lexical import LEXICAL
 from matchloom.types import MatchloomError
+
+if TYPE_CHECKING:
+    from matchloom.explanation import Explanation
 
 
 def command(
@@ -55,6 +57,8 @@ def command(
       matchloom explain runs/faq "how do I open a file?" "open(path) opens a file and returns it" --html why.html
       matchloom explain bm25 "open a file" "files are opened with open" --collection answers.txt
     """
+    from matchloom.lexical import LEXICAL
+
     cut = tokenizer_of(tokenizer)
     chosen = load_scorer(
         scorer,
@@ -62,7 +66,7 @@ def command(
         tokenizer=cut,
         vectors=vectors_for(vectors, (query, text), cut),
     )
-    explanation = explain(chosen, query, text)
+    explanation = matchloom.explain(chosen, query, text)
     if scorer in LEXICAL and collection is None:
         note(f"{scorer} knows no text but this one, so all words are equally rare; give some with --collection FILE")
     shown = _channel(explanation, channel)
@@ -84,4 +88,6 @@ def _channel(explanation: Explanation, wanted: str | None) -> str | None:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
     listed = ", ".join(f"{number} ({name})" for number, name in enumerate(names, start=1))
-    raise MatchloomError(f"--channel {wanted!r} is unknown to {explanation.scorer}; choose one of {listed}")
+    raise MatchloomError(
+        f"--channel {wanted!r} is unknown to {explanation.scorer}; choose one of {listed}", code="unknown_name"
+    )

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from matchloom import Matcher
+import matchloom
 from matchloom.cli.printing import note
 from matchloom.cli.reading import read_texts
-from matchloom.data.corpora.pydocs import read_pydocs
-from matchloom.export import export_onnx
+from matchloom.data.pydocs import read_pydocs
 
 _COMPARED = 400  # texts
 
@@ -50,7 +49,9 @@ def command(
       matchloom export runs/faq --onnx faq.onnx
       matchloom export runs/minilm --onnx minilm.int8 --int8 --texts answers.txt
     """
-    loaded = Matcher.load(matcher)
+    from matchloom.export import export_onnx
+
+    loaded = matchloom.Matcher.load(matcher)
     compared = None
     if int8:
         found = read_texts(texts) if texts is not None else [pair.text for pair in read_pydocs()]

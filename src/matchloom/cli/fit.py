@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import matchloom
 from matchloom.cli.options import ColumnsOption, SeedOption
 from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import parse_columns, tokenizer_of
-from matchloom.fitting import Fitted, fit
-from matchloom.fitting.encoder import AUTO
+
+if TYPE_CHECKING:
+    from matchloom import Fitted
 
 
 def command(
@@ -43,7 +45,7 @@ def command(
             help="A pretrained encoder that may be used: a folder, or a name that 'matchloom encoders' lists; auto is "
             "the first of these, none is none.",
         ),
-    ] = AUTO,
+    ] = "auto",
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
     resume: Annotated[
@@ -72,7 +74,7 @@ def command(
       matchloom search faq "I forgot my password" --top 3 --explain
     """
     cut = None if tokenizer is None else tokenizer_of(tokenizer)
-    fitted = fit(
+    fitted = matchloom.fit(
         *files,
         out=out,
         test=test,

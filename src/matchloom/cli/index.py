@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from matchloom import QuestionIndex, read_pairs
+import matchloom
 from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.files import read_lines
 from matchloom.types import MatchloomError
+
+if TYPE_CHECKING:
+    from matchloom import QuestionIndex
 
 
 def command(
@@ -86,18 +89,21 @@ def command(
     ids: list[str] = []
     unknown: list[str] = []
     if reencode is not None and matcher is not None:
-        raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher")
+        raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher", code="conflict")
     made = pairs is not None and not (archive / "archive.json").exists()
     if not made:
-        index = QuestionIndex.open(archive, matcher)
+        index = matchloom.QuestionIndex.open(archive, matcher)
         if tokenizer not in (None, index.tokenizer.kind):
             raise MatchloomError(
-                f"{archive} has the tokenizer {index.tokenizer.kind}, found --tokenizer {tokenizer}; leave it out"
+                f"{archive} has the tokenizer {index.tokenizer.kind}, found --tokenizer {tokenizer}; leave it out",
+                code="conflict",
             )
     else:
         if matcher is not None and tokenizer is not None:
-            raise MatchloomError("--tokenizer: a matcher has its own; leave it out, or leave out --matcher")
-        index = QuestionIndex.create(archive, matcher, tokenizer=None if matcher else tokenizer_of(tokenizer))
+            raise MatchloomError(
+                "--tokenizer: a matcher has its own; leave it out, or leave out --matcher", code="conflict"
+            )
+        index = matchloom.QuestionIndex.create(archive, matcher, tokenizer=None if matcher else tokenizer_of(tokenizer))
     if reencode is not None:
         index.reencode(reencode, progress=True)
         done["reencoded"] = len(index)
@@ -107,9 +113,13 @@ def command(
         done["deleted"] = index.delete(ids)
     if pairs is not None:
         try:
-            added = index.add(read_pairs(pairs, columns=parse_columns(columns), fill_ids=False), progress=True)
+            added = index.add(
+                matchloom.read_pairs(pairs, columns=parse_columns(columns), fill_ids=False), progress=True
+            )
             if made and not added.new:
-                raise MatchloomError(f"{pairs} has no pair with a right answer, so there is nothing to archive")
+                raise MatchloomError(
+                    f"{pairs} has no pair with a right answer, so there is nothing to archive", code="no_data"
+                )
         except MatchloomError:
             if made and not len(index):
                 shutil.rmtree(archive)  # what cannot be read must not leave an archive behind
@@ -125,7 +135,8 @@ def command(
     if unknown:  # said last, with all else done: a list may be deleted a second time
         raise MatchloomError(
             f"{len(unknown):,} of {len(ids):,} ids to delete are not in the archive, such as {unknown[0]!r}; "
-            "'matchloom search' shows ids"
+            "'matchloom search' shows ids",
+            code="missing",
         )
 
 

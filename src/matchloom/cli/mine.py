@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from matchloom import Matcher, mine_negatives
+import matchloom
 from matchloom.cli.options import (
     ColumnsOption,
     PairsArgument,
@@ -16,8 +16,6 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import note, say
 from matchloom.cli.reading import read_all, read_texts, tokenizer_of
-from matchloom.data.formats import write_pairs
-from matchloom.data.negatives import SOURCES
 from matchloom.types import MatchloomError, Scorer
 
 
@@ -60,18 +58,25 @@ def command(
       matchloom mine faq.tsv --out faq.mined.tsv
       matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
     """
+    from matchloom.data.formats import write_pairs
+    from matchloom.data.negatives import SOURCES
+
     cut = tokenizer_of(tokenizer)
     if source not in SOURCES and not Path(source).exists():
-        raise MatchloomError(f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher")
-    chosen: str | Scorer = source if source in SOURCES else Matcher.load(source)
+        raise MatchloomError(
+            f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher", code="unknown_name"
+        )
+    chosen: str | Scorer = source if source in SOURCES else matchloom.Matcher.load(source)
     found = read_all(pairs, columns=columns)
-    positives = [pair for pair in found if pair.label is None or pair.label > 0]
+    positives = [pair for pair in found if pair.is_positive]
     if not positives:
-        raise MatchloomError(f"{pairs} has no pair with a label above 0 (or without one) to find negatives for")
+        raise MatchloomError(
+            f"{pairs} has no pair with a label above 0 (or without one) to find negatives for", code="no_data"
+        )
     if len(positives) < len(found):
         note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and are left out.")
     texts = None if pool is None else read_texts(pool, columns)
-    mined = mine_negatives(
+    mined = matchloom.mine_negatives(
         positives, count=count, source=chosen, top=top, seed=seed, tokenizer=cut, pool=texts, progress=True
     )
     write_pairs(out, mined)

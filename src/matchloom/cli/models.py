@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import random
-import re
 import sys
 import time
 from typing import Annotated
 
-import numpy as np
-import torch
 import typer
 
-from matchloom import MODELS
-from matchloom.cli.docstrings import documented
+from matchloom.cli.docstrings import documented, written
+from matchloom.cli.model_sources import model_sources
 from matchloom.cli.printing import console, note, table
-from matchloom.data.batching import features_of, make_batch
-from matchloom.encoders import WordEmbedding
-from matchloom.lexical import LEXICAL
-from matchloom.matcher import Matcher
-from matchloom.models import MEMBERS, all_arguments, build_model, model_training, sentence_vector_models
-from matchloom.parallel import inline_pool
 from matchloom.progress import track
-from matchloom.text.tokenize import Tokenizer
-from matchloom.text.vocab import Vocab
 
 LEXICAL_ABOUT = {
     "random": "A number drawn from the seed and the pair: the lowest baseline.",
@@ -39,12 +28,15 @@ HURRIED = {"deep_match": {"iterations": 10}, "rae": {"passes": 1}}  # what is le
 
 def command(
     name: Annotated[str, typer.Argument(metavar="[MODEL]", help="Describe this model.", show_default=False)] = "",
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also count the parameters of each model and measure its speed.")
+    ] = False,
 ) -> None:
     """List models and lexical scorers, or describe one model.
 
     The list has each model's paper; its kind, which is 'vectors' if each text becomes one vector, so that a large
-    archive can be searched, and 'interaction' if the words of both texts are compared; its number of parameters
-    without the word vectors; and its speed, measured on this machine: pairs scored per second on one thread, with 20
+    archive can be searched, and 'interaction' if the words of both texts are compared. --measure adds its number of
+    parameters without the word vectors, and its speed on this machine: pairs scored per second on one thread, with 20
     words in each text.
 
     With a name, it prints the arguments for --set, and the training settings that differ from the defaults of
@@ -53,29 +45,23 @@ def command(
     \b
     Examples:
       matchloom models
+      matchloom models --measure
       matchloom models mv_lstm
       matchloom train faq.tsv --out runs/faq --model mv_lstm --set interaction=cosine --set k=10
     """
     if name:
         _tell(name)
         return
-    with_vectors = sentence_vector_models()
-    columns = ("parameters", "pairs/s")
+    columns = ("parameters", "pairs/s") if measure else ()
     trained = table("model", "paper", "kind", *columns, "what it does", right=columns)
     trained.columns[1].no_wrap = True
-    for model, make in track(MODELS.items(), "measuring"):
-        size, speed = _measured(model)
-        trained.add_row(
-            model,
-            paper(model),
-            "vectors" if model in with_vectors else "interaction",
-            f"{size:,}",
-            f"{speed:,.0f}",
-            _first_line(make.__doc__),
-        )
+    listed = model_sources().items()
+    for model, source in track(listed, "measuring") if measure else listed:
+        kind = "vectors" if source.makes_vectors else "interaction"
+        trained.add_row(model, source.paper, kind, *(_measured(model) if measure else ()), source.about)
     untrained = table("lexical", "what it does")
-    for scorer in LEXICAL:
-        untrained.add_row(scorer, LEXICAL_ABOUT[scorer])
+    for scorer, about in LEXICAL_ABOUT.items():
+        untrained.add_row(scorer, about)
     printer = console()
     printer.print(trained)
     printer.print()
@@ -83,20 +69,9 @@ def command(
     note("\n'matchloom models MODEL' lists its arguments.")
 
 
-def paper(name: str) -> str:
-    """Who described the model, and when: the brackets in the first line of its file."""
-    line = _first_line(sys.modules[MODELS[name].__module__].__doc__)
-    found = re.search(r"\((?:a baseline of )?([^()]+) (\d{4})\)", line)
-    assert found is not None, f"the first line of {name}'s file ends with (authors, year)"
-    return f"{found[1].split(',')[0]} {found[2]}"
-
-
-def written(value: object) -> str:
-    """A value as `--set` reads it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _tell(name: str) -> None:
+    from matchloom.models import MEMBERS, MODELS, all_arguments, model_training
+
     arguments = all_arguments(name)
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
     meanings = {**documented(MODELS[name]).arguments, MEMBERS: "Networks whose scores are averaged, each trained."}
@@ -110,8 +85,19 @@ def _tell(name: str) -> None:
         print(f"\nTrained, unless options say otherwise, with {settings}.")
 
 
-def _measured(name: str) -> tuple[int, float]:
+def _measured(name: str) -> tuple[str, str]:
     """Parameters, and pairs a second of texts that all differ, the best of a few rounds."""
+    import numpy as np
+    import torch
+
+    from matchloom.data.batching import features_of, make_batch
+    from matchloom.encoders.word_embedding import WordEmbedding
+    from matchloom.matcher import Matcher
+    from matchloom.models import build_model
+    from matchloom.parallel import inline_pool
+    from matchloom.text.tokenize import Tokenizer
+    from matchloom.text.vocab import Vocab
+
     known, rng = [f"w{n}" for n in range(2 * PAIRS * WORDS)], random.Random(0)
     rarity = [1 / (n + 10) for n in range(len(known))]  # few words are frequent, as in any language
     texts = [" ".join(rng.choices(known, rarity, k=WORDS)) for _ in range(2 * PAIRS)]
@@ -132,8 +118,4 @@ def _measured(name: str) -> tuple[int, float]:
                 start = time.perf_counter()
                 model(batch)
                 best = max(best, PAIRS / (time.perf_counter() - start))
-    return model.size(), best
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").partition("\n")[0]
+    return f"{model.size():,}", f"{best:,.0f}"

@@ -6,13 +6,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from matchloom import Matcher, Pair
-from matchloom import explain as explain_one
+import matchloom
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -24,10 +23,12 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, print_json, table
 from matchloom.cli.reading import read_named_texts, read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
-from matchloom.explanation import Explanation, cells
 from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
-from matchloom.types import Calibrates, MatchloomError, Ranked, Scorer
+from matchloom.types import Calibrates, EncodesCandidates, MatchloomError, Pair, Ranked, Scorer
+
+if TYPE_CHECKING:
+    from matchloom.explanation import Explanation
 
 _REASONS = 3  # pairs of words shown beside a text
 
@@ -82,7 +83,7 @@ def command(
     ranked = _ranker(chosen, texts)
     for asked in lines_of_input() if query == "-" else [query]:
         found = ranked(asked, top)
-        reasons = [explain_one(chosen, asked, one.text) for one in found] if explain else None
+        reasons = [matchloom.explain(chosen, asked, one.text) for one in found] if explain else None
         likely = _probabilities(chosen, found)
         if json:
             print_json(_plain(chosen.name, asked, found, named, likely, reasons))
@@ -99,13 +100,14 @@ def lines_of_input() -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise MatchloomError(
             f"standard input: byte 0x{error.object[error.start]:02x} is not {error.encoding.upper()}; convert it, for "
-            "example with iconv"
+            "example with iconv",
+            code="bad_row",
         ) from None
 
 
 def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranked]]:
     """A function of query and top. A matcher encodes the texts now, once; any other scorer scores pairs."""
-    if isinstance(scorer, Matcher):
+    if isinstance(scorer, EncodesCandidates):
         encoded = scorer.encode(texts, progress=True)
         return lambda query, top: scorer.rank(query, encoded, top=top)
 
@@ -176,6 +178,8 @@ def in_words(explanation: Explanation) -> str:
     Where the text is several, as the question and answer that a search found, each is named, and so is what such a
     score has beside words.
     """
+    from matchloom.explanation import cells
+
     contributions: dict[str, float] = defaultdict(float)
     for cell in cells(explanation):
         same = cell.query_word == cell.text_word

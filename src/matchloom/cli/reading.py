@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from matchloom import read_pairs
-from matchloom.data.formats import FORMATS
+import matchloom
 from matchloom.files import read_lines
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
@@ -25,7 +24,7 @@ def read_all(
 ) -> list[Pair]:
     """All pairs of a file; `columns` is what the option --columns says. Without `labels` nobody looks at them."""
     named = parse_columns(columns) if labels else without_labels(columns)
-    pairs = read_pairs(path, columns=named, require_label=require_label, graded=graded, fill_ids=fill_ids)
+    pairs = matchloom.read_pairs(path, columns=named, require_label=require_label, graded=graded, fill_ids=fill_ids)
     return list(track(pairs, f"Reading {path.name}"))
 
 
@@ -37,7 +36,9 @@ def parse_columns(given: str | None) -> dict[str, str] | None:
     for one in given.split(","):
         ours, equals, theirs = (word.strip() for word in one.partition("="))
         if not equals or not ours or ours in columns:
-            raise MatchloomError(f"--columns {given!r}: expected query=NAME,text=NAME and the like, each once")
+            raise MatchloomError(
+                f"--columns {given!r}: expected query=NAME,text=NAME and the like, each once", code="bad_value"
+            )
         columns[ours] = theirs
     return columns
 
@@ -57,9 +58,11 @@ def read_named_texts(path: Path, columns: str | None = None) -> dict[str, str]:
 
     A .txt file has lines here, whatever is in them, unless its columns were named.
     """
+    from matchloom.data.formats import FORMATS
+
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending in FORMATS and (ending != ".txt" or columns is not None):
-        pairs = read_pairs(path, columns=without_labels(columns), fill_ids=False)
+        pairs = matchloom.read_pairs(path, columns=without_labels(columns), fill_ids=False)
         found: Iterable[tuple[str, str]] = ((pair.text, pair.text_id) for pair in pairs)
     else:
         found = ((line.strip(), "") for _, line in read_lines(path))
@@ -68,7 +71,7 @@ def read_named_texts(path: Path, columns: str | None = None) -> dict[str, str]:
         if text.strip():
             texts[text] = texts.get(text) or name
     if not texts:
-        raise MatchloomError(f"{path} holds no texts; expected one on each line, or a pairs file")
+        raise MatchloomError(f"{path} holds no texts; expected one on each line, or a pairs file", code="no_data")
     return texts
 
 
@@ -97,5 +100,7 @@ def make_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MatchloomError(f"the folder {path} cannot be made: {error.strerror}; choose another --out") from None
+        raise MatchloomError(
+            f"the folder {path} cannot be made: {error.strerror}; choose another --out", code="unwritable"
+        ) from None
     return path

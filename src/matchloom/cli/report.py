@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import matchloom
 from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import parse_columns
-from matchloom.data.formats import read_pairs
 from matchloom.files import atomic_write
-from matchloom.reports import measure_run, read_run, render_page
-from matchloom.reports.reading import FIT, Run
 from matchloom.screen import printable
 from matchloom.types import MatchloomError
+
+if TYPE_CHECKING:
+    from matchloom.runs import Run
 
 
 def command(
@@ -46,12 +47,15 @@ def command(
       matchloom report runs/faq
       matchloom report runs/faq --html run.html --dev data/dev.tsv
     """
+    from matchloom.runs import measure_run, read_run, render_page
+    from matchloom.runs.reading import FIT
+
     found = read_run(run)
     measured = None
     if dev is not None:
         if found.kind == FIT:
-            raise MatchloomError("--dev is for trainings; the report of a fit has its own figures")
-        pairs = list(read_pairs(dev, columns=parse_columns(columns)))
+            raise MatchloomError("--dev is for trainings; the report of a fit has its own figures", code="conflict")
+        pairs = list(matchloom.read_pairs(dev, columns=parse_columns(columns)))
         measured = measure_run(run, pairs, found.measure or "RR", progress=True)
     if html is not None:
         with atomic_write(html) as file:

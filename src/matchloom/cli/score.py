@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from matchloom import read_pairs
+import matchloom
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -22,14 +22,14 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.reading import read_texts, texts_of, tokenizer_of, vectors_for, without_labels
 from matchloom.cli.scorers import load_scorer
-from matchloom.data.formats import FORMATS
-from matchloom.data.formats.columns import Columns
-from matchloom.data.formats.pairs import read_own_columns
-from matchloom.data.formats.scored import ScoredRow, scored_lines, write_scored
-from matchloom.data.ids import both_sides
+from matchloom.data.identity import both_sides
 from matchloom.progress import track
 from matchloom.screen import printable_table
 from matchloom.types import Calibrates, MatchloomError, Scorer
+
+if TYPE_CHECKING:
+    from matchloom.data.formats.columns import Columns
+    from matchloom.data.formats.scored import ScoredRow
 
 _CHUNK = 8192  # pairs in memory at a time
 
@@ -64,14 +64,20 @@ def command(
       matchloom score runs/faq new.tsv --out new.scored.tsv
       matchloom score bm25 new.csv --columns query=title,text=reply --out new.scored.parquet
     """
+    from matchloom.data.formats.scored import scored_lines, write_scored
+
     kind = _format(out)
     cut = tokenizer_of(tokenizer)
     named = without_labels(columns)
     chosen = load_scorer(
         scorer,
-        lambda: texts_of(read_pairs(pairs, columns=named)) if collection is None else read_texts(collection, columns),
+        lambda: (
+            texts_of(matchloom.read_pairs(pairs, columns=named))
+            if collection is None
+            else read_texts(collection, columns)
+        ),
         tokenizer=cut,
-        vectors=vectors_for(vectors, both_sides(read_pairs(pairs, columns=named)) if vectors else (), cut),
+        vectors=vectors_for(vectors, both_sides(matchloom.read_pairs(pairs, columns=named)) if vectors else (), cut),
         seed=seed,
     )
     calibrated = chosen if isinstance(chosen, Calibrates) and chosen.threshold is not None else None
@@ -89,19 +95,25 @@ def command(
 
 
 def _format(out: Path | None) -> str:
+    from matchloom.data.formats import FORMATS
+
     if out is None:
         return "tsv"
     name = out.name.lower()
     kind = FORMATS.get(Path(name.removesuffix(".gz")).suffix)
     if kind is None or (kind == "parquet" and name.endswith(".gz")):
         raise MatchloomError(
-            f"{out}: scores are written as .tsv, .csv, .jsonl or .json (each also with .gz) or .parquet; choose one"
+            f"{out}: scores are written as .tsv, .csv, .jsonl or .json (each also with .gz) or .parquet; choose one",
+            code="wrong_format",
         )
     return kind
 
 
 def _scored(scorer: Scorer, calibrated: Calibrates | None, path: Path, columns: Columns) -> Iterator[ScoredRow]:
     """Each row with its score, as the shortest digits that make the same float32 again, and its probability."""
+    from matchloom.data.formats.pairs import read_own_columns
+    from matchloom.data.formats.scored import ScoredRow
+
     rows = track(read_own_columns(path, columns=columns), "Scoring")
     while chunk := list(islice(rows, _CHUNK)):
         scores = scorer.score([pair for pair, _ in chunk])

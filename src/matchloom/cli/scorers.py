@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from matchloom import Matcher
+import matchloom
+from matchloom.artifact import kind_of
 from matchloom.cli.options import TRANS_LM
-from matchloom.data.formats import read_run
-from matchloom.fitting import Fitted, is_fitted
-from matchloom.lexical import LEXICAL, TransLM, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -21,6 +19,8 @@ class Run:
     """The scores of a TREC run file, by query_id and text_id."""
 
     def __init__(self, path: Path) -> None:
+        from matchloom.data.formats import read_run
+
         self.name = path.name
         self._path = path
         self._scores: dict[tuple[str, str], float] = {}
@@ -28,7 +28,8 @@ class Run:
             ids = (line.query_id, line.text_id)
             if ids in self._scores:
                 raise MatchloomError(
-                    f"{path} lists query {ids[0]!r} with text {ids[1]!r} twice; 'matchloom doctor' says what it does"
+                    f"{path} lists query {ids[0]!r} with text {ids[1]!r} twice; 'matchloom doctor' says what it does",
+                    code="bad_row",
                 )
             self._scores[ids] = line.score
 
@@ -39,7 +40,8 @@ class Run:
             raise MatchloomError(
                 f"{self._path} lacks {len(missing)} of {len(pairs)} pairs, such as query {missing[0].query_id!r} with "
                 f"text {missing[0].text_id!r}; are the ids the file's own? For a run that is not whole use "
-                "'matchloom doctor'"
+                "'matchloom doctor'",
+                code="missing",
             )
         return np.array([self._scores[pair.query_id, pair.text_id] for pair in pairs], dtype=np.float32)
 
@@ -53,22 +55,29 @@ def load_scorer(
     seed: int = 0,
 ) -> Scorer:
     """The scorer of this name; a lexical one counts its words in `texts`, which are read only then."""
+    from matchloom.lexical import LEXICAL, TransLM, fit_scorer
+
     if name in LEXICAL:
         return fit_scorer(name, texts(), tokenizer=tokenizer, vectors=vectors, seed=seed)
     path = Path(name)
     try:
         folder, file = path.is_dir(), path.is_file()
     except PermissionError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror}; check its permissions") from None
+        raise MatchloomError(
+            f"{path} cannot be read: {error.strerror}; check its permissions", code="unreadable"
+        ) from None
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
     if folder and (path / "archive.json").exists():
-        raise MatchloomError(f"{path} is an archive, which 'matchloom search' searches, and no scorer")
+        raise MatchloomError(
+            f"{path} is an archive, which 'matchloom search' searches, and no scorer", code="wrong_format"
+        )
     if folder:
-        return Fitted.load(path) if is_fitted(path) else Matcher.load(path)
+        return matchloom.Fitted.load(path) if kind_of(path) == "fit" else matchloom.Matcher.load(path)
     if file:
         return TransLM.load(path) if path.suffix == TRANS_LM else Run(path)
     raise MatchloomError(
         f"scorer {name[:80]!r} is no folder of a fitted system or matcher, no trans_lm or run file and none of "
-        f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file"
+        f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file",
+        code="unknown_name",
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from matchloom import QuestionIndex
+import matchloom
+from matchloom.artifact import kind_of
 from matchloom.cli.options import (
     TRANS_LM,
     CandidatesOption,
@@ -22,14 +23,15 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
 from matchloom.cli.scorers import load_scorer
-from matchloom.explanation import explain as explain_pair
-from matchloom.explanation import render_html
 from matchloom.files import atomic_write
-from matchloom.fitting import Fitted, is_fitted
-from matchloom.retrieval import Answer
 from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import Explains, MatchloomError, Scorer
+
+if TYPE_CHECKING:
+    from matchloom import Fitted, QuestionIndex
+    from matchloom.explanation import Explanation
+    from matchloom.types import Hit, Hits
 
 _UNSURE = 0.5  # of a question's words and letters must be known, or a line says so
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
@@ -83,14 +85,14 @@ def command(
       matchloom search faq.archive "refund" --top 3 --rerank runs/mv_lstm --explain
       matchloom search faq.archive - --json < questions.txt > answers.jsonl
     """
-    if is_fitted(archive):
-        fitted = Fitted.load(archive)
+    if kind_of(archive) == "fit":
+        fitted = matchloom.Fitted.load(archive)
         search_fitted(fitted, lines_of_input() if question == "-" else [question], top, explain, html, json)
         return
-    index = QuestionIndex.open(archive, matcher)
+    index = matchloom.QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     wanted = explain or html is not None
-    reasons = []
+    reasons: list[Explanation] = []
     status = cache(index.status)  # looked up once, if at all
     for asked in lines_of_input() if question == "-" else [question]:
         found = index.search(asked, top=top, candidates=candidates, alpha=alpha, rerank=scorer, explain=wanted)
@@ -102,69 +104,70 @@ def command(
             if 0 < len(found) < top:
                 _tell_fewer(status(), len(found), top)
     if html is not None:
-        with atomic_write(html) as file:
-            file.write(render_html(reasons))
-        note(f"{html} is written; open it in a browser")
+        _write_page(html, reasons)
 
 
 def search_fitted(
     fitted: Fitted, questions: Iterable[str], top: int, explained: bool, html: Path | None, json: bool
 ) -> None:
     """Answer questions from what 'matchloom fit' made: each answer once, with the known question that is nearest."""
-    reasons = []
+    reasons: list[Explanation] = []
     wanted = explained or html is not None
     if wanted and not isinstance(fitted.scorer, Explains):
         note(f"{fitted.name}, which was chosen for this file, cannot explain its scores: answers come without reasons")
         wanted, html = False, None
     for asked in questions:
-        found = fitted.rank(asked, top=top)
-        why = [explain_pair(fitted, asked, one.text) for one in found] if wanted else None
-        reasons += why or []
+        found = fitted.rank(asked, top=top, explain=wanted)
+        reasons += [one.explanation for one in found if wanted]
         if json:
-            plain = [{name: value for name, value in one._asdict().items() if name != "index"} for one in found]
-            for one, reason in zip(plain, why or [], strict=False):
-                one["explanation"] = reason.to_dict()
-            print_json({"question": asked, "known": fitted.known(asked), "answers": plain})
+            print_json({"question": asked, "known": found.known, "answers": [_plain(one) for one in found]})
             continue
         columns = ("", "score", "probability")
-        shown = table(*columns, "answer", *(["why"] if why and explained else []), right=columns)
+        shown = table(*columns, "answer", *(["why"] if explained and wanted else []), right=columns)
         for n, answer in enumerate(found):
             likely = "" if answer.probability is None else f"{answer.probability:.2f}"
             text = Text(_line(answer.text))
             if answer.question:
                 text.append(f"\nasked before: {_line(answer.question)}", style="dim")
             text.append(f"\nid {_line(answer.id)}", style="dim")
-            told = [printable(in_words(why[n]))] if why and explained else []
+            told = [printable(in_words(answer.explanation))] if explained and wanted else []
             shown.add_row(str(n + 1), f"{answer.score:.2f}", likely, text, *told)
         printer = console()
         printer.print(printable(asked), style="bold")
         printer.print(shown if found else "nothing found")
-        known = fitted.known(asked)
+        known = found.known
         if found and known is not None and known < _UNSURE:
             printer.print(f"Little of this question is known here: {1 - known:.2f} that none of these answers it.")
     if html is not None:
-        with atomic_write(html) as file:
-            file.write(render_html(reasons))
-        note(f"{html} is written; open it in a browser")
+        _write_page(html, reasons)
+
+
+def _write_page(path: Path, reasons: list[Explanation]) -> None:
+    from matchloom.explanation import render_html
+
+    with atomic_write(path) as file:
+        file.write(render_html(reasons))
+    note(f"{path} is written; open it in a browser")
 
 
 def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
     """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
     if not name.endswith(TRANS_LM) and Path(name).is_file():
         raise MatchloomError(
-            f"--rerank {name}: a run file has no scores for an archive; expected a matcher's folder or a name"
+            f"--rerank {name}: a run file has no scores for an archive; expected a matcher's folder or a name",
+            code="not_supported",
         )
     read = None if vectors is None else read_vectors(vectors, progress=True)
     return load_scorer(name, index.texts, tokenizer=index.tokenizer, vectors=read, seed=seed)
 
 
-def _plain(one: Answer) -> dict[str, Any]:
-    plain = one._asdict()
-    reason = plain.pop("explanation")
-    return plain if reason is None else {**plain, "explanation": reason.to_dict()}
+def _plain(one: Hit) -> dict[str, Any]:
+    """A hit for programs: what it has, under the names that Python, service and client use."""
+    plain = {name: value for name, value in one._asdict().items() if value is not None and name != "index"}
+    return plain if one.explanation is None else {**plain, "explanation": one.explanation.to_dict()}
 
 
-def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) -> None:
+def _show(question: str, found: Hits, explained: bool, *, titled: bool) -> None:
     printer = console()
     if titled:
         printer.print(printable(question), style="bold")
@@ -174,7 +177,7 @@ def _show(question: str, found: list[Answer], explained: bool, *, titled: bool) 
         numbers = ("", "score", "similarity", "match")
         shown = table(*numbers, "question and answer", *(["why"] if explained else []), right=numbers)
         for n, one in enumerate(found, start=1):
-            texts = Text(f"{_line(one.question)}\n{_line(one.answer)}\n").append(f"id {_line(one.id)}", style="dim")
+            texts = Text(f"{_line(one.question or '')}\n{_line(one.text)}\n").append(f"id {_line(one.id)}", style="dim")
             row: list[str | Text] = [
                 str(n),
                 *(f"{value:.4f}" for value in (one.score, one.similarity, one.match)),

@@ -82,7 +82,9 @@ def command(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise MatchloomError(f"serve needs {missing[0]}, which is not installed; pip install 'matchloom[serve]'")
+        raise MatchloomError(
+            f"serve needs {missing[0]}, which is not installed; pip install 'matchloom[serve]'", code="needs_extra"
+        )
     from matchloom.service import Limits, create_app
     from matchloom.service.keys import read_keys
     from matchloom.service.loaded import Folder
@@ -90,12 +92,15 @@ def command(
     from matchloom.service.server import bind, is_loopback, run
 
     if not folders and runs is None:
-        raise MatchloomError("there is nothing to serve; give a folder that 'matchloom fit' made, or --runs DIR")
+        raise MatchloomError(
+            "there is nothing to serve; give a folder that 'matchloom fit' made, or --runs DIR", code="no_data"
+        )
     keys = read_keys(key_file)
     if not is_loopback(host) and not keys:
         raise MatchloomError(
             f"serving on {host} needs a key, since others can reach it: put one into a file for --key-file, or into "
-            "MATCHLOOM_API_KEY"
+            "MATCHLOOM_API_KEY",
+            code="conflict",
         )
     limits = Limits(body=max_body, texts=max_texts, words=max_words, waiting=queue, seconds=timeout, workers=workers)
     app = create_app(

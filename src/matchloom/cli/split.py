@@ -14,8 +14,6 @@ from matchloom.cli.options import (
     SeedOption,
 )
 from matchloom.cli.reading import make_folder, read_all
-from matchloom.data.formats import write_pairs
-from matchloom.data.grouping import split_by_group
 from matchloom.types import MatchloomError
 
 _NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
@@ -41,6 +39,9 @@ def command(
       matchloom split faq.tsv --out data
       matchloom split faq.jsonl --out data --parts 9,1 --seed 7
     """
+    from matchloom.data.formats import write_pairs
+    from matchloom.data.splits import split_by_group
+
     shares = _shares(parts)
     found = read_all(pairs, columns=columns, graded=True)  # grades are not looked at
     split = split_by_group(found, parts=shares, seed=seed, source=pairs)
@@ -58,5 +59,7 @@ def _shares(parts: str) -> list[float]:
     except ValueError:
         shares = []
     if len(shares) not in _NAMES:
-        raise MatchloomError(f"--parts {parts!r}: expected two or three numbers separated by commas, such as 8,1,1")
+        raise MatchloomError(
+            f"--parts {parts!r}: expected two or three numbers separated by commas, such as 8,1,1", code="bad_value"
+        )
     return shares

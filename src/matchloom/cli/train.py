@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Annotated, Any
 
-import torch
 import typer
 
-from matchloom import TrainConfig, train
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
     ColumnsOption,
@@ -24,18 +21,13 @@ from matchloom.cli.options import (
     TokenizerOption,
 )
 from matchloom.cli.printing import console, note, say, table
-from matchloom.cli.reading import make_folder, read_all, tokenizer_of
-from matchloom.encoders import WordEmbedding
-from matchloom.encoders.library import find_encoder
-from matchloom.evaluation import measure as figure
-from matchloom.files import is_there
-from matchloom.models import build_model
-from matchloom.text.vectors import read_vectors
-from matchloom.training.development import hold_out, independent, right_alone, suited
-from matchloom.training.run import CHECKPOINT, HOLD_OUT, default_model, settings_of
+from matchloom.cli.reading import make_folder, parse_columns, tokenizer_of
+from matchloom.cli.settings import is_given, with_settings
+from matchloom.training.config import TrainConfig
 from matchloom.types import MatchloomError, Pair
 
 
+@with_settings
 def command(
     ctx: typer.Context,
     pairs: PairsArgument,
@@ -86,68 +78,13 @@ def command(
     paper: Annotated[
         bool, typer.Option("--paper", help="The paper's own arguments and settings, where our defaults are others.")
     ] = False,
-    loss: Annotated[
-        str,
-        typer.Option(
-            help="hinge or softmax (a right text should win over wrong ones); cross_entropy or squared_error (on "
-            "single pairs)."
-        ),
-    ] = "hinge",
-    margin: Annotated[float, typer.Option(help="By how much a right text should win (hinge).")] = 1.0,
-    optimizer: Annotated[str, typer.Option(help="adagrad, adadelta, adam or adamw.")] = "adagrad",
-    learning_rate: Annotated[float, typer.Option(help="Learning rate of the optimizer.")] = 0.03,
-    encoder_rate: Annotated[
-        float, typer.Option(help="Learning rate of the word vectors or the encoder; 0: the same as of all else.")
-    ] = 0.0,
-    layers: Annotated[int, typer.Option(help="How many of the encoder's last layers learn; 0: all.")] = 0,
-    layer_decay: Annotated[
-        float, typer.Option(help="Rate of each of the encoder's layers, as a part of that of the layer above it.")
-    ] = 1.0,
-    epsilon: Annotated[
-        float,
-        typer.Option(help="Added to the root of squared gradients (adagrad, adam, adamw); 0: as torch has it."),
-    ] = 0.0,
-    warmup: Annotated[
-        float, typer.Option(help="Part of the run in which rates rise from 0; then they fall to 0. 0: they stay.")
-    ] = 0.0,
-    batch: Annotated[int, typer.Option(help="Triples (hinge, softmax) or pairs in a step.")] = 128,
-    negatives: Annotated[
-        int, typer.Option(help="Wrong texts drawn for each right one in an epoch (hinge, softmax).")
-    ] = 4,
-    positives: Annotated[
-        int,
-        typer.Option(help="Right texts of a question's list in one example; 0: each is an example of its own."),
-    ] = 0,
-    in_batch: Annotated[
-        bool, typer.Option(help="Texts of a step's other questions are wrong ones, too, where all pairs are right.")
-    ] = False,
-    questions: Annotated[
-        bool, typer.Option(help="Two questions of one answer are a right pair, too, where all pairs are right.")
-    ] = True,
-    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 20,
-    patience: Annotated[int, typer.Option(help="Stop after this many epochs without improvement.")] = 3,
-    check_every: Annotated[
-        int,
-        typer.Option(help="Also check the development pairs every this many steps; 0: at the end of each epoch only."),
-    ] = 0,
-    measure: Annotated[str, typer.Option(help="Measure that chooses the best epoch, by its ir-measures name.")] = "RR",
-    clip: Annotated[float, typer.Option(help="Maximum norm of the gradient; 0 for no limit.")] = 5.0,
-    weight_decay: Annotated[
-        float, typer.Option(help="L2 penalty on all parameters but the word vectors, or on those the model names.")
-    ] = 0.0,
-    freeze_vectors: Annotated[
-        bool, typer.Option("--freeze-vectors", help="Do not train the word vectors or the encoder.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the parameters, the order, the draws and the held-out questions.")
-    ] = 0,
     seeds: Annotated[
         int,
         typer.Option(
             min=1, help="How many seeds to train, from --seed on, in FOLDER/seed-0 and so on; their spread is reported."
         ),
     ] = 1,
-    workers: Annotated[int, typer.Option(help="Shards of a batch that are computed in parallel, or threads.")] = 2,
+    **given: Any,
 ) -> None:
     """Train a matcher on pairs.
 
@@ -165,115 +102,56 @@ def command(
       matchloom train faq.tsv --out runs/minilm --encoder all-MiniLM-L6-v2
       matchloom train faq.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
-    given = _given(ctx)
-    model = model or default_model(encoder)
-    arguments, config = settings_of(
-        model, parse_arguments(model, set_ or []), None, given, paper=paper, pretrained=encoder is not None
-    )
-    if encoder is not None:
-        for name in ("vectors", "dimensions"):
-            if (source := ctx.get_parameter_source(name)) is not None and source.name != "DEFAULT":
-                raise MatchloomError(f"--{name} is for word vectors, which --encoder replaces; give one of them")
-        find_encoder(encoder)  # refuses an unknown one now
-    build_model(model, arguments, WordEmbedding(9, dimensions), seed=0)  # refuses wrong values now
-    _say_settings(model, config, given)
-    cut = tokenizer_of(tokenizer, max_words)
-    _check_device(device)
-    folders = {seed: out} if seeds == 1 else {seed + n: out / f"seed-{seed + n}" for n in range(seeds)}
-    if resume and overwrite:
-        raise MatchloomError("--resume continues a run and --overwrite discards it; give one of them")
-    for folder in folders.values():
-        if is_there(folder / "matcher.json") and not resume and not overwrite:
+    from matchloom.training.prepare import default_model
+    from matchloom.training.seeds import train_seeds
+
+    for name in ("vectors", "dimensions"):
+        if encoder is not None and is_given(ctx, name):
             raise MatchloomError(
-                f"{folder} already holds a matcher; add --resume to continue, --overwrite, or choose another --out"
+                f"--{name} is for word vectors, which --encoder replaces; give one of them", code="conflict"
             )
-    graded = config.loss == "squared_error"
-    training = read_all(pairs, columns=columns, graded=graded)
-    if "loss" not in given and suited(config, training) is not config:
-        config = suited(config, training)
-        note("No query has both a right and a wrong text: trained as independent pairs, with the loss cross_entropy.")
-    if dev is not None:
-        development: list[Pair] | None = read_all(dev, columns=columns, graded=graded)
-    else:
-        training, development = set_aside(training, seed)
-    if independent(config, development):
-        config = replace(config, measure="AP")
-        note(
-            "Independent labelled pairs: the AP over all that are held out chooses the epoch, and they give the "
-            "matcher its threshold."
-        )
-    elif development is not None:  # refuse pairs and measure now, not after the first epoch
-        judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(development) else development
-        figure(judged, [0.0] * len(judged), [config.measure])
-    best: dict[int, dict[str, Any]] = {}
-    start = (
-        vectors if encoder is not None or vectors in ("skip-gram", "random") else read_vectors(vectors, progress=True)
-    )
-    for number, folder in folders.items():
-        make_folder(folder)
+    at, config = out, TrainConfig()
+
+    def begin(seed: int, folder: Path, settings: TrainConfig) -> None:
+        nonlocal at, config
+        at, config = make_folder(folder), settings
         if seeds > 1:
-            say(f"seed {number}, in {folder}")
-        try:
-            matcher = train(
-                training,
-                development,
-                model=model,
-                arguments=arguments,
-                encoder=encoder,
-                config=replace(config, seed=number),
-                hold_out=0,
-                tokenizer=cut,
-                vectors=start,
-                dimensions=dimensions,
-                min_count=min_count,
-                folder=folder,
-                resume=resume and (seeds == 1 or is_there(folder / CHECKPOINT)),
-                overwrite=overwrite,
-                device=device,
-                on_epoch=lambda entry: say(_line(entry, config)),
-                progress=True,
-            )
-        except KeyboardInterrupt:
-            note(_what_is_there(folder))
-            raise typer.Exit(130) from None
-        best[number] = matcher.training["best"]
-    chosen = max(best, key=lambda number: (best[number].get(config.measure, 0.0), -number))
-    if seeds > 1 and development is not None:
-        _print_spread(best, config.measure)
-    reached = f", {config.measure} {best[chosen][config.measure]:.4f} on the development pairs" if development else ""
-    say(f"\nThe matcher is in {folders[chosen]}: epoch {best[chosen]['epoch']}{reached}.")
-    _say_what_next(folders[chosen], pairs, dev, development or training)
+            say(f"seed {seed}, in {folder}")
 
-
-def _given(ctx: typer.Context) -> dict[str, Any]:
-    """The settings of `TrainConfig` that the user gave; the model's own hold otherwise."""
-    found = {}
-    for name in TrainConfig.__dataclass_fields__:
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            found[name] = ctx.params[name]
-    return found
-
-
-def _say_settings(model: str, config: TrainConfig, given: dict[str, Any]) -> None:
-    """Name the settings that suit the model and differ from the options' defaults."""
-    plain, own = TrainConfig().as_dict(), config.as_dict()
-    said = ", ".join(f"{name} {own[name]}" for name in own if own[name] != plain[name] and name not in given)
-    if said:
-        note(f"{model} is trained with settings of its own: {said}; options override them.")
-
-
-def set_aside(pairs: list[Pair], seed: int) -> tuple[list[Pair], list[Pair] | None]:
-    """Training and development pairs, as `train` holds them out, with a word about it."""
-    training, development = hold_out(pairs, HOLD_OUT, seed)
-    if development is not None:
-        kept, aside = (len({pair.query_id or pair.query for pair in part}) for part in (training, development))
-        against = ", ranked against the whole collection" if right_alone(development) else ""
-        note(
-            f"No --dev: {aside} of {kept + aside} questions (drawn by seed {seed}) are held out to choose the best "
-            f"epoch{against}."
+    try:
+        trained = train_seeds(
+            pairs,
+            dev,
+            folder=out,
+            seeds=seeds,
+            model=model,
+            arguments=parse_arguments(model or default_model(encoder), set_ or []),
+            encoder=encoder,
+            paper=paper,
+            columns=parse_columns(columns),
+            tokenizer=tokenizer_of(tokenizer, max_words),
+            vectors=vectors,
+            dimensions=dimensions,
+            min_count=min_count,
+            resume=resume,
+            overwrite=overwrite,
+            device=device,
+            settings=given,
+            on_seed=begin,
+            on_epoch=lambda entry: say(_line(entry, config)),
+            on_note=note,
+            progress=True,
         )
-    return training, development
+    except KeyboardInterrupt:
+        note(_what_is_there(at))
+        raise typer.Exit(130) from None
+    measure, best = trained.config.measure, {seed: trained.best(seed) for seed in trained.matchers}
+    if seeds > 1 and trained.development is not None:
+        _print_spread(best, measure)
+    chosen = trained.chosen
+    reached = f", {measure} {best[chosen][measure]:.4f} on the development pairs" if trained.development else ""
+    say(f"\nThe matcher is in {trained.folders[chosen]}: epoch {best[chosen]['epoch']}{reached}.")
+    _say_what_next(trained.folders[chosen], pairs, dev, trained.development or trained.pairs)
 
 
 def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
@@ -297,15 +175,9 @@ def _line(entry: dict[str, Any], config: TrainConfig) -> str:
     )
 
 
-def _check_device(name: str) -> None:
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise MatchloomError(f"--device {name!r} cannot be used ({reason}); cpu always can") from None
-
-
 def _what_is_there(folder: Path) -> str:
+    from matchloom.training.run import CHECKPOINT
+
     try:
         about = json.loads((folder / "matcher.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -319,7 +191,7 @@ def _what_is_there(folder: Path) -> str:
 def _say_what_next(folder: Path, pairs: Path, dev: Path | None, development: Sequence[Pair]) -> None:
     test = pairs.with_name(pairs.name.replace("train", "test"))
     unseen = test if test != pairs and test.is_file() else dev
-    right = [p for p in development if (p.label is None or p.label > 0) and p.query.strip() and p.text.strip()]
+    right = [p for p in development if p.is_positive and p.query.strip() and p.text.strip()]
     example = min(right, key=lambda pair: (len(pair.query) + len(pair.text), pair.query, pair.text), default=None)
     say("Next:")
     if unseen is not None:

@@ -16,7 +16,6 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of
-from matchloom.lexical import TransLM
 from matchloom.types import MatchloomError
 
 
@@ -45,9 +44,12 @@ def command(
       matchloom trans-lm data/train.tsv --out faq.safetensors
       matchloom evaluate faq.safetensors data/test.tsv --against bm25
     """
+    from matchloom.lexical import TransLM
+
     if out.suffix != TRANS_LM:
         raise MatchloomError(
-            f"--out {out}: the name must end with {TRANS_LM}, by which other commands recognise the file"
+            f"--out {out}: the name must end with {TRANS_LM}, by which other commands recognise the file",
+            code="wrong_format",
         )
     cut = tokenizer_of(tokenizer, max_words)
     found = read_all(pairs, columns=columns)

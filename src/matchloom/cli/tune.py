@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from matchloom import QuestionIndex
+import matchloom
 from matchloom.cli.options import (
     ArchiveArgument,
     CandidatesOption,
@@ -21,7 +21,6 @@ from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all
 from matchloom.cli.search import reranker
 from matchloom.plots import check_plot
-from matchloom.retrieval import draw_curve
 
 _WIDTH = 40  # of the longest bar
 
@@ -59,11 +58,13 @@ def command(
     """
     if plot is not None:
         check_plot(plot)
-    index = QuestionIndex.open(archive, matcher)
+    index = matchloom.QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_all(pairs, require_label=True, columns=columns, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)
     if plot is not None:
+        from matchloom.search.tuning import draw_curve
+
         draw_curve(tuned, plot)
         note(f"{plot} is written.")
     if json:

@@ -15,7 +15,7 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, tokenizer_of
-from matchloom.data.ids import both_sides
+from matchloom.data.identity import both_sides
 from matchloom.screen import printable
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, coverage, read_vectors, train_vectors, write_vectors
 from matchloom.types import MatchloomError
@@ -56,7 +56,9 @@ def command(
       matchloom vectors data/train.tsv --check glove.6B.100d.txt
     """
     if (out is None) == (check is None):
-        raise MatchloomError("give either --out FILE to train vectors or --check VECTORS to check some")
+        raise MatchloomError(
+            "give either --out FILE to train vectors or --check VECTORS to check some", code="conflict"
+        )
     cut = tokenizer_of(tokenizer)
     texts = both_sides(pair for path in pairs for pair in read_all(path, columns=columns, labels=False))
     words = [cut(text) for text in texts]

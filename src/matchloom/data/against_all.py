@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from matchloom.data.ids import digest, fold
+from matchloom.data.identity import digest, fold
 from matchloom.types import MatchloomError, Pair
 
 MOST = 3_000_000  # pairs that are scored; with more, fewer questions are asked
@@ -25,7 +25,7 @@ def against_all(
         most: At most this many pairs.
         seed: Of the draw.
     """
-    right = [pair for pair in pairs if pair.label is None or pair.label > 0]
+    right = [pair for pair in pairs if pair.is_positive]
     if not right:
         raise MatchloomError("no pair is right (label above 0, or none), so that nothing can be ranked")
     given = (one if isinstance(one, Pair) else Pair("", one) for one in texts)

@@ -1,17 +1,16 @@
-"""Pairs into padded batches, in which each text stands once; padding is only ever behind a text."""
+"""Texts and pairs into padded tensors, in which each text stands once; padding is only ever behind a text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.batches import Lexical, PairBatch, Pieces, Texts
 from matchloom.data.features import pair_features
-from matchloom.data.tokenized import Rows, TokenizedTexts
-from matchloom.types import PairBatch
+from matchloom.data.tokenized import NO_WORD, Ragged, Rows, TokenizedTexts
 
 
 def make_batch(
@@ -30,12 +29,33 @@ def make_batch(
     if features is None:
         features = features_of(left, right, left_rows, right_rows)
     return PairBatch(
-        left.pad(left_texts),
-        right.pad(right_texts, right=True),
+        pad_texts(left, left_texts),
+        pad_texts(right, right_texts, right=True),
         torch.from_numpy(left_index),
         torch.from_numpy(right_index),
         None if features is None else torch.from_numpy(features),
     )
+
+
+def pad_texts(table: TokenizedTexts, rows: Rows, *, right: bool = False) -> Texts:
+    """The texts of these rows, padded to the longest of them; `right` tells on which side of pairs they will be."""
+    places, valid = _places(table.words, rows)
+    words = torch.from_numpy(np.where(valid, table.words.flat[places], 0))
+    lexical = None
+    if table.lexical is not None:
+        keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in table.lexical)
+        # A text without words matches nothing, not even another one on the other side.
+        lexical = Lexical(torch.where(keys == NO_WORD, NO_WORD - 1, keys) if right else keys, idf)
+    pieces = None
+    if table.pieces is not None:
+        ids, of_word = table.pieces
+        places, valid = _places(ids, rows)
+        pieces = Pieces(
+            torch.from_numpy(np.where(valid, ids.flat[places], 0)),
+            torch.from_numpy(np.where(valid, of_word.flat[places], -1)),
+            torch.from_numpy(ids.lengths[rows]),
+        )
+    return Texts(words, torch.from_numpy(table.lengths[rows]), lexical, pieces)
 
 
 def features_of(
@@ -66,8 +86,9 @@ def _first_places(rows: Rows) -> tuple[Rows, Rows]:
     return found[order], ranks[places]
 
 
-def deduplicate(texts: Sequence[str]) -> tuple[list[str], Rows]:
-    """The distinct texts in order of first appearance, and for each given text its row among them."""
-    rows: dict[str, int] = {}
-    index = np.array([rows.setdefault(text, len(rows)) for text in texts], dtype=np.int64)
-    return list(rows), index
+def _places(ragged: Ragged, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """Where the positions of these texts stand in the flat array, 0 for padding, and which are none. (N, L) each"""
+    lengths = ragged.lengths[rows]
+    positions = np.arange(lengths.max())
+    valid = positions < lengths[:, None]
+    return np.where(valid, ragged.starts[rows][:, None] + positions, 0), valid

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.lexical.collection import is_stop_word
+from matchloom.lexical.statistics import is_stop_word
 from matchloom.text.tokenize import stem, word_hash
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
@@ -104,7 +104,9 @@ class FeatureTexts:
     def __init__(self, name: str, cut: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool) -> None:
         """Of texts that were cut into words, capitals included; `lower` says whether the vocabulary's are folded."""
         if name not in FEATURES:
-            raise MatchloomError(f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none")
+            raise MatchloomError(
+                f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none", code="unknown_name"
+            )
 
         @cache
         def known(cased: str) -> Word:

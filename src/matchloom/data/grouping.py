@@ -1,16 +1,13 @@
-"""Candidate lists that do not leak, and splits that keep together what belongs together."""
+"""Candidate lists that do not leak."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
-from pathlib import Path
 from random import Random
 
 import numpy as np
 
-from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.ids import digest, fold
+from matchloom.data.identity import digest, fold
 from matchloom.data.negatives import Pool, highest
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
@@ -45,7 +42,7 @@ def grouped_lists(
         raise MatchloomError(f"size {size} makes no lists; expected 2 candidates or more")
     known = set()
     for pair in pairs:
-        if pair.label is not None and pair.label <= 0:
+        if not pair.is_positive:
             raise MatchloomError(
                 f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
             )
@@ -106,30 +103,3 @@ def _lists(members: list[Pair]) -> list[Pair]:
         for pair in members
         for other in members
     ]
-
-
-def split_by_group(
-    pairs: PairsLike, *, parts: Sequence[float] = (8, 1, 1), seed: int = 0, source: Path | str = ""
-) -> tuple[list[Pair], ...]:
-    """Part the pairs in these proportions such that a group (a query where there is none) stays on one side.
-
-    Which group goes where depends on the seed and the names of the groups, not on the order of the pairs; the pairs of
-    a part stay in the order they came in. Groups are counted, not pairs. A refusal names the `source` of the pairs.
-    """
-    if not parts or any(part <= 0 for part in parts):
-        raise MatchloomError(f"parts {tuple(parts)} must all be above zero")
-    given = list(as_pairs(pairs, graded=True))
-    keys = [("group", p.group) if p.group else ("query", p.query_id or digest(p.query)) for p in given]
-    shuffled = sorted(set(keys), key=lambda key: digest(str(seed), *key))
-    ends = [round(len(shuffled) * share / sum(parts)) for share in accumulate(parts)]
-    starts = [0, *ends[:-1]]
-    if any(start == end for start, end in zip(starts, ends, strict=True)):
-        count = f"{len(shuffled)} group{'' if len(shuffled) == 1 else 's'} of pairs"
-        raise MatchloomError(
-            f"{source or 'the data'}: {count} cannot be split {tuple(parts)} without an empty part; give more pairs"
-        )
-    side = {key: i for i, (start, end) in enumerate(zip(starts, ends, strict=True)) for key in shuffled[start:end]}
-    split: tuple[list[Pair], ...] = tuple([] for _ in parts)
-    for key, pair in zip(keys, given, strict=True):
-        split[side[key]].append(pair)
-    return split

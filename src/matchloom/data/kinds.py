@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matchloom.data.ids import fold
+from matchloom.data.identity import fold
 from matchloom.types import MatchloomError, Pair
 
 ANSWERS, LISTS, PAIRS = "answers", "lists", "pairs"
@@ -41,23 +41,42 @@ def kind_of(pairs: Sequence[Pair], wanted: str | None = None) -> Kind:
     independent.
     """
     if not pairs:
-        raise MatchloomError("there are no pairs to fit; expected a file with the columns query and text")
+        raise MatchloomError(
+            "there are no pairs to fit; expected a file with the columns query and text", code="no_data"
+        )
     if wanted is not None and wanted not in KINDS:
-        raise MatchloomError(f"kind {wanted!r} is unknown; choose one of {', '.join(KINDS)}")
+        raise MatchloomError(f"kind {wanted!r} is unknown; choose one of {', '.join(KINDS)}", code="unknown_name")
     labels: dict[str, set[bool]] = {}
     texts: Counter[str] = Counter()
     positives = 0
     for pair in pairs:
-        right = pair.label is None or pair.label > 0
+        right = pair.is_positive
         labels.setdefault(pair.query_id or fold(pair.query), set()).add(right)
         texts[fold(pair.text)] += 1
         positives += right
     if not positives:
-        raise MatchloomError("no pair is right (label 1, or no label), so that there is nothing to learn from")
+        raise MatchloomError(
+            "no pair is right (label 1, or no label), so that there is nothing to learn from", code="bad_labels"
+        )
     found = ANSWERS
     if positives < len(pairs):
         both = sum(len(seen) == 2 for seen in labels.values())
         found = LISTS if both >= _BOTH * len(labels) else PAIRS
     elif wanted in (LISTS, PAIRS):
-        raise MatchloomError(f"kind {wanted!r} needs wrong texts too (label 0), and every pair is right")
+        raise MatchloomError(
+            f"kind {wanted!r} needs wrong texts too (label 0), and every pair is right", code="bad_labels"
+        )
     return Kind(wanted or found, len(pairs), len(labels), len(texts), positives)
+
+
+def right_alone(pairs: Sequence[Pair]) -> bool:
+    """Whether pairs are all right: labelled above 0, or none of them labelled."""
+    return all(pair.is_labelled_positive for pair in pairs) or all(p.label is None for p in pairs)
+
+
+def both_labels(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs of questions that have both a right and a wrong text; others are ranked right, or wrong, by anybody."""
+    seen: dict[str, set[bool]] = {}
+    for pair in pairs:
+        seen.setdefault(pair.query_id, set()).add(pair.is_labelled_positive)
+    return [pair for pair in pairs if len(seen[pair.query_id]) == 2]

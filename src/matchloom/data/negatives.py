@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.ids import digest, fold
+from matchloom.data.identity import digest, fold
 from matchloom.lexical.bm25 import K1, B
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
@@ -57,7 +57,9 @@ class Pool:
                 for line in track(self.texts, "Indexing texts", show=self._progress)
             ]
             if not self._words:
-                raise MatchloomError("no text of the pool holds a word; check the texts and the tokenizer")
+                raise MatchloomError(
+                    "no text of the pool holds a word; check the texts and the tokenizer", code="no_data"
+                )
             self._index.index((ids, self._words), create_empty_token=False, show_progress=False)
         known = [self._words[word] for word in self._tokenizer(text) if word in self._words]
         return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float32)
@@ -126,18 +128,21 @@ def mine_negatives(
     """
     pairs = list(as_pairs(positives, graded=True))
     if not pairs:
-        raise MatchloomError("there are no pairs to find negatives for")
+        raise MatchloomError("there are no pairs to find negatives for", code="no_data")
     if not isinstance(source, Scorer) and source not in SOURCES:
-        raise MatchloomError(f"source {source!r} is unknown; use {', '.join(SOURCES)} or a scorer")
+        raise MatchloomError(f"source {source!r} is unknown; use {', '.join(SOURCES)} or a scorer", code="unknown_name")
     if count < 1 or top < count:
-        raise MatchloomError(f"cannot draw {count} negatives from the top {top}; expected 1 <= count <= top")
+        raise MatchloomError(
+            f"cannot draw {count} negatives from the top {top}; expected 1 <= count <= top", code="bad_value"
+        )
     lists: dict[str, list[Pair]] = defaultdict(list)
     wordings: dict[str, set[str]] = defaultdict(set)  # the true texts of each wording of a query
     text_ids = _one_id_each(pairs)
     for pair in pairs:
-        if pair.label is not None and pair.label <= 0:
+        if not pair.is_positive:
             raise MatchloomError(
-                f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only"
+                f"query {pair.query[:60]!r} has a pair with label {pair.label}; give positive pairs only",
+                code="bad_labels",
             )
         query_id = pair.query_id or digest(pair.query)
         text_id = text_ids.get(pair.text) or digest(pair.text)
@@ -174,7 +179,8 @@ def _mine(
             if len(rows) < count:
                 raise MatchloomError(
                     f"query {query_id!r} ({pair.query[:60]!r}): found {len(rows)} texts to draw, expected {count}; "
-                    "give a larger pool or ask for fewer negatives"
+                    "give a larger pool or ask for fewer negatives",
+                    code="no_data",
                 )
             taken.update(rows)
             texts = [pool.texts[row] for row in rows]
@@ -197,7 +203,9 @@ def _draw(
         texts = (pool.texts[row] for row in near)
         scores = source.score([Pair(pair.query, text, None, pair.query_id, digest(text), pair.group) for text in texts])
         if not np.isfinite(scores).all():
-            raise MatchloomError(f"scorer {source.name!r} gives query {pair.query_id!r} a score that is not finite")
+            raise MatchloomError(
+                f"scorer {source.name!r} gives query {pair.query_id!r} a score that is not finite", code="bad_value"
+            )
         best = near[highest(scores, top)]
     else:
         near_to = pair.query if source == "query" else pair.text

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from matchloom.data.features import FeatureTexts
-from matchloom.types import Lexical, Pieces, Texts
 
 Rows = NDArray[np.int64]
 NO_WORD = -1  # the lexical key of a text without words
@@ -85,30 +83,9 @@ class TokenizedTexts:
         ]
         return np.array(found, dtype=np.int64)
 
-    def pad(self, rows: Rows, *, right: bool = False) -> Texts:
-        """The texts of these rows, padded to the longest of them; `right` tells on which side of pairs they will be."""
-        places, valid = _places(self.words, rows)
-        words = torch.from_numpy(np.where(valid, self.words.flat[places], 0))
-        lexical = None
-        if self.lexical is not None:
-            keys, idf = (torch.from_numpy(flat[places]).transpose(1, 2) for flat in self.lexical)
-            # A text without words matches nothing, not even another one on the other side.
-            lexical = Lexical(torch.where(keys == NO_WORD, NO_WORD - 1, keys) if right else keys, idf)
-        pieces = None
-        if self.pieces is not None:
-            ids, of_word = self.pieces
-            places, valid = _places(ids, rows)
-            pieces = Pieces(
-                torch.from_numpy(np.where(valid, ids.flat[places], 0)),
-                torch.from_numpy(np.where(valid, of_word.flat[places], -1)),
-                torch.from_numpy(ids.lengths[rows]),
-            )
-        return Texts(words, torch.from_numpy(self.lengths[rows]), lexical, pieces)
 
-
-def _places(ragged: Ragged, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """Where the positions of these texts stand in the flat array, 0 for padding, and which are none. (N, L) each"""
-    lengths = ragged.lengths[rows]
-    positions = np.arange(lengths.max())
-    valid = positions < lengths[:, None]
-    return np.where(valid, ragged.starts[rows][:, None] + positions, 0), valid
+def deduplicate(texts: Sequence[str]) -> tuple[list[str], Rows]:
+    """The distinct texts in order of first appearance, and for each given text its row among them."""
+    rows: dict[str, int] = {}
+    index = np.array([rows.setdefault(text, len(rows)) for text in texts], dtype=np.int64)
+    return list(rows), index

@@ -1,30 +1,4 @@
-"""What turns the positions of a text into one vector each. ENCODERS names the kinds that a saved matcher may have."""
+"""What turns the positions of a text into one vector each.
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-from matchloom.encoders.base import Encoder
-from matchloom.encoders.transformer import Transformer
-from matchloom.encoders.word_embedding import WordEmbedding
-from matchloom.text.vocab import Vocab
-from matchloom.types import MatchloomError
-
-__all__ = ["ENCODERS", "Encoder", "Transformer", "WordEmbedding", "build_encoder"]
-
-# From what `Encoder.settings` gave and the matcher's vocabulary to an encoder whose weights are to be loaded.
-ENCODERS: dict[str, Callable[[dict[str, Any], Vocab], Encoder]] = {
-    "word_embedding": lambda settings, vocab: WordEmbedding(len(vocab), settings["size"]),
-    "transformer": lambda settings, _: Transformer.of_settings(settings),
-}
-
-
-def build_encoder(settings: dict[str, Any], vocab: Vocab) -> Encoder:
-    """The encoder that these settings describe; its weights are loaded with the model's."""
-    kind = settings.get("kind")
-    if kind not in ENCODERS:
-        raise MatchloomError(
-            f"encoder {kind!r} is unknown to this matchloom, which has {', '.join(ENCODERS)}; upgrade it"
-        )
-    return ENCODERS[kind](settings, vocab)
+Nothing is imported here: an encoder is found (`library.py`) without torch, which only reading with one needs.
+"""

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from matchloom.batches import Texts
 from matchloom.data.reader import Reader, WordPieces
 from matchloom.text.tokenize import Span, Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import Texts
 
 
 class Encoder(nn.Module, ABC):

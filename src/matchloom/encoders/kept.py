@@ -23,14 +23,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.batches import Pieces
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders.library import cache
 from matchloom.encoders.transformer import Transformer
-from matchloom.files import atomic_write
-from matchloom.folders import make_folder, sweep_leftovers
+from matchloom.files import atomic_write, make_folder, sweep_leftovers
 from matchloom.parallel import thread_pool
 from matchloom.progress import track
-from matchloom.types import MatchloomError, Pieces
+from matchloom.types import MatchloomError
 
 MOST = 8 * 2**30
 _TEXTS_AT_ONCE = 256
@@ -86,7 +86,9 @@ def _kept(encoder: Transformer, tables: Sequence[TokenizedTexts], workers: int, 
     if not _is_whole(path):
         wanted, free = 4 * shape[0] * shape[1], shutil.disk_usage(path.parent).free
         if wanted > min(MOST, free / 2):
-            raise MatchloomError(f"their positions take {wanted / 1e9:.1f} GB, more than {path.parent} may hold")
+            raise MatchloomError(
+                f"their positions take {wanted / 1e9:.1f} GB, more than {path.parent} may hold", code="too_large"
+            )
         _write(path, shape, _read(encoder, texts, workers, progress))
     with suppress(OSError):
         os.utime(path)

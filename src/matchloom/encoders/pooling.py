@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from matchloom.types import Pieces, Texts
+from matchloom.batches import Pieces, Texts
 
 
 def words_of(x: Tensor, pieces: Pieces, L: int) -> Tensor:

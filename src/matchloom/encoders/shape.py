@@ -44,20 +44,28 @@ class Shape:
         for name in ("vocabulary", "positions", "size", "layers", "heads", "inner"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise MatchloomError(f"{name} of the encoder must be a whole number above 0, found {value!r}")
+                raise MatchloomError(
+                    f"{name} of the encoder must be a whole number above 0, found {value!r}", code="bad_value"
+                )
         if self.size % self.heads:
-            raise MatchloomError(f"{self.size} numbers do not divide among the encoder's {self.heads} heads")
+            raise MatchloomError(
+                f"{self.size} numbers do not divide among the encoder's {self.heads} heads", code="bad_value"
+            )
         if max(self.vocabulary, self.positions, self.layers * self.inner) * self.size > _MOST:
-            raise MatchloomError(f"an encoder of {self.vocabulary:,} pieces and {self.size:,} numbers is too large")
+            raise MatchloomError(
+                f"an encoder of {self.vocabulary:,} pieces and {self.size:,} numbers is too large", code="too_large"
+            )
         if type(self.first) is not int or not 0 <= self.first <= self.positions - 3:
-            raise MatchloomError(f"the first of {self.positions} positions cannot be {self.first!r}")
+            raise MatchloomError(f"the first of {self.positions} positions cannot be {self.first!r}", code="bad_value")
         if not isinstance(self.activation, str) or self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
-            raise MatchloomError(f"activation {self.activation!r} of the encoder is none of those known: {known}")
+            raise MatchloomError(
+                f"activation {self.activation!r} of the encoder is none of those known: {known}", code="not_supported"
+            )
         for name in ("epsilon", "dropout"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not 0 <= value < 1:
-                raise MatchloomError(f"{name} of the encoder must be from 0 to 1, found {value!r}")
+                raise MatchloomError(f"{name} of the encoder must be from 0 to 1, found {value!r}", code="bad_value")
 
     @property
     def most_pieces(self) -> int:
@@ -69,12 +77,16 @@ class Shape:
         """What a config.json says; one of another family, or with relative positions, is refused."""
         family = config.get("model_type")
         if family not in FAMILIES:
-            raise MatchloomError(f"model_type {family!r} is none of those that can be read: {', '.join(FAMILIES)}")
+            raise MatchloomError(
+                f"model_type {family!r} is none of those that can be read: {', '.join(FAMILIES)}", code="not_supported"
+            )
         if config.get("position_embedding_type", "absolute") != "absolute" or config.get("sinusoidal_pos_embds"):
-            raise MatchloomError("positions of this kind cannot be read, only absolute ones that were learnt")
+            raise MatchloomError(
+                "positions of this kind cannot be read, only absolute ones that were learnt", code="not_supported"
+            )
         padding = config.get("pad_token_id", 1)
         if "roberta" in family and type(padding) is not int:
-            raise MatchloomError(f"pad_token_id must be a whole number, found {padding!r}")
+            raise MatchloomError(f"pad_token_id must be a whole number, found {padding!r}", code="bad_value")
         names = _DISTILBERT if family == "distilbert" else {}
 
         def value(name: str, default: Any = None) -> Any:
@@ -84,7 +96,7 @@ class Shape:
             n for n in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size") if value(n) is None
         ]
         if missing:
-            raise MatchloomError(f"{names.get(missing[0], missing[0])} is missing")
+            raise MatchloomError(f"{names.get(missing[0], missing[0])} is missing", code="missing")
         return cls(
             vocabulary=config["vocab_size"],
             positions=value("max_position_embeddings", 512),

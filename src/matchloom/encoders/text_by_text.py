@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from matchloom.batches import Pieces, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.pooling import mean_of, pieces_of, words_of
 from matchloom.parallel import inline_pool
-from matchloom.types import Pieces, Texts
 
 if TYPE_CHECKING:
     from matchloom.encoders.transformer import Transformer

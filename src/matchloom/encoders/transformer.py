@@ -27,16 +27,17 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, gelu, scaled_dot_product_attention
 from torch.onnx import is_in_onnx_export
 
+from matchloom.batches import Pieces, Texts
 from matchloom.data.reader import WordPieces
 from matchloom.encoders.base import Encoder
-from matchloom.encoders.folder import read_folder
 from matchloom.encoders.pieces import PieceTokenizer
 from matchloom.encoders.pooling import counts_of, mean_of, pieces_of, words_of
 from matchloom.encoders.shape import ACTIVATIONS, Shape
 from matchloom.encoders.text_by_text import TextByText
+from matchloom.encoders.weights import read_folder
 from matchloom.layers.links import attention_mask
 from matchloom.text.tokenize import Span
-from matchloom.types import MatchloomError, Pieces, Texts
+from matchloom.types import MatchloomError
 
 _log = logging.getLogger("matchloom")
 
@@ -120,7 +121,9 @@ class Transformer(Encoder):
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, MatchloomError):
                 raise
-            raise MatchloomError("the matcher's encoder has other settings than this matchloom knows") from None
+            raise MatchloomError(
+                "the matcher's encoder has other settings than this matchloom knows", code="wrong_format"
+            ) from None
         return cls(shape, PieceTokenizer(text, shape, min(most, shape.most_pieces)), training_pieces=training)
 
     def settings(self) -> dict[str, Any]:
@@ -223,7 +226,7 @@ class Transformer(Encoder):
     def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
         if layers > len(self.layers):
-            raise MatchloomError(f"layers is {layers}, and the encoder has {len(self.layers)}")
+            raise MatchloomError(f"layers is {layers}, and the encoder has {len(self.layers)}", code="bad_value")
         self.learns = (layers or len(self.layers)) if wanted else 0
         self.requires_grad_(False)
         for layer in self.layers[len(self.layers) - self.learns :]:

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import Texts
 from matchloom.encoders.base import Encoder
 from matchloom.text.vocab import PADDING
-from matchloom.types import Texts
 
 
 class WordEmbedding(Encoder):

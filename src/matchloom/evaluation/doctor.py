@@ -52,7 +52,8 @@ def audit(
     if not lines:
         raise MatchloomError(
             f"{run_path} and {qrels_path} share no query: the first has {everything[0].query_id!r}, "
-            f"the second {next(iter(labels))!r}"
+            f"the second {next(iter(labels))!r}",
+            code="mismatch",
         )
     checkup = _Checkup(lines, labels, list(measures), seed)
     extra = sorted({line.query_id for line in everything} - labels.keys())

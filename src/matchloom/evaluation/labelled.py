@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from matchloom.calibration import labels
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.evaluation.measures import as_float32
 from matchloom.evaluation.named import scorer_of
 from matchloom.evaluation.shown import Row, Shown
@@ -57,11 +57,11 @@ class LabelledReport:
         return self._shown().for_terminal()
 
     def _repr_html_(self) -> str:
-        return self._shown().for_notebook()
+        return self._shown().for_notebook(self._title)
 
     def to_html(self) -> str:
         """One page that needs no other file and no network."""
-        return self._shown().for_page(f"{self.name} on labelled pairs")
+        return self._shown().for_page(self._title)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists and numbers."""
@@ -77,6 +77,10 @@ class LabelledReport:
             ],
             "warnings": list(self.warnings),
         }
+
+    @property
+    def _title(self) -> str:
+        return f"{self.name} on labelled pairs"
 
     def _shown(self) -> Shown:
         def row(name: str, values: Mapping[str, float], note: str = "", own: bool = False) -> Row:
@@ -112,7 +116,9 @@ def evaluate_pairs(
     rows = list(with_ids(as_pairs(pairs)))
     unlabelled = sum(pair.label is None for pair in rows)
     if unlabelled:
-        raise MatchloomError(f"{unlabelled} of {len(rows)} pairs have no label; to measure, every one needs it")
+        raise MatchloomError(
+            f"{unlabelled} of {len(rows)} pairs have no label; to measure, every one needs it", code="bad_labels"
+        )
     right = labels(rows)
     texts = sorted({pair.text for pair in rows}) if collection is None else list(collection)
     words = tokenizer or getattr(scorer, "tokenizer", None) or Tokenizer("english")
@@ -150,7 +156,7 @@ def measure_labelled(scores: ArrayLike, right: NDArray[np.bool_], threshold: flo
     from sklearn.metrics import average_precision_score, roc_auc_score  # a second that lists need not wait
 
     if right.all() or not right.any():
-        raise MatchloomError("the pairs to measure on all have one label; both are needed")
+        raise MatchloomError("the pairs to measure on all have one label; both are needed", code="bad_labels")
     found = np.asarray(scores, np.float64)
     values = {"AP": float(average_precision_score(right, found)), "AUC": float(roc_auc_score(right, found))}
     each = {"AP": _precisions(found, right), "AUC": _placements(found, right)}

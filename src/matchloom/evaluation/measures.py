@@ -10,7 +10,7 @@ import ir_measures
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.types import MatchloomError, Pair, Scores
 
 DEFAULT_MEASURES = ("AP", "RR", "P@1", "nDCG@10")
@@ -53,14 +53,16 @@ class CandidateLists:
         self.labels = np.array([max(label or 0, 0) for label in labels], np.int64)
         if len(self.labels) and self.labels.max() > _HIGHEST_LABEL:
             raise MatchloomError(
-                f"label {self.labels.max()} is too high; labels are whole numbers up to {_HIGHEST_LABEL}"
+                f"label {self.labels.max()} is too high; labels are whole numbers up to {_HIGHEST_LABEL}",
+                code="bad_value",
             )
         # The place of each text by its ids: what breaks ties, and what random orders are drawn over.
         order = sorted(range(len(text_ids)), key=lambda i: (query_ids[i], text_ids[i]))
         for i, j in pairwise(order):
             if text_ids[i] == text_ids[j] and query_ids[i] == query_ids[j]:
                 raise MatchloomError(
-                    f"query_id {query_ids[i]!r} lists text_id {text_ids[i]!r} twice; ids must differ within a list"
+                    f"query_id {query_ids[i]!r} lists text_id {text_ids[i]!r} twice; ids must differ within a list",
+                    code="bad_row",
                 )
         self.places = np.empty(len(order), np.int64)
         self.places[order] = np.arange(len(order))
@@ -79,7 +81,9 @@ class CandidateLists:
         try:
             self._evaluators = [ir_measures.evaluator(some, qrels) for some in [together, *apart] if some]
         except (ValueError, RuntimeError, TypeError) as error:
-            raise MatchloomError(f"cannot measure {', '.join(self.measures)}: {_one_line(error)}") from None
+            raise MatchloomError(
+                f"cannot measure {', '.join(self.measures)}: {_one_line(error)}", code="not_supported"
+            ) from None
 
     @classmethod
     def of(cls, pairs: Iterable[Pair], measures: Iterable[str] = DEFAULT_MEASURES) -> CandidateLists:
@@ -109,7 +113,9 @@ class CandidateLists:
             for metric in chain.from_iterable(evaluator.iter_calc(run) for evaluator in self._evaluators):
                 columns[id(metric.measure)][int(metric.query_id)] = metric.value
         except Exception as error:  # a provider may be a program of its own and fail in any way
-            raise MatchloomError(f"cannot measure {', '.join(self.measures)}: {_one_line(error)}") from None
+            raise MatchloomError(
+                f"cannot measure {', '.join(self.measures)}: {_one_line(error)}", code="not_supported"
+            ) from None
         return Measured(self.queries, per_query, {name: self._aggregate(name, per_query[name]) for name in per_query})
 
     def _aggregate(self, name: str, column: Numbers) -> float:
@@ -140,15 +146,16 @@ def parse_measures(names: Iterable[str]) -> dict[str, ir_measures.Measure]:
             found.validate_params()  # type: ignore[no-untyped-call]
         except (NameError, ValueError, AssertionError, KeyError, TypeError, AttributeError):
             raise MatchloomError(
-                f"measure {name!r} is unknown or incomplete; examples: AP, RR, P@1, R@10, nDCG@10, Success@5"
+                f"measure {name!r} is unknown or incomplete; examples: AP, RR, P@1, R@10, nDCG@10, Success@5",
+                code="unknown_name",
             ) from None
         cutoff = found.params.get("cutoff", 1)
         if not 1 <= cutoff <= _HIGHEST_CUTOFF:  # trec_eval ends the whole process at 0
-            raise MatchloomError(f"measure {name!r}: the number behind @ is 1 to {_HIGHEST_CUTOFF:,}")
+            raise MatchloomError(f"measure {name!r}: the number behind @ is 1 to {_HIGHEST_CUTOFF:,}", code="bad_value")
         if found not in parsed.values():
             parsed[name] = found
     if not parsed:
-        raise MatchloomError("no measure was named; examples: AP, RR, P@1, R@10, nDCG@10, Success@5")
+        raise MatchloomError("no measure was named; examples: AP, RR, P@1, R@10, nDCG@10, Success@5", code="no_data")
     return parsed
 
 
@@ -157,7 +164,8 @@ def whole_label(pair: Pair) -> int:
     if pair.label is None or pair.label != pair.label or int(pair.label) != pair.label:
         raise MatchloomError(
             f"query_id {pair.query_id!r}, text_id {pair.text_id!r}: label {pair.label} is no whole number; "
-            "to measure, label every pair 1 (matches) or 0 (does not)"
+            "to measure, label every pair 1 (matches) or 0 (does not)",
+            code="bad_row",
         )
     return int(pair.label)
 
@@ -166,14 +174,17 @@ def as_float32(scores: ArrayLike, expected: int) -> Scores:
     """The scores as trec_eval sees them; refused where they are too few or not finite."""
     values = np.asarray(scores, np.float64)
     if values.shape != (expected,):
-        raise MatchloomError(f"scores: expected one for each of {expected} pairs, found shape {values.shape}")
+        raise MatchloomError(
+            f"scores: expected one for each of {expected} pairs, found shape {values.shape}", code="mismatch"
+        )
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(single))
     if len(bad):
         raise MatchloomError(
             f"scores: {len(bad)} of {expected} are not finite (the first is {values[bad[0]]}, of pair {bad[0] + 1}); "
-            "nothing was measured"
+            "nothing was measured",
+            code="bad_value",
         )
     return single
 

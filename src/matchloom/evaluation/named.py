@@ -24,11 +24,14 @@ def scorer_of(
         if given not in LEXICAL:
             raise MatchloomError(
                 f"scorer {given!r} is unknown; choose one of {', '.join(LEXICAL)}, or load what is in a folder: "
-                "Matcher.load(folder), Fitted.load(folder)"
+                "Matcher.load(folder), Fitted.load(folder)",
+                code="unknown_name",
             )
         return fit_scorer(given, texts, tokenizer=tokenizer, vectors=vectors, seed=seed)
     if isinstance(given, Scorer) and not isinstance(given, type):
         return given
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, bytes):
         return given
-    raise MatchloomError(f"scorer is {given!r:.60}; expected a Matcher, another scorer, its name, or a list of scores")
+    raise MatchloomError(
+        f"scorer is {given!r:.60}; expected a Matcher, another scorer, its name, or a list of scores", code="wrong_type"
+    )

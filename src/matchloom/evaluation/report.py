@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rich.console import RenderableType
 
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
 from matchloom.evaluation.named import scorer_of
@@ -71,11 +71,15 @@ class Report:
         return self._shown().for_terminal()
 
     def _repr_html_(self) -> str:
-        return self._shown().for_notebook()
+        return self._shown().for_notebook(self._title)
 
     def to_html(self) -> str:
         """One page that needs no other file and no network."""
-        return self._shown().for_page(f"{self.name} on candidate lists")
+        return self._shown().for_page(self._title)
+
+    @property
+    def _title(self) -> str:
+        return f"{self.name} on candidate lists"
 
     def _shown(self) -> Shown:
         own = [Row(self.name, self.values, own=True)]

@@ -1,15 +1,19 @@
-"""A report for people: the same rows for a terminal and for a notebook."""
+"""A report for people: the same rows for a terminal, for a notebook and as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import NamedTuple
 
 from rich.box import SIMPLE
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from matchloom.pages import blocks
+from matchloom.pages.blocks import Column, table
+from matchloom.pages.document import document, frame
+from matchloom.pages.markup import safe_text
 
 
 class Row(NamedTuple):
@@ -47,22 +51,25 @@ class Shown(NamedTuple):
         lines = [Text(self.subset, style="dim"), *(Text(f"! {warning}", style="yellow") for warning in self.warnings)]
         return Group(table, *lines)
 
-    def for_notebook(self) -> str:
-        """The same as HTML, with no style that could reach beyond it."""
-        heads = "".join(f'<th style="text-align: right">{escape(name)}</th>' for name in self._measures)
-        bodies = "".join(f"<tbody>{''.join(map(_html_row, section))}</tbody>" for section in self.sections)
-        lines = "".join(f"<p><b>!</b> {escape(warning)}</p>" for warning in self.warnings)
-        return (
-            f"<div><table><thead><tr><th></th>{heads}<th></th></tr></thead>{bodies}</table>"
-            f"<p>{escape(self.subset)}</p>{lines}</div>"
-        )
+    def for_notebook(self, title: str) -> str:
+        """The page in a frame that is about as high."""
+        rows = sum(map(len, self.sections))
+        return frame(self.for_page(title), title, height=16 + 2.1 * rows + 3.2 * len(self.warnings))
 
     def for_page(self, title: str) -> str:
         """A page that needs no other file."""
-        style = "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em}td,th{padding:.2em .8em .2em 0}"
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-            f"<style>{style}</style></head><body><h1>{escape(title)}</h1>{self.for_notebook()}</body></html>"
+        columns = [
+            Column("scorer"),
+            *(Column(safe_text(name), "number") for name in self._measures),
+            Column("", "said"),
+        ]
+        bodies = ([_html_row(row) for row in section] for section in self.sections)
+        warnings = "\n".join(f'<p class="warning">{safe_text(warning)}</p>' for warning in self.warnings)
+        shown = table("Figures", columns, *bodies, css="figures", narrow="stack")
+        return document(
+            safe_text(title),
+            f'<p class="kicker">Evaluation</p>\n<h1>{safe_text(title)}</h1>\n'
+            f'<section class="block">{shown}\n<p class="note">{safe_text(self.subset)}</p>\n{warnings}</section>',
         )
 
     @property
@@ -70,14 +77,11 @@ class Shown(NamedTuple):
         return list(self.sections[0][0].values)
 
 
-def _html_row(row: Row) -> str:
-    figures = "".join(f'<td style="text-align: right">{_figure(value)}</td>' for value in row.values.values())
-    weight = ' style="font-weight: bold"' if row.own else ""
-    alarm = f"<b>{escape(row.alarm)}</b>" if row.alarm else ""
-    return (
-        f'<tr{weight}><td style="text-align: left">{escape(row.name)}</td>{figures}'
-        f'<td style="text-align: left">{escape(row.note)}{alarm}</td></tr>'
-    )
+def _html_row(row: Row) -> blocks.Row:
+    alarm = f'<b class="neg">{safe_text(row.alarm)}</b>' if row.alarm else ""
+    figures = map(_figure, row.values.values())
+    css = "is-chosen" if row.own else "part" if row.name.startswith(" ") else ""
+    return blocks.Row([safe_text(row.name.strip()), *figures, f"{safe_text(row.note)}{alarm}"], css)
 
 
 def _figure(value: float) -> str:

@@ -1,7 +1,8 @@
-"""Is one run better than another, or only luckier? The paired randomisation test."""
+"""Is one run better than another, or only luckier? The paired randomisation test, and the interval of a mean."""
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import NamedTuple
 
@@ -26,7 +27,8 @@ def compare_runs(first: Measured, second: Measured, *, draws: int = 10_000, seed
     if first.queries != second.queries:
         raise MatchloomError(
             f"two runs are compared over the same queries; the first has {len(first.queries)}, the second "
-            f"{len(second.queries)}, shared {len({*first.queries} & {*second.queries})}"
+            f"{len(second.queries)}, shared {len({*first.queries} & {*second.queries})}",
+            code="mismatch",
         )
     result = {}
     for name in first.per_query.keys() & second.per_query.keys():
@@ -51,7 +53,9 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, draws: int = 10_000, see
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if first.shape != second.shape or first.ndim != 1:
-        raise MatchloomError(f"paired values are two rows of one length, found shapes {first.shape} and {second.shape}")
+        raise MatchloomError(
+            f"paired values are two rows of one length, found shapes {first.shape} and {second.shape}", code="mismatch"
+        )
     difference: Numbers = first - second
     difference = difference[difference != 0]  # flipping a zero changes nothing
     observed = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()  # rounding must not lose the equal ones
@@ -66,3 +70,14 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, draws: int = 10_000, see
         flips = np.unpackbits(flipped, axis=1, count=len(difference)).astype(np.float64)
         as_far += int(np.sum(np.abs(difference.sum() - 2 * (flips @ difference)) >= observed))
     return (as_far + 1) / (draws + 1)
+
+
+def interval(mean: float, count: int) -> tuple[float, float]:
+    """The 95% interval of a mean of `count` values between 0 and 1, by Wilson's formula.
+
+    It is that of a proportion. Other means of such values vary less, so that theirs is no wider.
+    """
+    z2 = 1.959964**2
+    middle = (mean + z2 / (2 * count)) / (1 + z2 / count)
+    half = math.sqrt(z2 * (mean * (1 - mean) / count + z2 / (4 * count * count))) / (1 + z2 / count)
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -47,7 +47,7 @@ def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
     they measure nothing and move the figure.
     """
     if protocol not in SUBSETS:
-        raise MatchloomError(f"subset {protocol!r} is unknown; choose one of {', '.join(SUBSETS)}")
+        raise MatchloomError(f"subset {protocol!r} is unknown; choose one of {', '.join(SUBSETS)}", code="unknown_name")
     seen: dict[str, set[bool]] = {}
     for pair in pairs:
         seen.setdefault(pair.query_id, set()).add(whole_label(pair) > 0)
@@ -60,7 +60,8 @@ def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
         raise MatchloomError(
             f"none of {len(seen)} questions counts under subset {protocol!r} ({SUBSETS[protocol]}); "
             "check the label column, or choose another subset (independent labelled pairs: --kind pairs, or "
-            "evaluate_pairs)"
+            "evaluate_pairs)",
+            code="bad_labels",
         )
     rows = [row for row, pair in enumerate(pairs) if pair.query_id in counts]
     return Subset(

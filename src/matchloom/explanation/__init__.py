@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchloom.explanation.cells import Cell, cells, word_contributions
-from matchloom.explanation.explained import Explanation, explain
+from matchloom.explanation.explained import Explanation, explain, explanation_of
 from matchloom.explanation.html import render_html
 from matchloom.explanation.mixed import Term, mixed_explanation, mixed_trace, term_of
 from matchloom.explanation.source import Source
@@ -15,6 +15,7 @@ __all__ = [
     "Term",
     "cells",
     "explain",
+    "explanation_of",
     "mixed_explanation",
     "mixed_trace",
     "render_html",

@@ -6,7 +6,7 @@ from typing import Any
 
 from matchloom.explanation.cells import cells, channel_contributions, ordered_components, paths, word_contributions
 from matchloom.explanation.explained import Explanation
-from matchloom.explanation.rounding import significant
+from matchloom.pages.numbers import significant
 
 
 def as_dict(explanation: Explanation, grid: bool) -> dict[str, Any]:

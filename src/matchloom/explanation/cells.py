@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.explanation.explained import Explanation
-from matchloom.explanation.rounding import decimals
+from matchloom.pages.numbers import decimals
 from matchloom.types import Component, MatchloomError, Signal
 
 
@@ -88,7 +88,9 @@ def choose_channel(explanation: Explanation, name: str | None = None) -> int:
     if name is not None:
         if name not in channels:
             known = ", ".join(channels)
-            raise MatchloomError(f"channel {name!r} is unknown to {explanation.scorer}; choose one of {known}")
+            raise MatchloomError(
+                f"channel {name!r} is unknown to {explanation.scorer}; choose one of {known}", code="unknown_name"
+            )
         return channels.index(name)
     contributions = channel_contributions(explanation)
     return max(range(len(contributions)), key=lambda c: (abs(contributions[c]), -c), default=0)

@@ -46,20 +46,23 @@ class Explanation:
         if trace.grid.shape != shape:
             raise MatchloomError(
                 f"scorer {self.scorer!r}: the grid of its trace has shape {trace.grid.shape}, expected {shape} "
-                "(channels, query words, text words); correct its trace()"
+                "(channels, query words, text words); correct its trace()",
+                code="mismatch",
             )
         for signal in trace.signals:
             place = (signal.channel, signal.left, signal.right)
             if not all(0 <= index < size for index, size in zip(place, shape, strict=True)):
                 raise MatchloomError(
                     f"scorer {self.scorer!r}: a signal of its trace lies at (channel, query word, text word) {place}, "
-                    f"outside its grid of {shape}; correct its trace()"
+                    f"outside its grid of {shape}; correct its trace()",
+                    code="mismatch",
                 )
         for side in self.sides() if self.sources else ():
             if side.source is not None and not side.source.fits(side.end - side.start):
                 raise MatchloomError(
                     f"scorer {self.scorer!r}: the {side.name} has {side.end - side.start} words, which are not at the "
-                    "places that its tokenizer gives, one behind the other; correct its spans()"
+                    "places that its tokenizer gives, one behind the other; correct its spans()",
+                    code="mismatch",
                 )
         contributions = [
             trace.residual,
@@ -71,7 +74,8 @@ class Explanation:
         if not (math.isfinite(slack) and abs(trace.score - sum(contributions)) <= slack):
             raise MatchloomError(
                 f"scorer {self.scorer!r}: the contributions and the residual of its trace add up to "
-                f"{sum(contributions):.6g}, but its score is {trace.score:.6g}; correct its trace()"
+                f"{sum(contributions):.6g}, but its score is {trace.score:.6g}; correct its trace()",
+                code="mismatch",
             )
 
     def sides(self) -> list[Side]:
@@ -141,7 +145,7 @@ class Explanation:
         return self.to_terminal()
 
     def _repr_html_(self) -> str:
-        from matchloom.explanation.markup import frame
+        from matchloom.pages.document import frame
 
         return frame(self.to_html(), "An explanation", scripts=True)
 
@@ -158,14 +162,23 @@ def explain(scorer: object, query: str, text: str) -> Explanation:
         text: The other.
     """
     if isinstance(scorer, str):
-        raise MatchloomError(f"scorer is {shown(scorer)}; expected a scorer, such as a Matcher or BM25.fit(texts)")
+        raise MatchloomError(
+            f"scorer is {shown(scorer)}; expected a scorer, such as a Matcher or BM25.fit(texts)", code="wrong_type"
+        )
     query, text = one_text("query", query), one_text("text", text)
     name = str(getattr(scorer, "name", type(scorer).__name__))
     if not isinstance(scorer, Explains):
         raise MatchloomError(
-            f"scorer {name!r} cannot explain its scores: it has no trace(query, text); choose a scorer that has one"
+            f"scorer {name!r} cannot explain its scores: it has no trace(query, text); choose a scorer that has one",
+            code="not_supported",
         )
-    query_words, text_words, trace = scorer.trace(query, text)
+    return explanation_of(scorer, query, text, scorer.trace(query, text))
+
+
+def explanation_of(scorer: object, query: str, text: str, traced: tuple[list[str], list[str], Trace]) -> Explanation:
+    """The explanation of a score whose trace is there already."""
+    name = str(getattr(scorer, "name", type(scorer).__name__))
+    query_words, text_words, trace = traced
     cut = getattr(scorer, "tokenizer", None)
     sources = source_of(cut, query, query_words), source_of(cut, text, text_words)
     return Explanation(name, query_words, text_words, trace, sources=sources)

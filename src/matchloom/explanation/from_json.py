@@ -39,7 +39,8 @@ def from_dict(plain: Mapping[str, Any]) -> Explanation:
     except WRONG as error:
         raise MatchloomError(
             f"no explanation is described by this ({type(error).__name__}: {error}); expected what to_dict(grid=True) "
-            "gives"
+            "gives",
+            code="wrong_format",
         ) from None
 
 

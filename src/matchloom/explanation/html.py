@@ -1,7 +1,7 @@
 """Explanations as one page that needs nothing else: no network, no other file.
 
 Texts, sums and tables are plain HTML; `heatmap.js` draws the maps and `page.js` links words, partners and cells.
-All text from outside is escaped, and the page's own policy lets no script run but the page's (see `markup`).
+All text from outside is escaped, and the page's own policy lets no script run but the page's (see `pages`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from matchloom.explanation.cells import (
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation
-from matchloom.explanation.markup import asset, document, figure, safe_text, signed
-from matchloom.explanation.rounding import decimals, significant
 from matchloom.explanation.source import pieces
 from matchloom.explanation.waterfall import table_of
+from matchloom.pages.blocks import section
+from matchloom.pages.contributions import highlight
+from matchloom.pages.document import asset, document, without_styles
+from matchloom.pages.markup import figure, safe_text, signed
+from matchloom.pages.numbers import decimals, significant
 from matchloom.screen import printable
 from matchloom.types import MatchloomError
 
@@ -46,7 +49,7 @@ def render_html(explanations: Sequence[Explanation]) -> str:
     They keep their order. Explanations by the same scorer share their colours' scale, so that they can be compared.
     """
     if not explanations:
-        raise MatchloomError("no explanations were given; a page needs at least one")
+        raise MatchloomError("no explanations were given; a page needs at least one", code="no_data")
     word_scale = _largest_word_contributions(explanations)
     map_scales = _map_scales(explanations)
     single = len(explanations) == 1
@@ -55,29 +58,34 @@ def render_html(explanations: Sequence[Explanation]) -> str:
         _title(explanations),
         ones[0] if single else "\n".join([_lead(explanations), *ones]),
         _FOOTER,
-        style=asset("page.css"),
-        script=asset("heatmap.js") + asset("page.js"),
+        script=script(),
     )
 
 
-def render_fragment(explanation: Explanation) -> str:
-    """One explanation as a piece of another page, which has page.css and runs `wire` of page.js on it.
+def script() -> str:
+    """What brings explanations to life, on a page in one file."""
+    return "".join(asset(name, "matchloom.explanation") for name in ("heatmap.js", "page.js"))
 
-    What a page in one file says in style attributes stands in `data-style`: a strict policy allows no styles in HTML,
-    and a script of that page's own may set them.
-    """
-    scale = _largest_word_contributions([explanation])[explanation.scorer]
-    inside = _inside(explanation, False, scale, _map_scales([explanation]))
-    # No text from outside can hold this: its quotes are escaped.
-    return f'<article class="one">\n{inside}\n</article>'.replace(' style="', ' data-style="')
+
+def render_fragment(explanation: Explanation) -> str:
+    """One explanation as a piece of the service's page, which has the stylesheet and runs `wire` of page.js on it."""
+    return without_styles(f'<article class="one">\n{_alone(explanation)}\n</article>')
 
 
 def explanation_block(explanation: Explanation, name: str) -> str:
-    """One explanation under a name that opens it, as a part of a page in one file that has page.css and the scripts."""
-    scale = _largest_word_contributions([explanation])[explanation.scorer]
-    inside = _inside(explanation, False, scale, _map_scales([explanation]))
+    """One explanation under a name that opens it, as a part of a page in one file that has `script`."""
+    return _opening(explanation, name, _alone(explanation), 'class="one"')
+
+
+def _alone(explanation: Explanation) -> str:
+    """An explanation that shares its scales with no other."""
+    largest = _largest_word_contributions([explanation])[explanation.scorer]
+    return _inside(explanation, False, largest, _map_scales([explanation]))
+
+
+def _opening(explanation: Explanation, name: str, inside: str, attributes: str) -> str:
     return (
-        f'<details class="one"><summary><span>{safe_text(name)}</span> '
+        f"<details {attributes}><summary><span>{safe_text(name)}</span> "
         f'<span class="figure">{_score(explanation)}</span> '
         f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
         f'<div class="inside">\n{inside}\n</div>\n</details>'
@@ -136,12 +144,8 @@ def _one(
     inside = _inside(explanation, single, word_scale, map_scales)
     if single:
         return f'<article class="one" id="e{number}">\n{inside}\n</article>'
-    return (
-        f'<details class="one" id="e{number}"{" open" if number == 1 else ""}>\n'
-        f'<summary><span>{number}.</span> <span class="figure">{_score(explanation)}</span> '
-        f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
-        f'<div class="inside">\n{inside}\n</div>\n</details>'
-    )
+    attributes = f'class="one" id="e{number}"{" open" if number == 1 else ""}'
+    return _opening(explanation, f"{number}.", inside, attributes)
 
 
 def _inside(
@@ -182,7 +186,7 @@ def _head(explanation: Explanation, single: bool) -> str:
     )
 
 
-def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, float]], scale: float) -> str:
+def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, float]], largest: float) -> str:
     contributions = word_contributions(explanation)
     places = decimal_places(explanation)
     blocks = []
@@ -198,7 +202,7 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
                 continue
             at = side.start + i
             contribution = contributions[side.which][at] if i in took_part else None
-            parts.append(_word(text, at, contribution, scale, places))
+            parts.append(highlight(text, at, contribution, largest=largest, places=places))
         if len(shown) < len(words):
             parts.append(f' <span class="note">({len(words) - len(shown)} of {len(words)} words left out)</span>')
         blocks.append(
@@ -210,18 +214,6 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
         '<section class="block" aria-label="The texts"><div class="texts">\n' + "\n".join(blocks) + "\n"
         '<svg class="threads" aria-hidden="true"></svg></div>\n'
         f'<p class="readout" role="status" data-hint="{hint}">{hint}</p></section>'
-    )
-
-
-def _word(word: str, at: int, contribution: float | None, scale: float, places: int) -> str:
-    """A word; a button where it took part in the score, so that a keyboard can reach it."""
-    if contribution is None:
-        return f'<span class="w" data-at="{at}">{safe_text(word)}</span>'
-    kind = "up" if contribution > 0 else "down" if contribution < 0 else "flat"
-    strength = abs(contribution) / scale if scale else 0.0
-    return (
-        f'<button type="button" class="w {kind}" data-at="{at}" style="--s:{strength:.3f}" '
-        f'title="contribution {figure(contribution, places, sign=True)}">{safe_text(word)}</button>'
     )
 
 
@@ -286,7 +278,7 @@ def _map(
 def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
     if data is None:
         why = "One side has no words." if explanation.trace.channels else "No score was taken apart by words."
-        return f'<section class="block"><h2>Interaction map</h2><p class="note">{why}</p></section>'
+        return section("Interaction map", "", about=why)
     cuts = [
         f"{len(words) - len(shown)} of {len(words)} {side} words"
         for side, words, shown in (("query", explanation.query, data["rows"]), ("text", explanation.text, data["cols"]))
@@ -298,8 +290,6 @@ def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
         if cuts
         else ""
     )
-    return (
-        '<section class="block"><h2>Interaction map</h2>\n'
-        '<div class="heat"><noscript><p class="note">The map is drawn by a script, which is switched off here.</p>'
-        f"</noscript></div>\n{note}</section>"
-    )
+    without = "The map is drawn by a script, which is switched off here."
+    host = f'<div class="heat"><noscript><p class="note">{without}</p></noscript></div>'
+    return section("Interaction map", f"{host}\n{note}")

@@ -24,8 +24,8 @@ from matchloom.explanation.cells import (
     worth_showing,
 )
 from matchloom.explanation.explained import Explanation, Side
-from matchloom.explanation.rounding import decimals, fixed
 from matchloom.explanation.source import pieces
+from matchloom.pages.numbers import decimals, fixed
 from matchloom.screen import printable
 from matchloom.types import Component
 

@@ -6,12 +6,16 @@ shows each of them; nothing but HTML and CSS is needed for that.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 from matchloom.explanation.cells import Cell, cells, decimal_places, ordered_components
 from matchloom.explanation.explained import Explanation
-from matchloom.explanation.markup import figure, safe_text, signed
-from matchloom.explanation.rounding import decimals
+from matchloom.pages.blocks import Cell as TableCell
+from matchloom.pages.blocks import Column, Row, section, table
+from matchloom.pages.contributions import Axis
+from matchloom.pages.markup import figure, safe_text, signed
+from matchloom.pages.numbers import decimals
 from matchloom.types import Component
 
 _ROWS = 25  # what a person still reads; the rest is one row
@@ -49,104 +53,67 @@ class _Table:
         found.sort(key=lambda one: -abs(one.contribution))
         self.shown, self.more = found[:_ROWS], found[_ROWS:]
         self.value_places = decimals(signal.value for signal in self.trace.signals)
-        self.low, self.high = self._reach()
+        self.axis = self._axis()
         self.total = 0.0  # so far
 
-    def _reach(self) -> tuple[float, float]:
-        """The least and the greatest of all sums on the way."""
-        low = high = total = 0.0
+    def _axis(self) -> Axis:
+        """From the least to the greatest of all sums on the way."""
         steps = [
             cell.contribution for one in self.shown for cell in (one.cells if isinstance(one, WordPair) else [one])
         ]
-        for step in [*steps, sum(one.contribution for one in self.more), self.trace.residual]:
-            total += step
-            low, high = min(low, total), max(high, total)
-        return low, high
+        sums = [*accumulate([*steps, sum(one.contribution for one in self.more), self.trace.residual], initial=0.0)]
+        return Axis(min(sums), max(sums))
 
     def html(self) -> str:
-        bodies = [self._pair(one) if isinstance(one, WordPair) else self._named(one) for one in self.shown]
+        bodies = [self._pair(one) if isinstance(one, WordPair) else [self._named(one)] for one in self.shown]
         if self.more:
             left = sum(one.contribution for one in self.more)
-            bodies.append(_body(self._whole(f"{len(self.more)} more", left)))
+            bodies.append([self._whole(f"{len(self.more)} more", left)])
         residual = "residual (bias, and what belongs to no word pair)"
-        bodies.append(_body(self._whole(residual, self.trace.residual), self._score()))
-        heads = [("query word", ""), ("text word", ""), *([("channel", "channel")] if self.several else [])]
-        heads += [("value", "number value"), ("contribution", "number"), ("so far", "number running")]
-        heads.append(("from 0 to the score", "fall"))
-        return (
-            '<section class="block"><h2>What made the score</h2>\n<div class="scroll-x"><table class="made" '
-            'role="table">\n<thead role="rowgroup"><tr role="row">'
-            + "".join(f'<th scope="col" role="columnheader" class="{css}">{name}</th>' for name, css in heads)
-            + "</tr></thead>\n"
-            + "\n".join(bodies)
-            + "\n</table></div></section>"
-        )
+        bodies.append([self._whole(residual, self.trace.residual), self._score()])
+        columns = [Column("query word"), Column("text word"), *([Column("channel", "channel")] if self.several else [])]
+        columns += [Column("value", "number value"), Column("contribution", "number")]
+        columns += [Column("so far", "number running"), Column("from 0 to the score", "fall")]
+        name = "What made the score"
+        return section(name, table(name, columns, *bodies, css="made", narrow=""))
 
-    def _pair(self, pair: WordPair) -> str:
+    def _pair(self, pair: WordPair) -> list[Row]:
         first = pair.cells[0]
-        query = _placed(first.query_word, first.query_position)
-        text = f'<td class="word" role="cell">{_placed(first.text_word, first.text_position)}</td>'
+        words = [_placed(first.query_word, first.query_position), _placed(first.text_word, first.text_position)]
         if len(pair.cells) == 1:
-            head = f'<tr role="row"><th scope="row" role="rowheader">{query}</th>{text}'
-            return _body(f"{head}{self._cell(first)}</tr>")
+            return [Row([*words, *self._cell(first)])]
         start = self.total
-        inner = '<tr role="row" class="of"><th role="cell"></th><td role="cell"></td>'
-        rows = [f"{inner}{self._cell(cell)}</tr>" for cell in pair.cells]
+        rows = [Row(["", "", *self._cell(cell)], "of") for cell in pair.cells]
         # The row for all of them stands above, and ends where they end.
         end, self.total = self.total, start
-        head = (
-            f'<tr role="row"><th scope="row" role="rowheader">{query}</th>{text}<td class="channel" role="cell">'
-            f"<details><summary>{len(pair.cells)} channels</summary></details></td>"
-            '<td class="number value" role="cell"></td>'
-        )
-        whole = f"{head}{self._step(pair.contribution)}</tr>"
+        opener = f"<details><summary>{len(pair.cells)} channels</summary></details>"
+        whole = Row([*words, opener, "", *self._step(pair.contribution)])
         self.total = end
-        return _body(whole, *rows)
+        return [whole, *rows]
 
-    def _cell(self, cell: Cell) -> str:
-        channel = f'<td class="channel" role="cell">{safe_text(cell.channel)}</td>' if self.several else ""
-        value = f'<td class="number value" role="cell">{figure(cell.value, self.value_places)}</td>'
-        return f"{channel}{value}{self._step(cell.contribution)}"
+    def _cell(self, cell: Cell) -> list[str]:
+        channel = [safe_text(cell.channel)] if self.several else []
+        return [*channel, figure(cell.value, self.value_places), *self._step(cell.contribution)]
 
-    def _named(self, one: Component) -> str:
-        return _body(self._whole(f"{safe_text(one.name)} ({figure(one.value, 3)})", one.contribution))
+    def _named(self, one: Component) -> Row:
+        return self._whole(f"{safe_text(one.name)} ({figure(one.value, 3)})", one.contribution)
 
-    def _whole(self, name: str, contribution: float) -> str:
+    def _whole(self, name: str, contribution: float) -> Row:
         """A row that belongs to no pair of words."""
-        span = 4 if self.several else 3
-        head = f'<tr role="row" class="quiet"><th scope="row" role="rowheader" colspan="{span}">{name}</th>'
-        return f"{head}{self._step(contribution)}</tr>"
+        return Row([self._wide(name), *self._step(contribution)], "quiet")
 
-    def _score(self) -> str:
-        score, span = figure(self.trace.score, self.places), 4 if self.several else 3
-        return (
-            f'<tr role="row" class="total"><th scope="row" role="rowheader" colspan="{span}">score</th>'
-            f'<td class="number" role="cell">{score}</td><td class="number running" role="cell">{score}</td>'
-            f"{self._fall(0.0, self.trace.score, 'whole')}</tr>"
-        )
+    def _score(self) -> Row:
+        score = figure(self.trace.score, self.places)
+        return Row([self._wide("score"), score, score, self.axis.bar(0.0, self.trace.score, "whole")], "total")
 
-    def _step(self, contribution: float) -> str:
+    def _wide(self, name: str) -> TableCell:
+        return TableCell(name, span=4 if self.several else 3)
+
+    def _step(self, contribution: float) -> list[str]:
         start, self.total = self.total, self.total + contribution
-        return (
-            f'<td class="number" role="cell">{signed(contribution, self.places)}</td>'
-            f'<td class="number running" role="cell">{figure(self.total, self.places)}</td>'
-            f"{self._fall(start, self.total, 'down' if round(contribution, self.places) < 0 else 'up')}"
-        )
-
-    def _percent(self, number: float) -> float:
-        return 100 * (number - self.low) / (self.high - self.low) if self.high > self.low else 0.0
-
-    def _fall(self, start: float, end: float, kind: str) -> str:
-        a, b = sorted(min(100.0, max(0.0, self._percent(at))) for at in (start, end))
-        return (
-            f'<td class="fall" role="cell"><div style="--zero:{self._percent(0):.2f}%">'
-            f'<i class="{kind}" style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i></div></td>'
-        )
-
-
-def _body(*rows: str) -> str:
-    inside = "\n".join(rows)
-    return f'<tbody role="rowgroup">{inside}</tbody>'
+        kind = "down" if round(contribution, self.places) < 0 else "up"
+        bar = self.axis.bar(start, self.total, kind)
+        return [signed(contribution, self.places), figure(self.total, self.places), bar]
 
 
 def _placed(word: str, position: int) -> str:

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.batching import make_batch
 from matchloom.export.graphs import ENCODE, ENCODE_RIGHT, MATCH
 from matchloom.export.inputs import at_least, fields, pair_fields
 from matchloom.export.running import Session
 from matchloom.matcher import Matcher
-from matchloom.types import MatchloomError, PairBatch, Texts
+from matchloom.types import MatchloomError
 
 SIZES = (1, 2, 3, 5, 9, 17, 40, 120)  # words of a text
 TEXTS = ((1, 1), (1, 5), (4, 3), (2, 4), (3, 1), (1, 3), (2, 2))  # left and right ones, of one size up to the next
@@ -56,12 +57,15 @@ def check_graphs(matcher: Matcher, graphs: Mapping[str, bytes]) -> Check:
             expected = matcher.model(batch).numpy()
         found = run_graphs(sessions, batch)
         if found.shape != expected.shape or not np.isfinite(found).all():
-            raise MatchloomError(f"the graph of this {matcher.name} gives no scores for {len(batch)} pairs: a bug")
+            raise MatchloomError(
+                f"the graph of this {matcher.name} gives no scores for {len(batch)} pairs: a bug", code="failed"
+            )
         most = max(most, float((np.abs(found - expected) / np.abs(expected).clip(1)).max()))
         pairs += len(batch)
     if most > ALLOWED:
         raise MatchloomError(
-            f"the graph of this {matcher.name} differs from it by {most:.2g} of a score: a bug, nothing was kept"
+            f"the graph of this {matcher.name} differs from it by {most:.2g} of a score: a bug, nothing was kept",
+            code="failed",
         )
     return Check(pairs, most)
 

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch
 from matchloom.export.inputs import batch_of, fields, pair_fields, texts_of
 from matchloom.export.running import Session
 from matchloom.models.base import PairModel
-from matchloom.types import MatchloomError, PairBatch
+from matchloom.types import MatchloomError
 
 OPSET = 17
 ENCODE, ENCODE_RIGHT, MATCH = "encode.onnx", "encode_right.onnx", "match.onnx"
@@ -48,7 +49,7 @@ def make_graphs(model: PairModel, batch: PairBatch) -> dict[str, bytes]:
     A model that knows nothing of a text alone has no graph that encodes.
     """
     if model.not_exported:
-        raise MatchloomError(f"no ONNX graph can be made of this model: {model.not_exported}")
+        raise MatchloomError(f"no ONNX graph can be made of this model: {model.not_exported}", code="not_supported")
     with torch.inference_mode():
         knows = model.encode(batch.left).numel() > 0
     made: dict[str, bytes] = {}

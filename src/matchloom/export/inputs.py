@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import pad
 
-from matchloom.types import Lexical, PairBatch, Pieces, Texts
+from matchloom.batches import Lexical, PairBatch, Pieces, Texts
 
 # What each input is; N texts, of at most L words and P pieces. In the match graph the fields of either side have left_
 # or right_ before their names.

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.data.batching import pad_texts
 from matchloom.export.checking import encode
 from matchloom.export.inputs import at_least
 from matchloom.export.running import Session
@@ -133,7 +134,7 @@ def compare(matcher: Matcher, graph: bytes, small: bytes, texts: Sequence[str]) 
     sessions = Session(graph), Session(small)
     seconds, cosines = [0.0, 0.0], []
     for start in range(0, len(order), _TEXTS):
-        block = at_least(table.pad(order[start : start + _TEXTS]), least)
+        block = at_least(pad_texts(table, order[start : start + _TEXTS]), least)
         found = []
         for n, session in enumerate(sessions):
             encode(session, block)  # once for the memory that it needs

@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchloom.encoders import Transformer
+from matchloom.encoders.transformer import Transformer
 from matchloom.export.checking import Check, check_graphs, some_batch
 from matchloom.export.graphs import ENCODE, ENCODE_RIGHT, MATCH, OPSET, make_graphs
 from matchloom.export.inputs import MEANINGS
 from matchloom.export.int8 import Int8, compare, quantized
 from matchloom.export.reader import ABOUT, FORMAT, PIECES, VOCAB
 from matchloom.export.running import Session, require_onnx
-from matchloom.files import atomic_write
-from matchloom.folders import make_folder, sweep_leftovers
+from matchloom.files import atomic_write, make_folder, sweep_leftovers
 from matchloom.given import one_path
 from matchloom.matcher import Matcher
 from matchloom.models import model_arguments
@@ -55,18 +54,25 @@ def export_onnx(
     require_onnx()
     target = one_path("folder", folder)
     if (target / ABOUT).exists():
-        raise MatchloomError(f"{target} already holds an export; choose another folder")
+        raise MatchloomError(f"{target} already holds an export; choose another folder", code="exists")
     if int8 and not isinstance(matcher.model.encoder, Transformer):
-        raise MatchloomError("eight bits are for pretrained encoders, and this matcher has word vectors")
+        raise MatchloomError(
+            "eight bits are for pretrained encoders, and this matcher has word vectors", code="not_supported"
+        )
     if int8 and not texts:
-        raise MatchloomError("eight bits need some texts to be compared on, such as those of your pairs")
+        raise MatchloomError(
+            "eight bits need some texts to be compared on, such as those of your pairs", code="no_data"
+        )
     matcher = replace(matcher, model=matcher.model.unrounded())  # what is rounded for a ranking's sake is not here
     batch = some_batch(matcher, np.random.default_rng(1), 2, 3, (4, 7))
     graphs = make_graphs(matcher.model, batch)
     check, compared = check_graphs(matcher, graphs), None
     if int8:
         if ENCODE not in graphs:
-            raise MatchloomError(f"{matcher.name} encodes no text alone: there is no encoder to write in eight bits")
+            raise MatchloomError(
+                f"{matcher.name} encodes no text alone: there is no encoder to write in eight bits",
+                code="not_supported",
+            )
         small = {name: quantized(graph) for name, graph in graphs.items() if name != MATCH}
         compared = compare(matcher, graphs[ENCODE], small[ENCODE], list(texts or ()))
         graphs |= small

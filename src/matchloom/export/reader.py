@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.batches import PairBatch
 from matchloom.data.batching import make_batch
 from matchloom.data.reader import Reader
 from matchloom.encoders.pieces import PieceTokenizer
@@ -21,7 +22,7 @@ from matchloom.given import many_texts, one_path, one_text
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import MatchloomError, PairBatch
+from matchloom.types import MatchloomError
 
 ABOUT, VOCAB, PIECES = "export.json", "vocab.txt", "tokenizer.json"
 FORMAT = 1
@@ -61,14 +62,18 @@ class GraphReader:
             contents = {name: (home / name).read_bytes() for name in about["files"]}
             version, seals = about["format"], about["files"]
         except OSError as error:
-            raise MatchloomError(f"{error.filename} cannot be read: {error.strerror}; {_REMEDY}") from None
+            raise MatchloomError(
+                f"{error.filename} cannot be read: {error.strerror}; {_REMEDY}", code="unreadable"
+            ) from None
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise MatchloomError(f"{home / ABOUT} is damaged or cut off; {_REMEDY}") from None
+            raise MatchloomError(f"{home / ABOUT} is damaged or cut off; {_REMEDY}", code="damaged") from None
         if version != FORMAT:
-            raise MatchloomError(f"{home / ABOUT} has format {version}, this matchloom reads {FORMAT}; {_REMEDY}")
+            raise MatchloomError(
+                f"{home / ABOUT} has format {version}, this matchloom reads {FORMAT}; {_REMEDY}", code="wrong_format"
+            )
         for name, content in contents.items():
             if hashlib.sha256(content).hexdigest() != seals[name]:
-                raise MatchloomError(f"{home / name} was altered since it was exported; {_REMEDY}")
+                raise MatchloomError(f"{home / name} was altered since it was exported; {_REMEDY}", code="altered")
         with as_saved(home / ABOUT, _REMEDY):
             pieces = None
             if PIECES in contents:
@@ -87,7 +92,7 @@ class GraphReader:
         """
         every = [one_text("query", query), *many_texts("texts", texts)]
         if len(every) < 2:
-            raise MatchloomError("texts is empty; expected at least one")
+            raise MatchloomError("texts is empty; expected at least one", code="no_data")
         table = self.reader.read(every, lexical=self.about["lexical"], features=self.about["features"])
         batch = make_batch(table, table, np.zeros(len(every) - 1, dtype=np.int64), np.arange(1, len(every)))
         least = self.about["least_words"]

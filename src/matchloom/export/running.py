@@ -17,7 +17,8 @@ def require_onnx() -> None:
             __import__(name)
         except ImportError:
             raise MatchloomError(
-                f"ONNX graphs need the package {name}, which is not installed: pip install 'matchloom[onnx]'"
+                f"ONNX graphs need the package {name}, which is not installed: pip install 'matchloom[onnx]'",
+                code="needs_extra",
             ) from None
 
 

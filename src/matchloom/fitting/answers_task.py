@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,20 +11,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.ids import digest, fold
+from matchloom.data.identity import answers_of, questions_of
+from matchloom.data.splits import asked_once, hold_out_questions, texts_alone
 from matchloom.explanation import explain
 from matchloom.explanation.cells import cells
 from matchloom.fitting.report import Asked, Confusion
-from matchloom.fitting.systems import Candidate, Data, Outcome
-from matchloom.matcher import Matcher
-from matchloom.ranking.answers import Answers, RankedAnswer
-from matchloom.ranking.baselines import BASELINES, RankingBaseline
-from matchloom.ranking.collection import CLASSIFIED, WHOLE
-from matchloom.ranking.meaning import Meanings, encoding_seconds
-from matchloom.ranking.ranker import ENCODER_ALONE, AnswerRanker
-from matchloom.ranking.ridge import LARGEST
+from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
+from matchloom.search.baselines import BASELINES, RankingBaseline
+from matchloom.search.entries import Answers
+from matchloom.search.features.dense import Meanings, encoding_seconds
+from matchloom.search.features.ridge import LARGEST
+from matchloom.search.memory import CLASSIFIED, WHOLE
+from matchloom.search.ranker import ENCODER_ALONE, AnswerRanker
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from matchloom.types import Explains, Hits, MatchloomError, Pair, Scorer
 
 RANKER, NEAREST, WITH_ENCODER = "answer_ranker", ENCODER_ALONE, "encoder_ranker"
 ABOUT = {
@@ -36,10 +36,9 @@ ABOUT = {
     NEAREST: "the pretrained encoder as it is: cosine with each known question and answer",
     WITH_ENCODER: "the same mixture, with what the pretrained encoder makes of questions and answers",
 }
-#: The group of an answer in the training pairs whose only question is held out. What ranks answers then compares with
-#: texts alone: among others that have a question of theirs, an answer without one is hardly ever found.
-ALONE = "(its only question is held out)"
 _TEST, _FOLDS = 0.2, 5
+_LEAST = 5  # questions to learn from and to measure on
+_CURVED = 40  # questions from which a learning curve says something
 _MOST_TESTED = 1000  # questions: more make no figure better
 _VAST = 50_000  # answers from which a third of them must do: each question meets all answers
 _CROSSED = 1000  # questions up to which every one is a development question once
@@ -54,30 +53,62 @@ class Ranker(Protocol):
 
     answers: Answers
 
-    def rank(self, question: str, top: int | None = 10) -> list[RankedAnswer]:
+    def rank(self, question: str, top: int | None = 10) -> Hits:
         """The best answers, the best first."""
         ...
 
 
-class AnswersTask:
-    """Ranks questions that were left out against every answer of the collection."""
+class AnswersTask(Task):
+    """Ranks questions that were left out against every answer of the collection.
+
+    What ranks answers is made in seconds: for each round, for the test questions, and at last from everything.
+    """
 
     measure = "P@1"
     measures = ("P@1", "R@3", "RR")
-
-    def __init__(self, encoder: Path | None = None) -> None:
-        self.encoder = encoder
+    made_again = True
 
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """A fifth of the questions for testing, drawn by their digests; the development set is drawn in `rounds`."""
-        train, test = held_out(pairs, _TEST, seed)
+        train, test = _held_out(pairs, _TEST, seed)
         return Data(train, [], test)
 
-    def rounds(self, train: Sequence[Pair], seed: int) -> list[tuple[list[Pair], list[Pair]]]:
+    def split_with(self, pairs: Sequence[Pair], test: Sequence[Pair], seed: int) -> Data:
+        """Everything is learnt from, and nothing held out."""
+        return Data(list(pairs), [], list(test))
+
+    def rounds(self, data: Data, seed: int) -> list[Round]:
         """Training and development pairs: five folds where there are few questions, else one part."""
-        if len(questions_of(train)) > _CROSSED:
-            return [held_out(train, _TEST, seed + 1)]
-        return [held_out(train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(_FOLDS)]
+        if len(questions_of(data.train)) > _CROSSED:
+            return [_held_out(data.train, _TEST, seed + 1)]
+        return [_held_out(data.train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(_FOLDS)]
+
+    def note(self, pairs: Sequence[Pair]) -> str:
+        """How answers are told apart, where text_ids do not name them."""
+        return Answers.of(pairs).note
+
+    def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
+        """Each is made for every round, for the test questions, and at last."""
+        return super().guess(candidates, rounds) * (rounds + 2)
+
+    def needed(self, one: Candidate, done: Mapping[Candidate, float], rounds: int) -> float:
+        """If the guess is as far off as it was for the others, and with time to measure those on test questions."""
+        pace = sum(done.values()) / max(sum(each.seconds for each in done), 1e-9)
+        return one.seconds * max(1.0, pace) * (rounds + 1) + sum(done.values())
+
+    def curve(self, train: list[Pair], seed: int) -> list[tuple[int, list[Pair]]]:
+        """A quarter, a half and all of the questions, where there are enough.
+
+        Where answers stand without their only question, what more questions of each would do is not to be seen.
+        """
+        if len(questions_of(train)) < _CURVED or texts_alone(train):
+            return []
+        parts = [hold_out_questions(train, part, seed=seed + 7, keep_answers=True)[0] for part in (0.75, 0.5)]
+        return [(len(questions_of(kept)), kept) for kept in (*parts, train)]
+
+    def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
+        """All that the user gave to learn from; a test file of theirs stays unseen."""
+        return len(questions_of(data.train)) < len(questions_of(pairs))
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """The baselines that suit the collection, and the ranker."""
@@ -148,77 +179,18 @@ class AnswersTask:
         }
 
 
-def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
-    """The different questions (case and spacing apart) in an order of their own, each with its right pairs."""
-    spelt: dict[str, str] = {}
-    found: dict[str, list[Pair]] = {}
-    for pair in sorted(pairs):
-        key = fold(pair.query)
-        if key and (pair.label is None or pair.label > 0):
-            found.setdefault(spelt.setdefault(key, pair.query), []).append(pair)
-    return found
-
-
-def held_out(
+def _held_out(
     pairs: Sequence[Pair], part: float, seed: int, *, fold_number: int | None = None
 ) -> tuple[list[Pair], list[Pair]]:
-    """Training pairs, in which every answer still stands, and pairs of questions that were held out.
-
-    An answer keeps a question where it has several: users ask again what is known, in other words. Where hardly any
-    answer has two, its only question may be held out, and the answer is marked with ALONE. With `fold_number` that one
-    of 1 / part folds is held out.
-    """
-    right = [pair for pair in pairs if pair.label is None or pair.label > 0]
-    questions = questions_of(right)
-    if len(questions) < 5:
+    """Training pairs, in which every answer still stands, and pairs of questions that were held out."""
+    asked = len(questions_of(pairs))
+    if asked < _LEAST:
         raise MatchloomError(
-            f"found {len(questions)} different questions; fit needs 5 or more to learn from some and measure on others"
+            f"found {asked} different questions; fit needs {_LEAST} or more to learn from some and measure on others"
         )
-    answers = Answers.of(right)
-    home = _homes(questions, answers)
-    known = Counter(home.values())
-    order = sorted(questions, key=lambda question: digest(str(seed), fold(question)))
-    several = not _asked_once(home)
-    eligible = [question for question in order if known[home[question]] > 1] if several else order
-    most = _MOST_TESTED if len(answers) <= _VAST else _MOST_TESTED // 3
-    count = max(1, min(round(part * len(order)), len(eligible) - 1, most))
-    if fold_number is not None:
-        eligible = eligible[fold_number :: round(1 / part)]
-        count = len(eligible)
-    held: set[str] = set()
-    for question in eligible:
-        if len(held) == count:
-            break
-        if not several or known[home[question]] > 1:
-            held.add(fold(question))
-            known[home[question]] -= 1
-    kept = [pair for pair in right if fold(pair.query) not in held]
-    # The collection stays whole: an answer whose questions are all held out is there without one.
-    unasked = [pair._replace(query="", query_id="") for pair in right if fold(pair.query) in held]
-    if not several:
-        unasked = [pair._replace(group=ALONE) for pair in unasked]
-    return kept + unasked, [pair for pair in right if fold(pair.query) in held]
-
-
-def asked_once(pairs: Sequence[Pair]) -> bool:
-    """Whether hardly any answer has two questions, so that a question is held out with its answer's only one."""
-    right = [pair for pair in pairs if pair.label is None or pair.label > 0]
-    return _asked_once(_homes(questions_of(right), Answers.of(right)))
-
-
-def texts_alone(pairs: Sequence[Pair]) -> bool:
-    """Whether answers stand here without the only question they had, which was held out."""
-    return any(pair.group == ALONE for pair in pairs)
-
-
-def _homes(questions: Mapping[str, Sequence[Pair]], answers: Answers) -> dict[str, int | None]:
-    """The answer of each question."""
-    return {question: answers.find(golds[0].text, golds[0].text_id) for question, golds in questions.items()}
-
-
-def _asked_once(home: Mapping[str, int | None]) -> bool:
-    known = Counter(home.values())
-    return sum(known[answer] > 1 for answer in home.values()) < max(10, 0.3 * len(home))
+    vast = len(pairs) > _VAST and len(set(answers_of([pair for pair in pairs if pair.is_positive]))) > _VAST
+    most = _MOST_TESTED // 3 if vast else _MOST_TESTED
+    return hold_out_questions(pairs, part, seed=seed, most=most, fold_number=fold_number, keep_answers=True)
 
 
 def right_ranks(ranker: Ranker, pairs: Sequence[Pair]) -> list[int | None]:
@@ -262,6 +234,8 @@ class _Encoded:
     @cached_property
     def meanings(self) -> Meanings:
         """Vectors of the texts seen so far."""
+        from matchloom.matcher import Matcher  # torch comes with it
+
         return Meanings(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from matchloom.calibration import Calibration, labels
 from matchloom.explanation.mixed import term_of
+from matchloom.files import make_folder
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.folders import load_inside, save_inside
 from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.word_scorers import REMEDY
-from matchloom.folders import make_folder
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer, Scores, Trace

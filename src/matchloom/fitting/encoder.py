@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from matchloom.encoders.library import Found, find_encoder, found_encoders
-from matchloom.ranking.meaning import encoding_seconds
+from matchloom.search.features.dense import encoding_seconds
 from matchloom.types import Pair
 
 AUTO = "auto"

@@ -11,20 +11,19 @@ from typing import Any, overload
 import msgspec
 
 from matchloom.data.formats import PairsLike, read_pairs, scorable, write_pairs
-from matchloom.files import atomic_write
+from matchloom.files import atomic_write, make_folder
 from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
-from matchloom.folders import make_folder
 from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
 from matchloom.progress import track
-from matchloom.ranking.answers import Answers, RankedAnswer
-from matchloom.ranking.baselines import BASELINES, RankingBaseline
-from matchloom.ranking.ranker import AnswerRanker
 from matchloom.sealed import WRONG, as_saved
+from matchloom.search.baselines import BASELINES, RankingBaseline
+from matchloom.search.entries import Answers
+from matchloom.search.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, Explains, MatchloomError, Pair, Scorer, Scores, Trace
+from matchloom.types import Calibrates, Explains, Hits, MatchloomError, Pair, Scorer, Scores, Trace
 
 FORMAT = 1
 ABOUT, SYSTEM, PAGE = "fit.json", "system", "report.html"
@@ -99,31 +98,34 @@ class Fitted:
         return self.scorer.probabilities(scores) if isinstance(self.scorer, Calibrates) else None
 
     @overload
-    def rank(self, question: str, *, top: int | None = 10) -> list[RankedAnswer]: ...  # type: ignore[overload-overlap]
+    def rank(  # type: ignore[overload-overlap]  # a text is many letters too
+        self, question: str, *, top: int | None = 10, explain: bool = False
+    ) -> Hits: ...
 
     @overload
-    def rank(self, question: Iterable[str], *, top: int | None = 10) -> list[list[RankedAnswer]]: ...
+    def rank(self, question: Iterable[str], *, top: int | None = 10, explain: bool = False) -> list[Hits]: ...
 
-    def rank(
-        self, question: str | Iterable[str], *, top: int | None = 10
-    ) -> list[RankedAnswer] | list[list[RankedAnswer]]:
+    def rank(self, question: str | Iterable[str], *, top: int | None = 10, explain: bool = False) -> Hits | list[Hits]:
         """The best answers of the collection, each once; none where nothing of the question is known.
 
-        Only for files of questions with answers.
+        Only for files of questions with answers. `known` of what is found says how likely it is that any answer is
+        right; the probabilities of all answers add up to it.
 
         Args:
             question: The question; many of them, in a list, give a ranking each.
             top: At most this many; None for all.
+            explain: Add to each answer why it got its score; the question is still read once.
         """
         if top is not None:
             at_least_one("top", top)
         if not isinstance(question, str) and isinstance(question, Iterable) and not isinstance(question, bytes):
-            return [self.rank(one, top=top) for one in many_texts("question", question)]
+            return [self.rank(one, top=top, explain=explain) for one in many_texts("question", question)]
         if not isinstance(question, str) or not question.strip():
             raise MatchloomError(f"the question is {question!r}; expected a text")
-        found = self._answers().rank(question, None if top is None else max(2, top))
+        found = self._answers().rank(question, None if top is None else max(2, top), explain=explain)
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
-        return [] if len(found) > 1 and len({one.score for one in found}) == 1 else found[:top]
+        nothing = len(found) > 1 and len({one.score for one in found}) == 1
+        return Hits([] if nothing else found[:top], found.known)
 
     def known(self, question: str) -> float | None:
         """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.
@@ -133,11 +135,9 @@ class Fitted:
         Args:
             question: The question.
         """
-        return self.scorer.known(question) if isinstance(self.scorer, AnswerRanker) else None
+        return self._answers().rank(question, 1).known
 
-    def search(
-        self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False
-    ) -> list[list[RankedAnswer]]:
+    def search(self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False) -> list[Hits]:
         """`rank` for many questions, with a bar.
 
         Args:
@@ -208,14 +208,6 @@ class Fitted:
             raise MatchloomError(f"{folder / ABOUT} is damaged; fit it again") from None
         with as_saved(folder / SYSTEM, "fit it again"):
             return cls(loader(folder / SYSTEM), report, kind)
-
-
-def is_fitted(folder: Path) -> bool:
-    """Whether `fit` wrote this folder."""
-    try:
-        return (folder / ABOUT).is_file()
-    except OSError:  # a question in the wrong place may be too long to be a name
-        return False
 
 
 def save_system(scorer: Scorer, folder: Path) -> str:

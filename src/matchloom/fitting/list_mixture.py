@@ -7,7 +7,7 @@ list would follow a query's own scale; but then a text's score would depend on t
 pair would have neither score nor explanation. The lexical scorers that are mixed have no scale of the query's own to
 begin with, and development questions told no difference.
 
-The weights are learnt as those of answer ranking are (`matchloom.ranking.mixture`).
+The weights are learnt as those of answer ranking are (`matchloom.search.fusion`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.ids import digest, with_ids
+from matchloom.data.identity import digest, with_ids
 from matchloom.explanation.mixed import mixed_trace, term_of
+from matchloom.files import make_folder
 from matchloom.fitting.folders import LOADERS, load_inside, save_inside
 from matchloom.fitting.word_scorers import REMEDY
-from matchloom.folders import make_folder
-from matchloom.ranking.mixture import Cases, learn_mixture
 from matchloom.sealed import read_sealed, write_sealed
+from matchloom.search.fusion import Cases, learn_mixture
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer, Scores, Trace
 
@@ -101,7 +101,7 @@ def _cases(raw: Floats, lists: Sequence[Pair]) -> tuple[Cases, Floats]:
     members: dict[str, list[tuple[str, int]]] = {}
     for n, pair in enumerate(with_ids(lists)):
         members.setdefault(pair.query_id, []).append((digest(pair.text), n))
-    right = np.array([bool(pair.label and pair.label > 0) for pair in lists])
+    right = np.array([pair.is_labelled_positive for pair in lists])
     rows = [np.array([n for _, n in sorted(own)]) for _, own in sorted(members.items())]
     rows = [own for own in rows if 0 < right[own].sum() < len(own)]
     width = max((len(own) for own in rows), default=1)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matchloom.data.grouping import split_by_group
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import pairs_digest, with_ids
+from matchloom.data.kinds import both_labels
+from matchloom.data.splits import split_lists
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
-from matchloom.fitting.joined import group_queries
 from matchloom.fitting.list_mixture import ListMixture
 from matchloom.fitting.looked_at import moved_most
 from matchloom.fitting.report import Asked, Confusion
-from matchloom.fitting.systems import Candidate, Data, Outcome
-from matchloom.fitting.trained import own_vectors, pairs_digest, train_within, tune_within
+from matchloom.fitting.systems import Candidate, Data, Outcome, Task
+from matchloom.fitting.trained import own_vectors, train_within, tune_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
@@ -28,8 +28,6 @@ from matchloom.types import MatchloomError, Pair, Scorer
 
 LOADERS: dict[str, Callable[[Path], Scorer]] = {**_INSIDE, "list_mixture": ListMixture.load}
 LONGEST = 200  # words of a text that an encoder reads
-LEAST = 6  # questions with a right and a wrong text
-_ENOUGH = 20  # questions to choose on, and to test on, where there are so many
 _SHOWN = 5
 # What development questions of TREC-QA and WikiQA chose, of all models and of vectors kept or trained.
 NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
@@ -46,7 +44,7 @@ NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
 }
 #: Networks of MV-LSTM that score together, and the pairs up to which there is time for them. On new splits of four
 #: corpora five are better than one by .008 of RR alone and .007 mixed, softmax than hinge by .010 and .001
-#: (benchmarks.lists).
+#: (experiments.benchmarks.lists).
 MEMBERS, _FEW = 5, 25_000
 MAXSIM, TUNED = "encoder_maxsim", "encoder_tuned"
 ENCODERS = {
@@ -60,32 +58,15 @@ WORDS = {
 }
 
 
-class ListsTask:
+class ListsTask(Task):
     """Splits by question; chooses by the rank of the first right text."""
 
     measure = "RR"
     measures = ("RR", "AP", "P@1")
 
-    def __init__(self, encoder: Path | None = None) -> None:
-        self.encoder = encoder
-
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
-        """70:15:15 by question, with 20 questions or a quarter to choose and to test on where that is more.
-
-        Questions without both a right and a wrong text can be measured by nothing: they stay with the training pairs,
-        whose words they add to.
-        """
-        grouped = group_queries(list(with_ids(pairs)))
-        judged = {pair.group for pair in judged_lists(grouped)}
-        if len(judged) < LEAST:
-            raise MatchloomError(
-                f"{len(judged)} questions have both a right text (label 1) and a wrong one (label 0), expected {LEAST} "
-                "or more to learn, choose and test; label more questions"
-            )
-        held = max(round(0.15 * len(judged)), min(_ENOUGH, len(judged) // 4))
-        usable = [pair for pair in grouped if pair.group in judged]
-        train, development, test = split_by_group(usable, parts=(len(judged) - 2 * held, held, held), seed=seed)
-        return Data([*train, *(pair for pair in grouped if pair.group not in judged)], development, test)
+        """70:15:15 by question."""
+        return Data(*split_lists(pairs, seed))
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """Words alone, two networks, and all of them mixed; before these an encoder, where there is one.
@@ -113,7 +94,7 @@ class ListsTask:
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
         """On the questions with a right and a wrong text, in the order of their ids; ties are trec_eval's."""
-        judged = _unambiguous(judged_lists(list(with_ids(pairs))))
+        judged = _unambiguous(both_labels(list(with_ids(pairs))))
         if not judged:
             raise MatchloomError("no question has both a right text (label 1) and a wrong one (label 0) to measure on")
         measured = CandidateLists.of(judged, self.measures).measure(scorer.score(judged))
@@ -121,7 +102,7 @@ class ListsTask:
 
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
         """Questions whose first text is right or wrong by most, and texts taken for one another more than once."""
-        judged = judged_lists(list(with_ids(pairs)))
+        judged = both_labels(list(with_ids(pairs)))
         lists: dict[str, list[tuple[float, str, Pair]]] = {}
         for pair, score in zip(judged, scorer.score(judged).tolist(), strict=True):
             lists.setdefault(pair.query_id, []).append((-score, pair.text_id, pair))
@@ -130,9 +111,9 @@ class ListsTask:
         example: dict[tuple[str, str], str] = {}
         for name, own in lists.items():
             ranked = [(-score, pair) for score, _, pair in sorted(own, key=lambda one: one[:2])]
-            rank = next(n for n, (_, pair) in enumerate(ranked, start=1) if pair.label)
+            rank = next(n for n, (_, pair) in enumerate(ranked, start=1) if pair.is_labelled_positive)
             (top, first), (best, right) = ranked[0], ranked[rank - 1]
-            wrong = max(score for score, pair in ranked if not pair.label)
+            wrong = max(score for score, pair in ranked if not pair.is_labelled_positive)
             if rank > 1:
                 mistaken[right.text, first.text] += 1
                 example[right.text, first.text] = first.query
@@ -181,7 +162,7 @@ class _Trained:
             return train_within(
                 max(seconds / 2, seconds - (time.monotonic() - start)),
                 train,
-                judged_lists(development),
+                both_labels(development),
                 folder / "training",
                 model=name,
                 arguments=arguments,
@@ -205,8 +186,8 @@ class _Trained:
                 (TUNED, pairs_digest(train, development)),
                 lambda: tune_within(
                     0.4 * seconds,
-                    judged_lists(train),
-                    judged_lists(development),
+                    both_labels(train),
+                    both_labels(development),
                     folder / "training",
                     encoder=encoder,
                     settings=settings,
@@ -254,17 +235,9 @@ def _words(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequenc
     return make
 
 
-def judged_lists(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs of questions that have both a right and a wrong text."""
-    seen: dict[str, set[bool]] = {}
-    for pair in pairs:
-        seen.setdefault(pair.query_id, set()).add(bool(pair.label and pair.label > 0))
-    return [pair for pair in pairs if len(seen[pair.query_id]) == 2]
-
-
 def _unambiguous(pairs: list[Pair]) -> list[Pair]:
     """The pairs, with ids from content where a list names one text twice."""
     times = Counter((pair.query_id, pair.text_id) for pair in pairs)
     twice = {query for (query, _), n in times.items() if n > 1}
     plain = (pair._replace(text_id="") if pair.query_id in twice else pair for pair in pairs)
-    return [pair._replace(label=float((pair.label or 0) > 0)) for pair in with_ids(plain)]
+    return [pair._replace(label=float(pair.is_labelled_positive)) for pair in with_ids(plain)]

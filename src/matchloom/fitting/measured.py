@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from matchloom.data.ids import digest
+from matchloom.data.identity import digest, pairs_digest
 from matchloom.files import atomic_write
 from matchloom.fitting.systems import Outcome
-from matchloom.fitting.trained import pairs_digest
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from matchloom.data.kinds import ANSWERS, PAIRS
-from matchloom.explanation.markup import asset, document, figure, frame, safe_text, signed
-from matchloom.explanation.rounding import decimals
-from matchloom.fitting.chart import draw_curve, drawable, systems_of
+from matchloom.evaluation.significance import interval
 from matchloom.fitting.report import Asked, FitReport, SystemFigures
+from matchloom.pages.blocks import Cell, Column, Row, badge, facts, section, table
+from matchloom.pages.chart import curve
+from matchloom.pages.contributions import Axis
+from matchloom.pages.document import document, frame
+from matchloom.pages.markup import cut, duration, number, quoted, safe_text, signed
+from matchloom.pages.numbers import decimals, drawable
 
 # What a person still reads; every cut is seen on the page.
 _QUESTION, _ANSWER, _LINE = 300, 240, 600  # letters
@@ -36,8 +40,8 @@ _FOOTER = "Test figures were looked at once, when everything was chosen. Figures
 
 def render(report: FitReport) -> str:
     """One self-contained HTML page: no network, no other file, no script."""
-    title = f"matchloom fit: {_cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
-    return document(title, body(report), _FOOTER, style=asset("page.css", "matchloom.fitting"))
+    title = f"matchloom fit: {cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
+    return document(title, body(report), _FOOTER)
 
 
 def body(report: FitReport) -> str:
@@ -60,100 +64,53 @@ def fragment(report: FitReport) -> str:
     return frame(render(report), "What fit found")
 
 
-def _cut(text: str, letters: int) -> str:
-    """The beginning of a text from outside, on one line, as HTML."""
-    line = " ".join(text[: 20 * letters].split())
-    short = len(line) <= letters and len(text) <= 20 * letters
-    return safe_text(line) if short else f"{safe_text(line[:letters].rstrip())} …"
-
-
-def _quoted(text: str, letters: int = _ANSWER) -> str:
-    """A user's text, which may run from right to left."""
-    return f'<bdi dir="auto">{_cut(text, letters)}</bdi>' if text.strip() else '<span class="note">(no text)</span>'
-
-
-def _number(value: float, places: int = 3) -> str:
-    if math.isnan(value):
-        return "–"
-    if not drawable(value) or abs(value) >= 1e5:
-        return f"{value:.3g}".replace("-", "−")
-    return figure(value, places)
-
-
-def _chance(p: float) -> str:
-    return "&lt; 0.001" if p < 0.001 else _number(p)
-
-
-def _duration(seconds: float) -> str:
-    if not (math.isfinite(seconds) and seconds >= 0):
-        return "–"
-    if seconds < 100:
-        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} h"
-
-
 def _unit(report: FitReport, count: int | None = None) -> str:
     return f"{'pair' if report.kind == PAIRS else 'question'}{'' if count == 1 else 's'}"
 
 
-def _section(name: str, inside: str, *, about: str = "", css: str = "") -> str:
-    note = f'<p class="note">{about}</p>\n' if about else ""
-    return f'<section class="block {css}"><h2>{name}</h2>\n{note}{inside}\n</section>'
-
-
-def _table(label: str, heads: Sequence[tuple[str, str]], rows: Iterable[str], css: str) -> str:
-    """A table whose rows become blocks on a phone. Roles keep it a table for who hears it, whatever the style does."""
-    head = "".join(f'<th scope="col" role="columnheader" class="{css}">{name}</th>' for name, css in heads)
-    return (
-        f'<div class="stack {css}"><table role="table" aria-label="{label}">\n'
-        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
-        '<tbody role="rowgroup">\n' + "\n".join(rows) + "\n</tbody></table></div>"
-    )
-
-
 def _verdict(report: FitReport) -> str:
     first = report.verdict[0] if report.verdict else f"{report.chosen} was chosen."
-    more = "\n".join(f'<p class="said">{_cut(line, _LINE)}</p>' for line in report.verdict[1:])
+    more = "\n".join(f'<p class="said">{cut(line, _LINE)}</p>' for line in report.verdict[1:])
     unit = _unit(report, report.tested)
-    facts = [
-        ("The file", _cut(report.about, _LINE) or _cut(report.kind, _LINE)),
+    about = [
+        ("The file", cut(report.about, _LINE) or cut(report.kind, _LINE)),
         ("Measured on", f"{report.tested:,} test {unit} that no system had learnt from, looked at once"),
         (
             "Chosen on",
-            f"{report.developed:,} development {_unit(report, report.developed)}, by {_cut(report.measure, 40)}",
+            f"{report.developed:,} development {_unit(report, report.developed)}, by {cut(report.measure, 40)}",
         ),
-        ("It took", _duration(60 * report.minutes)),
+        ("It took", duration(60 * report.minutes)),
     ]
-    rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in facts)
     return (
-        f'<header class="verdict"><p class="kicker">What matchloom fit found</p>\n<h1>{_cut(first, _LINE)}</h1>\n{more}'
-        f'</header>\n<div class="card about"><dl>{rows}</dl></div>'
+        f'<header class="verdict"><p class="kicker">What matchloom fit found</p>\n<h1>{cut(first, _LINE)}</h1>\n{more}'
+        f"</header>\n{facts(about, 'card about')}"
     )
 
 
 def _systems(report: FitReport) -> str:
     if not report.systems:
         return ""
-    main = _cut(report.measure, 40)
+    main = cut(report.measure, 40)
     others = [name for name in report.measures if name != report.measure]
     bars = _Bars(report)
-    heads = [
-        ("system", ""),
-        (main, ""),
-        *((_cut(name, 40), "number") for name in others),
-        ("p", "number"),
-        ("time", "number"),
+    columns = [
+        Column("system"),
+        Column(main, "main whole"),
+        *(Column(cut(name, 40), "number") for name in others),
+        Column("p", "number"),
+        Column("time", "number"),
     ]
-    table = _table("Systems", heads, (_system(report, one, others, bars) for one in report.systems), "systems")
+    rows = [_system(report, one, others, bars) for one in report.systems]
+    shown = table("Systems", columns, rows, css="systems", narrow="stack")
     about = (
         "Test figures; higher is better. p is the chance of a difference as large as that from "
-        f"{_cut(report.chosen, 60)}, were both equally good. Time is what making the system took."
+        f"{cut(report.chosen, 60)}, were both equally good. Time is what making the system took."
     )
     if bars.intervals:
         widest = "" if _is_proportion(report) else ", at its widest"
         about += f" The thin line on a bar is the 95% interval of {main}{widest}."
-    return _section(
-        f"How good, on {report.tested:,} test {_unit(report, report.tested)}", table + _terms(report), about=about
+    return section(
+        f"How good, on {report.tested:,} test {_unit(report, report.tested)}", shown + _terms(report), about=about
     )
 
 
@@ -163,32 +120,23 @@ def _terms(report: FitReport) -> str:
     for name in dict.fromkeys([report.measure, *report.measures]):
         for pattern, meaning in _MEANINGS:
             if found := re.fullmatch(pattern, name, re.IGNORECASE):
-                rows.append(f"<dt>{_cut(name, 40)}</dt><dd>{found.expand(meaning)}</dd>")
+                rows.append((cut(name, 40), found.expand(meaning)))
                 break
-    return f'\n<div class="terms"><dl>{"".join(rows)}</dl></div>' if rows else ""
+    return "\n" + facts(rows, "terms") if rows else ""
 
 
-def _system(report: FitReport, one: SystemFigures, others: Sequence[str], bars: _Bars) -> str:
+def _system(report: FitReport, one: SystemFigures, others: Sequence[str], bars: _Bars) -> Row:
     chosen = one.name == report.chosen
-    mark = ' <span class="badge good">chosen</span>' if chosen else ""
-    if one.baseline and not chosen:
-        mark = ' <span class="badge">baseline</span>'
-    head = (
-        f'<tr role="row"{" class=is-chosen" if chosen else ""}>'
-        f'<th scope="row" role="rowheader">{_cut(one.name, 60)}{mark}'
-        f'<span class="what">{_cut(one.about, _ANSWER)}</span></th>'
-    )
-    time = f'<td role="cell" class="number" data-name="time">{_duration(one.seconds)}</td></tr>'
+    mark = f" {badge('chosen', 'good')}" if chosen else f" {badge('baseline')}" if one.baseline else ""
+    head = f'{cut(one.name, 60)}{mark}<span class="what">{cut(one.about, _ANSWER)}</span>'
+    css = "is-chosen" if chosen else ""
     if one.error:
-        why = _cut(one.error, _LINE)
-        return f'{head}<td role="cell" class="failed whole" colspan="{len(others) + 2}">{why}</td>{time}'
-    figures = "".join(
-        f'<td role="cell" class="number" data-name="{_cut(name, 40)}">'
-        f"{_number(one.test[name]) if name in one.test else ''}</td>"
-        for name in others
-    )
-    p = "" if one.p is None else f"{_chance(one.p)} <small>{_said_of(report, one)}</small>"
-    return f'{head}{bars.cell(one)}{figures}<td role="cell" class="number"{" data-name=p" if p else ""}>{p}</td>{time}'
+        return Row([head, Cell(cut(one.error, _LINE), "failed", len(others) + 2), duration(one.seconds)], css)
+    figures = [number(one.test[name]) if name in one.test else "" for name in others]
+    p = ""
+    if one.p is not None:
+        p = f"{'&lt; 0.001' if one.p < 0.001 else number(one.p)} <small>{_said_of(report, one)}</small>"
+    return Row([head, bars.cell(one), *figures, p, duration(one.seconds)], css)
 
 
 def _said_of(report: FitReport, one: SystemFigures) -> str:
@@ -205,17 +153,6 @@ def _is_proportion(report: FitReport) -> bool:
     return re.fullmatch(r"P@1|Success@\d+|accuracy", report.measure, re.IGNORECASE) is not None
 
 
-def interval(mean: float, count: int) -> tuple[float, float]:
-    """The 95% interval of a mean of `count` values between 0 and 1, by Wilson's formula.
-
-    It is that of a proportion. Other means of such values vary less, so that theirs is no wider.
-    """
-    z2 = 1.959964**2
-    middle = (mean + z2 / (2 * count)) / (1 + z2 / count)
-    half = math.sqrt(z2 * (mean * (1 - mean) / count + z2 / (4 * count * count))) / (1 + z2 / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 class _Bars:
     """The cells of the main measure: all bars start at 0 and share one scale."""
 
@@ -228,77 +165,58 @@ class _Bars:
             for name, value in found.items()
             if means and report.tested > 0 and 0 <= value <= 1
         }
-        ends = [value for value in found.values() if drawable(value)]
-        ends += [high for _, high in self.intervals.values()]
-        self.low, self.high = min([0.0, *ends]), max([0.0, *ends])
-        if 0.5 < self.high <= 1:
-            self.high = 1.0  # the whole way is what could be reached
-
-    def _at(self, value: float) -> float:
-        return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+        self.axis = Axis.of([*found.values(), *(high for _, high in self.intervals.values())])
+        if 0.5 < self.axis.high <= 1:
+            self.axis = Axis(self.axis.low, 1.0)  # the whole way is what could be reached
 
     def cell(self, one: SystemFigures) -> str:
-        start = f'<td role="cell" class="main whole" data-name="{_cut(self.measure, 40)}">'
-        value = one.test.get(self.measure)
+        value, ends = one.test.get(self.measure), self.intervals.get(one.name)
         if value is None:
-            return f"{start}</td>"
-        bar = line = said = ""
-        if drawable(value):
-            a, b = sorted((self._at(0.0), self._at(value)))
-            bar = f'<i style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i>'
-        if one.name in self.intervals:
-            low, high = self.intervals[one.name]
-            line = f'<u style="--low:{self._at(low):.2f}%;--wide:{self._at(high) - self._at(low):.2f}%"></u>'
-            said = f"<small>{_number(low)} to {_number(high)}</small>"
-        return (
-            f'{start}<div class="with"><span class="track" aria-hidden="true">{bar}{line}</span>'
-            f'<span class="figure">{_number(value)}</span>{said}</div></td>'
-        )
+            return ""
+        said = f"<small>{number(ends[0])} to {number(ends[1])}</small>" if ends else ""
+        shown = f'<span class="figure">{number(value)}</span>{said}'
+        return f'<div class="with">{self.axis.track(value, ends)}{shown}</div>'
 
 
 def _curve(report: FitReport) -> str:
-    names = systems_of(report.curve)
-    if not names:
-        return ""
+    values = [(name, value) for _, found in report.curve for name, value in found.items()]
+    lines = {
+        name: [(count, found[name]) for count, found in report.curve if name in found]
+        for name, value in values
+        if drawable(value)
+    }
     axis = f"training {_unit(report)}"
-    pictures = [
-        draw_curve(report.curve, report.chosen, width=w, height=h, x_name=f"{axis} (log scale)", css=css)
-        for w, h, css in ((760, 340, "wide"), (370, 300, "narrow"))
+    drawn = curve(lines, chosen=report.chosen, x_name=f"{axis} (log scale)")
+    if not drawn:
+        return ""
+    rows = [
+        Row([f"{count:,}", *(number(found[name]) if name in found else "" for name in lines)])
+        for count, found in report.curve
     ]
-    heads = "".join(f'<th scope="col" class="number">{_cut(name, 60)}</th>' for name in names)
-    rows = "\n".join(
-        f'<tr><th scope="row" class="number">{count:,}</th>'
-        + "".join(f'<td class="number">{_number(values[n]) if n in values else ""}</td>' for n in names)
-        + "</tr>"
-        for count, values in report.curve
-    )
-    table = (
-        f'<details><summary>The figures</summary>\n<div class="scroll-x" tabindex="0" role="region" '
-        f'aria-label="Figures of the learning curve"><table>\n<thead><tr><th scope="col" class="number">{axis}</th>'
-        f"{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></details>"
+    columns = [Column(axis, "number"), *(Column(cut(name, 60), "number") for name in lines)]
+    figures = (
+        f"<details><summary>The figures</summary>\n{table('Figures of the learning curve', columns, rows)}</details>"
     )
     about = (
-        f"{_cut(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. Where the bold line "
+        f"{cut(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. Where the bold line "
         "still rises at its end, more would probably help."
     )
-    return _section(f"Would more {_unit(report)} help?", "\n".join([*pictures, table]), about=about)
+    return section(f"Would more {_unit(report)} help?", f"{drawn}\n{figures}", about=about)
 
 
 def _confusions(report: FitReport) -> str:
     if not report.confusions:
         return ""
     rows = [
-        f'<tr role="row"><td role="cell" class="whole" data-name="right answer">{_quoted(one.right)}</td>'
-        f'<td role="cell" class="whole" data-name="taken for">{_quoted(one.first)}</td>'
-        f'<td role="cell" class="number times" data-name="times">{one.times:,}</td>'
-        f'<td role="cell" class="whole" data-name="for example">{_quoted(one.example, _QUESTION)}</td></tr>'
+        Row([quoted(one.right, _ANSWER), quoted(one.first, _ANSWER), f"{one.times:,}", quoted(one.example, _QUESTION)])
         for one in report.confusions[:_CONFUSIONS]
     ]
-    heads = [("right answer", ""), ("taken for", ""), ("times", "number times"), ("for example", "")]
+    columns = [Column("right answer"), Column("taken for", "whole"), Column("times", "number times")]
+    columns.append(Column("for example", "whole"))
     about = "If two answers say nearly the same, join them; if not, add questions that tell them apart."
-    left = _left_out(len(report.confusions) - _CONFUSIONS)
-    return _section(
-        "Answers taken for one another", _table("Confusions", heads, rows, "confusions") + left, about=about
+    shown = table("Confusions", columns, rows, css="confusions", narrow="stack")
+    return section(
+        "Answers taken for one another", shown + _left_out(len(report.confusions) - _CONFUSIONS), about=about
     )
 
 
@@ -310,60 +228,56 @@ def _asked_section(report: FitReport, asked: Sequence[Asked], name: str, about: 
     if not asked:
         return ""
     cards = "\n".join(_asked(report, one) for one in asked[:_ASKED])
-    return _section(name, f'<div class="asked">\n{cards}\n</div>{_left_out(len(asked) - _ASKED)}', about=about)
+    return section(name, f'<div class="questions">\n{cards}\n</div>{_left_out(len(asked) - _ASKED)}', about=about)
 
 
 def _asked(report: FitReport, one: Asked) -> str:
     if one.rank == 1:
-        state, texts = '<span class="badge good">right</span>', [("Came first", one.first)]
+        state, texts = badge("right", "good"), [("Came first", one.first)]
         if one.right.split() != one.first.split():
             texts.append(("Also right", one.right))
     else:
         place = "not found" if one.rank is None else f"at rank {one.rank:,}"
         said = "wrong" if report.kind == PAIRS else f"right answer {place}"
-        state = f'<span class="badge bad">{said}</span>'
+        state = badge(said, "bad")
         texts = [("Came first", one.first), ("Right", one.right)]
     if report.kind == PAIRS:  # there is no ranking that anything could lead
         texts = [("Found", one.first), ("Right", one.right)]
-    rows = "".join(f"<dt>{name}</dt><dd>{_quoted(text)}</dd>" for name, text in texts)
+    said_of = facts((name, quoted(text, _ANSWER)) for name, text in texts)
     return (
-        f'<article class="card"><h3>{_quoted(one.question, _QUESTION)}</h3>\n'
-        f'<p class="state">{state} <span>score <span class="figure">{_number(one.score)}</span></span></p>\n'
-        f"<dl>{rows}</dl>{_moved(one.words)}</article>"
+        f'<article class="card"><h3>{quoted(one.question, _QUESTION)}</h3>\n'
+        f'<p class="state">{state} <span>score <span class="figure">{number(one.score)}</span></span></p>\n'
+        f"{said_of}{_reasons(one.words)}</article>"
     )
 
 
-def _moved(words: Sequence[tuple[str, float]]) -> str:
+def _reasons(words: Sequence[tuple[str, float]]) -> str:
     """The words that moved the score of what came first, each with a bar from a common zero."""
     found = [(word, added) for word, added in words if drawable(added)][:_WORDS]
     if not found:
         return ""
-    low, high = min(0.0, *(added for _, added in found)), max(0.0, *(added for _, added in found))
+    axis = Axis.of(added for _, added in found)
     places = max(0, min(6, decimals(added for _, added in found) - 1))
-
-    def at(value: float) -> float:
-        return 100 * (value - low) / (high - low) if high > low else 0.0
-
-    rows = []
-    for word, added in found:
-        a, b = sorted((at(0.0), at(added)))
-        rows.append(
-            f'<tr><th scope="row"><bdi>{_cut(word, 40)}</bdi></th>'
-            f'<td class="fall" aria-hidden="true"><div style="--zero:{at(0.0):.2f}%">'
-            f'<i class="{"down" if added < 0 else "up"}" style="--from:{a:.2f}%;--size:{b - a:.2f}%"></i></div></td>'
-            f'<td class="number">{signed(added, places)}</td></tr>'
+    rows = [
+        Row(
+            [
+                f"<bdi>{cut(word, 40)}</bdi>",
+                axis.bar(0.0, added, "down" if added < 0 else "up"),
+                signed(added, places),
+            ]
         )
-    return (
-        '\n<div class="moved"><p class="note">Words that moved the score most</p>\n'
-        '<table aria-label="Words that moved the score most"><tbody>\n' + "\n".join(rows) + "\n</tbody></table></div>"
-    )
+        for word, added in found
+    ]
+    name = "Words that moved the score most"
+    shown = table(name, [Column(""), Column("", "fall"), Column("", "number")], rows, narrow="")
+    return f'\n<div class="reasons"><p class="note">{name}</p>\n{shown}</div>'
 
 
 def _notes(report: FitReport) -> str:
     if not report.notes:
         return ""
-    items = "\n".join(f"<li>{_cut(line, _LINE)}</li>" for line in report.notes)
-    return _section("Notes", f'<ul class="notes">\n{items}\n</ul>')
+    items = "\n".join(f"<li>{cut(line, _LINE)}</li>" for line in report.notes)
+    return section("Notes", f'<ul class="notes">\n{items}\n</ul>')
 
 
 def _next(report: FitReport) -> str:
@@ -377,6 +291,6 @@ def _next(report: FitReport) -> str:
     inside = "\n".join(
         f"<div><p>{about}</p><pre><code>{safe_text(line)}</code></pre></div>" for about, line in commands
     )
-    return _section(
+    return section(
         "What next", f'<div class="next">\n{inside}\n</div>', about="DIR is the folder that this page lies in."
     )

@@ -21,13 +21,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from matchloom.data.batching import deduplicate
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
-from matchloom.data.ids import both_sides, digest
+from matchloom.data.identity import both_sides, digest
+from matchloom.data.tokenized import deduplicate
+from matchloom.files import make_folder
 from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
-from matchloom.folders import make_folder
-from matchloom.lexical import BM25, Collection, Words
-from matchloom.retrieval.normalized_bm25 import NormalizedBM25
+from matchloom.lexical import BM25, Words, WordStatistics
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
@@ -100,7 +99,7 @@ class PairClassifier:
     kind = name = "pair_classifier"
 
     def __init__(
-        self, tokenizer: Tokenizer, vocab: Vocab, counts: Collection, letters: Floats, of_words: Floats
+        self, tokenizer: Tokenizer, vocab: Vocab, counts: WordStatistics, letters: Floats, of_words: Floats
     ) -> None:
         self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
 
@@ -108,7 +107,7 @@ class PairClassifier:
         def words(text: str, /) -> list[str]:
             return tokenizer(text)
 
-        self.bm25 = NormalizedBM25(BM25(counts, tokenizer=words, stem=True, stop_words=True))
+        self.bm25 = BM25(counts, tokenizer=words, stem=True, stop_words=True, normalize=True)
         self._cosines = (Cosines(tokenizer.kind, None, letters), Cosines(tokenizer.kind, words, of_words))
         self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
         self.bias = 0.0
@@ -262,4 +261,4 @@ def log_loss(scores: Floats, labels: Floats) -> float:
 
 
 def _labels(pairs: Sequence[Pair]) -> Floats:
-    return np.array([float((pair.label or 0) > 0) for pair in pairs])
+    return np.array([float(pair.is_labelled_positive) for pair in pairs])

@@ -8,33 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from matchloom.data.grouping import split_by_group
-from matchloom.data.ids import both_sides, digest, with_ids
+from matchloom.data.identity import both_sides, digest
+from matchloom.data.splits import split_labelled
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
-from matchloom.fitting.joined import group_texts
 from matchloom.fitting.looked_at import moved_most
 from matchloom.fitting.pair_classifier import PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
-from matchloom.fitting.systems import Candidate, Data, Outcome
+from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.development import one_list
-from matchloom.types import MatchloomError, Pair, Scorer
+from matchloom.types import Pair, Scorer
 
 LOADERS: dict[str, Callable[[Path], Scorer]] = {
     **_INSIDE,
     "pair_classifier": PairClassifier.load,
     "calibrated": Calibrated.load,
 }
-LEAST = 6  # groups of pairs with either label
 NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
-_ENOUGH = 20  # groups of either label to choose and to test on, where there are so many
 _LOOKED_AT = 3_000  # development pairs that choose the epoch
 _SHOWN = 5
 _MODEL = "mv_lstm"
@@ -50,42 +47,16 @@ _SETTINGS: dict[str, Any] = {
 Make = Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]
 
 
-class PairsTask:
+class PairsTask(Task):
     """Splits by the texts that pairs share; chooses by average precision over all pairs."""
 
     measure = "AP"
     measures = ("AP", "AUC", "accuracy", "F1")
-
-    def __init__(self, encoder: Path | None = None) -> None:
-        self.encoder = encoder
+    unit = "pairs"
 
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
-        """70:15:15 such that pairs with a text in common stay together (`group_texts` says how far), labels alike.
-
-        Groups with a pair of the rarer label are split for themselves, so that every part has both.
-        """
-        grouped = group_texts(list(with_ids(pairs)))
-        rare = float(2 * sum(_is_right(pair) for pair in grouped) < len(grouped))
-        kinds = {pair.group for pair in grouped if _is_right(pair) == rare}
-        if len(kinds) < LEAST:
-            raise MatchloomError(
-                f"{len(kinds)} independent groups of pairs have label {rare:.0f}, expected {LEAST} or more to learn, "
-                "choose and test; label more pairs"
-            )
-        others = {pair.group for pair in grouped} - kinds
-        parts: tuple[list[Pair], ...] = ([], [], [])
-        # Where a group mostly holds both labels, as of a question with right and wrong texts, there are few others.
-        for groups in (kinds, others) if len(others) >= LEAST else (kinds | others,):
-            held = max(round(0.15 * len(groups)), min(_ENOUGH, len(groups) // 4))
-            some = [pair for pair in grouped if pair.group in groups]
-            found = split_by_group(some, parts=(len(groups) - 2 * held, held, held), seed=seed)
-            for part, more in zip(parts, found, strict=True):
-                part.extend(more)
-        if any(len({_is_right(pair) for pair in part}) < 2 for part in parts):
-            raise MatchloomError(
-                "too few groups of pairs have both labels for training, choosing and testing; label more"
-            )
-        return Data(*parts)
+        """70:15:15 such that pairs with a text in common stay together, labels alike."""
+        return Data(*split_labelled(pairs, seed))
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """Shared words, a classifier of features, and a network where there are pairs enough."""
@@ -110,13 +81,17 @@ class PairsTask:
             found.append(Candidate("encoder_cosine", about, make, True, development_seconds(pairs)))
         return found
 
+    def count(self, pairs: Sequence[Pair]) -> int:
+        """Each pair is for itself."""
+        return len(pairs)
+
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
         """Over all pairs, equal scores together. Accuracy and F1 are at the scorer's threshold, if it has one.
 
         The value of a pair is what it adds, times the number of pairs: for AP the precision at a positive pair's score,
         for AUC the part of the other label that it stands on the right side of.
         """
-        right = np.array([_is_right(pair) for pair in pairs], dtype=bool)
+        right = np.array([pair.is_labelled_positive for pair in pairs], dtype=bool)
         found = measure_labelled(scorer.score(pairs), right, getattr(scorer, "threshold", None))
         return Outcome(found.values, found.each)
 
@@ -128,7 +103,7 @@ class PairsTask:
         spread = max(float(np.abs(raw - middle).max()), 1e-12) if len(raw) else 1.0
         sure = []
         for pair, score, shown in zip(pairs, raw.tolist(), likely.tolist(), strict=True):
-            right = _is_right(pair)
+            right = pair.is_labelled_positive
             surety = (score - middle) / spread * (1 if right else -1)
             asked = Asked(pair.query, "match" if right else "no match", pair.text, None, shown)
             sure.append((surety, digest(pair.query, pair.text), asked))
@@ -165,7 +140,7 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         matcher = train_within(
             seconds,
-            [pair._replace(label=float(_is_right(pair))) for pair in train],
+            [pair._replace(label=float(pair.is_labelled_positive)) for pair in train],
             one_list(development)[:_LOOKED_AT],
             folder / "training",
             model=_MODEL,
@@ -176,7 +151,3 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         return Calibrated.fit(matcher, development, tokenizer)
 
     return make
-
-
-def _is_right(pair: Pair) -> bool:
-    return (pair.label or 0) > 0

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.data.identity import questions_of
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer
+
+Round = tuple[list[Pair], list[Pair]]  # training and development pairs
 
 
 class Data(NamedTuple):
@@ -48,27 +52,66 @@ class Candidate:
     shown_only: bool = False
 
 
-class Task(Protocol):
-    """One kind of file."""
+class Task(ABC):
+    """One kind of file: how it is split, what is tried on it and for how long, how that is measured and made again.
 
-    @property
-    def measure(self) -> str:
-        """What chooses."""
-        ...
+    What stands here suits systems that are trained once and kept as they were measured: another training might end
+    elsewhere.
+    """
 
-    @property
-    def measures(self) -> Sequence[str]:
-        """What is reported."""
-        ...
+    measure: ClassVar[str]  # what chooses
+    measures: ClassVar[tuple[str, ...]]  # what is reported
+    unit: ClassVar[str] = "questions"  # what is counted
+    made_again: ClassVar[bool] = False  # whether a system is made again for the test questions
 
+    def __init__(self, encoder: Path | None = None) -> None:
+        self.encoder = encoder
+
+    @abstractmethod
     def split(self, pairs: Sequence[Pair], seed: int) -> Data:
         """Training, development and test pairs; what belongs together stays together."""
 
+    @abstractmethod
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """The short list that suits these pairs, the simplest first."""
 
+    @abstractmethod
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
         """The figures of a scorer on questions that it has not learnt from."""
 
+    @abstractmethod
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
         """What a report shows beside figures: confusions, best and worst questions (fields of FitReport)."""
+
+    def split_with(self, pairs: Sequence[Pair], test: Sequence[Pair], seed: int) -> Data:
+        """The same where the user has test pairs: what would have been held out for them is learnt from."""
+        data = self.split(pairs, seed)
+        return Data([*data.train, *data.test], data.development, list(test))
+
+    def rounds(self, data: Data, seed: int) -> list[Round]:
+        """Training and development pairs, as often as systems are compared."""
+        return [(data.train, data.development)]
+
+    def count(self, pairs: Sequence[Pair]) -> int:
+        """How many things a figure over these pairs is of."""
+        return len(questions_of(pairs))
+
+    def note(self, pairs: Sequence[Pair]) -> str:
+        """What a user should know of how the pairs are read, if anything."""
+        return ""
+
+    def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
+        """The seconds that all candidates will take."""
+        return sum(one.seconds for one in candidates)
+
+    def needed(self, one: Candidate, done: Mapping[Candidate, float], rounds: int) -> float:
+        """The seconds that one more candidate will take, where those that are done took so many a round."""
+        return one.seconds * rounds
+
+    def curve(self, train: list[Pair], seed: int) -> list[tuple[int, list[Pair]]]:
+        """Parts of the training pairs for a learning curve, each with its count of questions; none for no curve."""
+        return []
+
+    def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
+        """Whether the chosen system is made again from all pairs, because there is more to learn from than was."""
+        return False

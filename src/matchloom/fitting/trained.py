@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matchloom.data.ids import both_sides, digest
+from matchloom.data.identity import both_sides, digest
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
-from matchloom.ranking.meaning import encoding_seconds
+from matchloom.search.features.dense import encoding_seconds
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, train_vectors
-from matchloom.training import train
 from matchloom.training.checks import nothing_learnt
 from matchloom.training.config import COMPARING
-from matchloom.training.run import settings_of
+from matchloom.training.prepare import settings_of
+from matchloom.training.run import train
 from matchloom.types import MatchloomError, Pair
 
 MAX_WORDS = 100  # of a text that networks read
@@ -62,7 +62,8 @@ def train_within(
     _, config = settings_of(model, {}, None, settings)
     if vectors is None:
         vectors = own_vectors(pairs, tokenizer, seconds, config.seed)
-    examples = sum(bool(pair.label) for pair in pairs) * config.negatives if config.loss in COMPARING else len(pairs)
+    positives = sum(pair.is_labelled_positive for pair in pairs)
+    examples = positives * config.negatives if config.loss in COMPARING else len(pairs)
     steps = examples / config.batch
     if steps > 2 * _ROUND:  # a look costs as much as the steps between two where there are many development pairs
         every = max(_ROUND, len(development) // config.batch)
@@ -138,8 +139,3 @@ def tune_within(
         folder=folder,
         overwrite=True,
     )
-
-
-def pairs_digest(*parts: Sequence[Pair]) -> str:
-    """What tells training data apart."""
-    return digest(*(digest(*(repr(tuple(pair)) for pair in part)) for part in parts))

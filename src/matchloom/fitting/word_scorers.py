@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from matchloom.folders import make_folder
-from matchloom.lexical import BM25, Collection, Overlap
-from matchloom.retrieval.normalized_bm25 import NormalizedBM25
+from matchloom.files import make_folder
+from matchloom.lexical import BM25, Overlap, WordStatistics
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores, Signal, Trace
@@ -51,14 +50,14 @@ def swapped(pair: Pair) -> Pair:
     return pair._replace(query=pair.text, text=pair.query)
 
 
-def _bm25(collection: Collection, tokenizer: Tokenizer, stem: bool) -> BM25:
-    return BM25(collection, tokenizer=tokenizer, stem=stem, stop_words=stem)
+def _bm25(statistics: WordStatistics, tokenizer: Tokenizer, stem: bool, *, normalize: bool = False) -> BM25:
+    return BM25(statistics, tokenizer=tokenizer, stem=stem, stop_words=stem, normalize=normalize)
 
 
-_MAKE: dict[str, Callable[[Collection, Tokenizer], Any]] = {
+_MAKE: dict[str, Callable[[WordStatistics, Tokenizer], Any]] = {
     "bm25": lambda counts, words: _bm25(counts, words, stem=False),
     "bm25_stemmed": lambda counts, words: _bm25(counts, words, stem=True),
-    "normalized_bm25": lambda counts, words: NormalizedBM25(_bm25(counts, words, stem=True)),
+    "normalized_bm25": lambda counts, words: _bm25(counts, words, stem=True, normalize=True),
     "overlap": lambda counts, words: Overlap(counts, tokenizer=words),
     "overlap_both": lambda counts, words: OverlapBoth(Overlap(counts, tokenizer=words)),
 }
@@ -75,7 +74,7 @@ class WordScorer:
 
     kind = "words"
 
-    def __init__(self, name: str, collection: Collection, tokenizer: Tokenizer) -> None:
+    def __init__(self, name: str, collection: WordStatistics, tokenizer: Tokenizer) -> None:
         if name not in _MAKE:
             raise MatchloomError(f"word scorer {name!r} is unknown; choose one of {', '.join(_MAKE)}")
         self.name, self.collection, self.tokenizer = name, collection, tokenizer
@@ -86,7 +85,7 @@ class WordScorer:
         """Take document frequencies and the mean length from these texts."""
         if name in _STEMMED:
             return cls(name, BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True).collection, tokenizer)
-        return cls(name, Collection.count(tokenizer(text) for text in texts), tokenizer)
+        return cls(name, WordStatistics.count(tokenizer(text) for text in texts), tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair; it depends on that pair and the counts only."""
@@ -113,20 +112,20 @@ class WordScorer:
         return cls(sealed.settings["name"], collection, Tokenizer.from_dict(sealed.settings["tokenizer"]))
 
 
-def dump_collection(collection: Collection) -> bytes:
+def dump_collection(collection: WordStatistics) -> bytes:
     """A collection's counts as JSON, by word."""
     counts = dict(sorted(collection.frequencies.items()))
     whole = {"texts": collection.texts, "mean_length": collection.mean_length, "frequencies": counts}
     return (json.dumps(whole, ensure_ascii=False, indent=0) + "\n").encode(errors="replace")
 
 
-def load_collection(content: bytes) -> Collection:
+def load_collection(content: bytes) -> WordStatistics:
     """What `dump_collection` wrote; anything else is refused."""
     try:
         counts = msgspec.json.decode(content, type=_Counts)
     except msgspec.MsgspecError as error:
         raise MatchloomError(f"{COUNTS} does not hold counts of words: {error}; {REMEDY}") from None
-    return Collection(counts.texts, counts.mean_length, counts.frequencies)
+    return WordStatistics(counts.texts, counts.mean_length, counts.frequencies)
 
 
 class _Counts(msgspec.Struct):

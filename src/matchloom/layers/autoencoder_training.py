@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.batches import Texts
+from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import Rows, TokenizedTexts
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder
 from matchloom.parallel import thread_pool
 from matchloom.progress import track
-from matchloom.types import Texts
 
 BATCH = 128  # texts of one step
 
@@ -37,7 +38,7 @@ def train_autoencoder(
     threads, device = torch.get_num_threads(), parameters[0].device
 
     def work(table: TokenizedTexts, rows: Rows) -> tuple[Tensor, ...]:
-        texts = table.pad(rows).to(device)
+        texts = pad_texts(table, rows).to(device)
         error = autoencoder.unfolding_error(encode(texts).detach(), texts.lengths)
         return torch.autograd.grad(error, parameters)
 

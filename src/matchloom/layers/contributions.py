@@ -12,9 +12,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from matchloom.batches import PairBatch
 from matchloom.layers.interactions import gather_rows
 from matchloom.traces import grid_trace
-from matchloom.types import PairBatch, Trace
+from matchloom.types import Trace
 
 
 def factor(value: Tensor, z: Tensor) -> Tensor:

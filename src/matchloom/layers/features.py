@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.features import FEATURES
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import dot
-from matchloom.types import Component, MatchloomError, PairBatch, Texts
+from matchloom.types import Component, MatchloomError
 
 Encode = Callable[[Texts], Tensor]  # one vector a position
 SOFT = ("soft coverage", "soft coverage by rarity")
@@ -51,7 +52,9 @@ class PairFeatures(nn.Module):
     def __init__(self, name: str, encode: Encode) -> None:
         super().__init__()
         if name and name not in FEATURES:
-            raise MatchloomError(f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none")
+            raise MatchloomError(
+                f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none", code="unknown_name"
+            )
         self.needs_lexical = name == "pair"
         self.names = (*FEATURES.get(name, ()), *(SOFT if self.needs_lexical else ()))
         self._encode = [encode]  # in a list: it is the model's, not a part of this layer

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.onnx import is_in_onnx_export
 
+from matchloom.batches import PairBatch
 from matchloom.kernels import int8_cosines as kernel
 from matchloom.layers.interactions import gather_rows
-from matchloom.types import PairBatch
 
 TOP = 127
 WIDEST = 2**24 // TOP**2  # numbers whose products single precision adds up exactly

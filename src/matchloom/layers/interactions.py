@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from matchloom.types import PairBatch
+from matchloom.batches import PairBatch
 
 STARTS = ("identity", "random")
 NOISE = 0.1  # of what is drawn for M remains where it starts at the identity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from matchloom.types import PairBatch
+from matchloom.batches import PairBatch
 
 SLICES = ("same word", "same stem", "same start")
 SUMS = 3  # signals that `match_sums` gives for each slice

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.onnx import is_in_onnx_export
 
-from matchloom.types import Texts
+from matchloom.batches import Texts
 
 NO_WORD = -1
 

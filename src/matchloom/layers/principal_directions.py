@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from matchloom.batches import Texts
+from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.progress import track
-from matchloom.types import Texts
 
 TEXTS = 1000  # whose positions are looked at, some ten thousand
 _BATCH = 32
@@ -45,7 +46,7 @@ def principal_directions(
     total: Tensor | float = 0.0
     with torch.no_grad():
         for table, cut in track(batches, "principal directions", show=progress):
-            texts = table.pad(cut).to(device)
+            texts = pad_texts(table, cut).to(device)
             x = normalize(encode(texts)[read(texts)].double(), dim=1)
             total = total + x.T @ x
     assert isinstance(total, Tensor)

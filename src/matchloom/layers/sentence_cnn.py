@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
+from matchloom.batches import Texts
 from matchloom.layers.contributions import linear_tanh, word_contributions
 from matchloom.layers.heads import init_linear_, xavier_uniform_
 from matchloom.layers.pooling import ordered_k_max
-from matchloom.types import Texts
 
 
 class WideConvolution(nn.Module):

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from matchloom.lexical.bm25 import BM25
-from matchloom.lexical.collection import ENGLISH, Collection, Words
 from matchloom.lexical.overlap import Overlap
 from matchloom.lexical.random_scorer import RandomScorer
 from matchloom.lexical.soft_coverage import SoftCoverage, Vectors
+from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.types import MatchloomError, Pair, Scorer
 
 __all__ = [
     "BM25",
     "LEXICAL",
-    "Collection",
+    "WordStatistics",
     "Overlap",
     "RandomScorer",
     "SoftCoverage",
@@ -39,7 +39,9 @@ class Given(NamedTuple):
 
 def _soft_coverage(given: Given) -> Scorer:
     if given.vectors is None:
-        raise MatchloomError("soft_coverage needs word vectors and none were given; pass vectors or choose bm25")
+        raise MatchloomError(
+            "soft_coverage needs word vectors and none were given; pass vectors or choose bm25", code="no_data"
+        )
     return SoftCoverage.fit(given.texts, given.vectors, tokenizer=given.words)
 
 
@@ -47,7 +49,8 @@ def _trans_lm(given: Given) -> Scorer:
     if given.pairs is None:
         raise MatchloomError(
             "trans_lm needs right pairs to learn translations from and none were given; pass pairs, or the file that "
-            "'matchloom trans-lm' makes of them"
+            "'matchloom trans-lm' makes of them",
+            code="no_data",
         )
     return TransLM.fit(given.texts, given.pairs, tokenizer=given.words)
 
@@ -79,5 +82,7 @@ def fit_scorer(
     'bm25'
     """
     if name not in LEXICAL:
-        raise MatchloomError(f"lexical scorer {name!r} is unknown; choose one of {', '.join(LEXICAL)}")
+        raise MatchloomError(
+            f"lexical scorer {name!r} is unknown; choose one of {', '.join(LEXICAL)}", code="unknown_name"
+        )
     return LEXICAL[name](Given(texts, tokenizer, vectors, pairs, seed))

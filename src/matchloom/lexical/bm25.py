@@ -3,9 +3,13 @@
     score(q, d) = sum over words w of q of  idf(w) * tf / (tf + k1 * (1 - b + b * |d| / mean length))
     idf(w)      = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-This is the Lucene variant in the comparison of Kamphuis et al., "Which BM25 do you mean?" (ECIR 2020), with
-Lucene's k1 and b; a test holds it equal to bm25s with method="lucene". It scores given pairs, and texts outside
-the collection too; to search a whole collection, bm25s itself is faster.
+A word that is asked twice counts twice. This is the Lucene variant in the comparison of Kamphuis et al., "Which BM25 do
+you mean?" (ECIR 2020), with Lucene's k1 and b; a test holds it equal to bm25s with method="lucene". It scores given
+pairs, and texts outside the collection too; `bm25_matrix.py` scores a query against a whole collection.
+
+`normalize` divides by what the query scores with itself. Plain BM25 has no scale: it grows with the query's length.
+Divided so it is 0 without a common word and 1 for the same text, as a cosine is, and can be mixed with other scores.
+Within one query the order stays.
 """
 
 from __future__ import annotations
@@ -13,18 +17,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
 from matchloom.given import one_text, plain_pairs, shown
-from matchloom.lexical.collection import ENGLISH, Collection, Words, is_stop_word
 from matchloom.lexical.exact_match import exact_match_trace
+from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
 from matchloom.progress import track
 from matchloom.text.tokenize import stem as stem_of
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
 K1, B = 1.2, 0.75  # Lucene's; also of mined negatives (data/negatives.py)
+
+
+def saturation(tf: Any, length: Any, mean_length: float, k1: float = K1, b: float = B) -> Any:
+    """How much so many occurrences count in a text of this length."""
+    return tf / (tf + k1 * (1 - b + b * length / mean_length))
 
 
 class BM25:
@@ -37,21 +46,23 @@ class BM25:
 
     def __init__(
         self,
-        collection: Collection,
+        collection: WordStatistics,
         *,
         tokenizer: Words = ENGLISH,
         stem: bool = False,
         stop_words: bool = False,
+        normalize: bool = False,
         k1: float = K1,
         b: float = B,
     ) -> None:
         if not (k1 >= 0 and 0 <= b <= 1):
-            raise MatchloomError(f"BM25 takes k1 >= 0 and b between 0 and 1, found k1={k1}, b={b}")
-        self.name = "bm25_stemmed" if stem else "bm25"
+            raise MatchloomError(f"BM25 takes k1 >= 0 and b between 0 and 1, found k1={k1}, b={b}", code="bad_value")
+        self.name = "normalized_bm25" if normalize else "bm25_stemmed" if stem else "bm25"
         self.collection = collection
         self.tokenizer = tokenizer
         self.stem = stem
         self.stop_words = stop_words
+        self.normalize = normalize
         self.k1 = k1
         self.b = b
 
@@ -63,6 +74,7 @@ class BM25:
         tokenizer: Words = ENGLISH,
         stem: bool = False,
         stop_words: bool = False,
+        normalize: bool = False,
         k1: float = K1,
         b: float = B,
     ) -> BM25:
@@ -73,12 +85,13 @@ class BM25:
             tokenizer: How a text becomes words.
             stem: Count stems in place of words.
             stop_words: Leave out function words.
+            normalize: Divide by what the query scores with itself.
             k1: How soon more occurrences of a word add nothing.
             b: How much longer texts are held back, from 0 to 1.
         """
         terms = (_terms(tokenizer(text), stem, stop_words) for text in _texts(texts))
-        collection = Collection.count([term for term in row if term is not None] for row in terms)
-        return cls(collection, tokenizer=tokenizer, stem=stem, stop_words=stop_words, k1=k1, b=b)
+        collection = WordStatistics.count([term for term in row if term is not None] for row in terms)
+        return cls(collection, tokenizer=tokenizer, stem=stem, stop_words=stop_words, normalize=normalize, k1=k1, b=b)
 
     def __repr__(self) -> str:
         return f"BM25({self.collection!r}, stem={self.stem}, stop_words={self.stop_words}, k1={self.k1}, b={self.b})"
@@ -115,6 +128,9 @@ class BM25:
         scores = np.zeros(len(pairs), np.float32)
         for n, pair in enumerate(track(pairs, self.name, show=progress)):
             scores[n] = sum(self._contributions(query_terms(pair.query), text_counts(pair.text)))
+        if self.normalize:
+            own = {query: self._own_score(query_terms(query)) for query in {pair.query for pair in pairs}}
+            scores /= np.array([own[pair.query] for pair in pairs], np.float32)
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
@@ -126,23 +142,30 @@ class BM25:
         """
         left_words, right_words = self.tokenizer(query), self.tokenizer(text)
         left, right = self._terms(left_words), self._terms(right_words)
-        contributions = self._contributions(left, _counts(right))
+        own = self._own_score(left) if self.normalize else 1.0
+        contributions = [one / own for one in self._contributions(left, _counts(right))]
         strengths = [self.collection.idf(term) if term is not None else 0.0 for term in left]
         score = float(self.score([Pair(query, text)])[0])
         return left_words, right_words, exact_match_trace(left, right, strengths, contributions, score)
+
+    def _own_score(self, terms: list[str | None]) -> float:
+        """What a query scores with itself; 1 for one without words that count."""
+        return float(np.float32(sum(self._contributions(terms, _counts(terms))))) or 1.0
 
     def _terms(self, words: list[str]) -> list[str | None]:
         return _terms(words, self.stem, self.stop_words)
 
     def _contributions(self, query: list[str | None], text: Counter[str]) -> list[float]:
         """What each query term adds to the score."""
-        norm = self.k1 * (1 - self.b + self.b * text.total() / self.collection.mean_length)
+        length, mean_length = text.total(), self.collection.mean_length
         contributions = []
         for term in query:
             count = text[term] if term is not None else 0
-            contributions.append(
-                self.collection.idf(term) * count / (count + norm) if term is not None and count else 0.0
-            )
+            if term is None or not count:
+                contributions.append(0.0)
+            else:
+                weight = saturation(count, length, mean_length, self.k1, self.b)
+                contributions.append(weight * self.collection.idf(term))
         return contributions
 
 
@@ -156,7 +179,7 @@ def _terms(words: list[str], stem: bool, stop_words: bool) -> list[str | None]:
 def _texts(given: Iterable[str]) -> Iterable[str]:
     """The texts one by one, each told if it is none; a single text is refused, which would be many letters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise MatchloomError(f"texts is {shown(given)}; expected a list of texts")
+        raise MatchloomError(f"texts is {shown(given)}; expected a list of texts", code="wrong_type")
     return (one_text(f"texts, item {number}", text) for number, text in enumerate(given, start=1))
 
 

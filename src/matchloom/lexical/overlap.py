@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from matchloom.lexical.collection import ENGLISH, Collection, Words
 from matchloom.lexical.exact_match import exact_match_trace
+from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics
 from matchloom.progress import track
 from matchloom.types import Pair, Scores, Trace
 
@@ -21,7 +21,7 @@ class Overlap:
     array([1., 0.], dtype=float32)
     """
 
-    def __init__(self, collection: Collection, *, tokenizer: Words = ENGLISH) -> None:
+    def __init__(self, collection: WordStatistics, *, tokenizer: Words = ENGLISH) -> None:
         self.name = "overlap"
         self.collection = collection
         self.tokenizer = tokenizer
@@ -32,7 +32,7 @@ class Overlap:
     @classmethod
     def fit(cls, texts: Iterable[str], *, tokenizer: Words = ENGLISH) -> Overlap:
         """Take document frequencies from these texts."""
-        return cls(Collection.count(tokenizer(text) for text in texts), tokenizer=tokenizer)
+        return cls(WordStatistics.count(tokenizer(text) for text in texts), tokenizer=tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair; it depends on that pair and the collection only."""

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.lexical.collection import ENGLISH, Collection, Words, is_stop_word
+from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
 from matchloom.progress import track
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import Pair, Scores, Trace
@@ -39,7 +39,7 @@ class SoftCoverage:
     """Between 0 (nothing near) and 1 (every query word is in the text)."""
 
     def __init__(
-        self, collection: Collection, vectors: Vectors, *, tokenizer: Words = ENGLISH, stop_words: bool = True
+        self, collection: WordStatistics, vectors: Vectors, *, tokenizer: Words = ENGLISH, stop_words: bool = True
     ) -> None:
         self.name = "soft_coverage"
         self.collection = collection
@@ -55,7 +55,7 @@ class SoftCoverage:
         cls, texts: Iterable[str], vectors: Vectors, *, tokenizer: Words = ENGLISH, stop_words: bool = True
     ) -> SoftCoverage:
         """Take document frequencies from these texts."""
-        collection = Collection.count(tokenizer(text) for text in texts)
+        collection = WordStatistics.count(tokenizer(text) for text in texts)
         return cls(collection, vectors, tokenizer=tokenizer, stop_words=stop_words)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.lexical.collection import ENGLISH, Words
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
+from matchloom.lexical.statistics import ENGLISH, Words
 from matchloom.progress import track
 from matchloom.sealed import as_saved, read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
@@ -54,7 +54,8 @@ class TransLM:
         if not (0 < smoothing <= 1 and 0 <= beta <= 1):
             raise MatchloomError(
                 f"trans_lm takes a smoothing above 0 and up to 1, and beta between 0 and 1, "
-                f"found smoothing={smoothing}, beta={beta}"
+                f"found smoothing={smoothing}, beta={beta}",
+                code="bad_value",
             )
         self.name = "trans_lm"
         self.words = list(words)
@@ -88,9 +89,11 @@ class TransLM:
         def numbered(text: str) -> Ids:
             return np.array([index.setdefault(word, len(index)) for word in tokenizer(text)], dtype=np.int64)
 
-        right = sorted({(p.query, p.text) for p in pairs if p.label is None or p.label > 0})
+        right = sorted({(p.query, p.text) for p in pairs if p.is_positive})
         if not right:
-            raise MatchloomError("trans_lm learns translations from right pairs (label 1 or none), and there are none")
+            raise MatchloomError(
+                "trans_lm learns translations from right pairs (label 1 or none), and there are none", code="no_data"
+            )
         questions, answers = (
             [numbered(pair[side]) for pair in track(right, label, show=progress)]
             for side, label in enumerate(("reading queries", "reading texts"))
@@ -182,7 +185,10 @@ class TransLM:
     def save(self, path: Path | str) -> None:
         """Write one safetensors file with the words, their counts and the translations."""
         if not isinstance(self.tokenizer, Tokenizer):
-            raise MatchloomError("trans_lm can be saved with a Tokenizer only; this one was made with another function")
+            raise MatchloomError(
+                "trans_lm can be saved with a Tokenizer only; this one was made with another function",
+                code="not_supported",
+            )
         tensors: dict[str, NDArray[Any]] = {
             "words": np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8),
             "counts": self.counts.astype(np.int64),
@@ -203,7 +209,9 @@ class TransLM:
             words = text.split("\n") if text else []
             table = Translations(tensors["w"], tensors["t"], tensors["probability"])
             if not _fit(words, tensors["counts"], table):
-                raise MatchloomError(f"{path} holds words, counts and translations that do not fit; {remedy}")
+                raise MatchloomError(
+                    f"{path} holds words, counts and translations that do not fit; {remedy}", code="damaged"
+                )
             return cls(
                 words,
                 tensors["counts"],

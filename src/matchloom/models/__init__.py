@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from matchloom.encoders import Encoder, WordEmbedding
+from matchloom.encoders.base import Encoder
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models.arc_i import ARCI
 from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
@@ -58,7 +59,7 @@ MODELS: dict[str, Callable[..., PairModel]] = {
 def model_arguments(name: str) -> dict[str, Argument]:
     """The arguments of a model with their defaults."""
     if name not in MODELS:
-        raise MatchloomError(f"model {name!r} is unknown; choose one of {', '.join(MODELS)}")
+        raise MatchloomError(f"model {name!r} is unknown; choose one of {', '.join(MODELS)}", code="unknown_name")
     parameters = inspect.signature(MODELS[name]).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
@@ -93,16 +94,20 @@ def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, 
     known = all_arguments(name)
     for key, value in arguments.items():
         if key not in known:
-            raise MatchloomError(f"{name} has no argument {key!r}; it takes {', '.join(known)}")
+            raise MatchloomError(f"{name} has no argument {key!r}; it takes {', '.join(known)}", code="unknown_name")
         if type(value) is not type(known[key]):
             expected = type(known[key]).__name__
-            raise MatchloomError(f"argument {key} of {name} is a {expected} (default {known[key]!r}), found {value!r}")
+            raise MatchloomError(
+                f"argument {key} of {name} is a {expected} (default {known[key]!r}), found {value!r}", code="wrong_type"
+            )
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-            raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}")
+            raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}", code="bad_value")
     own = {key: value for key, value in arguments.items() if key != MEMBERS}
     count = int(arguments.get(MEMBERS, 1))
     if count > 1 and encoder.vocabulary is None:
-        raise MatchloomError("members is for networks over word vectors; over a pretrained encoder leave it out")
+        raise MatchloomError(
+            "members is for networks over word vectors; over a pretrained encoder leave it out", code="conflict"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = [MODELS[name](encoder, **own) for _ in range(count)]

@@ -20,13 +20,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, pad
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import word_traces
 from matchloom.layers.gated import GatedConvolution, pairs_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel, Settings
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 
 class ARCI(PairModel):
@@ -57,7 +58,7 @@ class ARCI(PairModel):
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise MatchloomError(f"dropout of arc_i must be at least 0 and below 1, found {dropout}")
+            raise MatchloomError(f"dropout of arc_i must be at least 0 and below 1, found {dropout}", code="bad_value")
         self.encoder, self.max_words = encoder, max_words
         self.dropout, self.draws_at_random = dropout, dropout > 0
         sizes = [encoder.size] + [maps] * layers

@@ -20,14 +20,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, pad
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import Trace
 
 
 class ARCII(PairModel):

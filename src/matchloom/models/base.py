@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.layers.features import PairFeatures
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import Trace
 
 Settings = Mapping[str, int | float | str | bool]
 

@@ -19,14 +19,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.batches import PairBatch, Texts
+from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, init_linear_
 from matchloom.layers.interactions import gather_rows
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import ADAM, PairModel
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import Trace
 
 SPREAD_BY = 1000  # texts of each side
 
@@ -76,7 +78,9 @@ class CNNMLP(PairModel):
         """Spread the sentence vectors of either side."""
         rng = np.random.default_rng(seed)
         for side, (cnn, table) in enumerate(((self.query_cnn, left), (self.text_cnn, right))):
-            texts = table.pad(rng.permutation(np.unique(pairs[:, side]))[:SPREAD_BY]).to(self.head.W_r.weight.device)
+            texts = pad_texts(table, rng.permutation(np.unique(pairs[:, side]))[:SPREAD_BY]).to(
+                self.head.W_r.weight.device
+            )
             cnn.spread(self.encoder(texts), texts)
 
     def encode(self, texts: Texts) -> Tensor:

@@ -26,14 +26,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import factor
 from matchloom.layers.heads import xavier_uniform_
 from matchloom.layers.interactions import gather_rows
 from matchloom.layers.sentence_cnn import SentenceCNN
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import Component, MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import Component, MatchloomError, Trace
 
 VARIANTS = {"I": 1, "II": 1, "III": 1, "IV": 1, "V": 5}  # and their slices r
 
@@ -73,7 +74,9 @@ class CNTN(PairModel):
     ) -> None:
         super().__init__()
         if variant not in VARIANTS:
-            raise MatchloomError(f"variant {variant!r} of cntn is unknown; choose one of {', '.join(VARIANTS)}")
+            raise MatchloomError(
+                f"variant {variant!r} of cntn is unknown; choose one of {', '.join(VARIANTS)}", code="unknown_name"
+            )
         self.encoder, self.variant = encoder, variant
         r, n_s = VARIANTS[variant], sentence
         self.query_cnn, self.text_cnn = (

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.models.base import PairModel
-from matchloom.types import Component, PairBatch, Signal, Texts, Trace
+from matchloom.types import Component, Signal, Trace
 
 
 class Committee(PairModel):

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.onnx import is_in_onnx_export
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.encoders.shape import Shape
 from matchloom.encoders.transformer import Layer
 from matchloom.layers.links import attention_mask
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import Component, PairBatch, Texts, Trace
+from matchloom.types import Component, Trace
 
 STEPS = (12, 24, 48, 96)  # points at which an integral is summed, until it is good enough
 EXACT = 1e-3

@@ -36,8 +36,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_sigmoid
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import gather_rows
@@ -46,7 +47,7 @@ from matchloom.models.base import PairModel
 from matchloom.text.topics import Topic, paired_topics
 from matchloom.text.vocab import UNKNOWN
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 
 class DeepMatch(PairModel):
@@ -81,7 +82,10 @@ class DeepMatch(PairModel):
     ) -> None:
         super().__init__()
         if encoder.vocabulary is None:
-            raise MatchloomError("deep_match counts words by their ids and takes word vectors only, no other encoder")
+            raise MatchloomError(
+                "deep_match counts words by their ids and takes word vectors only, no other encoder",
+                code="not_supported",
+            )
         self.encoder, self.words, self.rank, self.units, self.iterations = encoder, words, rank, units, iterations
         self.counts = [max(1, topics // coarser**n) for n in range(levels)]
         self.x_patches, self.y_patches = (Patches(topics, words, units * rank) for _ in range(2))
@@ -124,7 +128,8 @@ class DeepMatch(PairModel):
         documents = [(known_words(left, x), known_words(right, y)) for x, y, match in pairs.tolist() if match]
         if not any(len(x) or len(y) for x, y in documents):
             raise MatchloomError(
-                "deep_match learns topics from matching pairs, but no pair with a label above 0 has a word; add some"
+                "deep_match learns topics from matching pairs, but no pair with a label above 0 has a word; add some",
+                code="no_data",
             )
         resolutions = []
         for count in self.counts:

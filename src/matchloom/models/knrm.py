@@ -14,13 +14,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import Cosine
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 EXACT = 0.001  # sigma of the kernel at 1
 LEAST = 1e-10  # a kernel that nothing is near to
@@ -43,7 +44,9 @@ class KNRM(PairModel):
     def __init__(self, encoder: Encoder, *, kernels: int = 11, sigma: float = 0.1, features: str = "") -> None:
         super().__init__()
         if kernels < 2 or not sigma > 0:
-            raise MatchloomError(f"knrm takes 2 kernels or more and a sigma above 0, found {kernels} and {sigma}")
+            raise MatchloomError(
+                f"knrm takes 2 kernels or more and a sigma above 0, found {kernels} and {sigma}", code="bad_value"
+            )
         self.encoder, self.needs_features = encoder, features
         self.features = FeatureScore(features, encoder)
         self.needs_lexical = self.features.needs_lexical

@@ -25,15 +25,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.layers.int8_positions import int8_cosines, quantised, unit_positions, was_read
 from matchloom.layers.interactions import Cosine, gather_rows
 from matchloom.layers.lexical import SLICES, exact_matches
 from matchloom.layers.principal_directions import principal_directions
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 SCALE = 20.0  # at which a softmax over cosines is neither flat nor all at one
 
@@ -53,7 +54,7 @@ class LateInteraction(PairModel):
     def __init__(self, encoder: Encoder, *, k: int = 3, size: int = 1024, lexical: bool = False, bits: int = 8) -> None:
         super().__init__()
         if bits not in (8, 32):
-            raise MatchloomError(f"argument bits of late_interaction must be 8 or 32, found {bits}")
+            raise MatchloomError(f"argument bits of late_interaction must be 8 or 32, found {bits}", code="bad_value")
         self.bits = bits
         self.stored_positions = bits == 8 and not lexical  # else a match asks for the words as well
         self.encoder, self.k, self.needs_lexical = encoder, k, lexical

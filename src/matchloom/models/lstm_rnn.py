@@ -15,13 +15,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import gather_rows
 from matchloom.layers.recurrence import LSTM
 from matchloom.models.base import PairModel
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.types import MatchloomError, Signal, Trace
 
 HEADS = ("cosine", "mlp")
 
@@ -44,7 +45,7 @@ class LSTMRNN(PairModel):
     ) -> None:
         super().__init__()
         if head not in HEADS:
-            raise MatchloomError(f"head {head!r} is unknown; choose one of {', '.join(HEADS)}")
+            raise MatchloomError(f"head {head!r} is unknown; choose one of {', '.join(HEADS)}", code="unknown_name")
         self.encoder, self.needs_features = encoder, features
         self.features = FeatureScore(features, encoder)
         self.needs_lexical = self.features.needs_lexical

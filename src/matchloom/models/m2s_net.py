@@ -29,7 +29,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.onnx import is_in_onnx_export
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.convolution import ConvolutionBlock
 from matchloom.layers.features import PairFeatures
 from matchloom.layers.heads import init_linear_, init_uniform_
@@ -37,7 +38,7 @@ from matchloom.layers.interactions import dot, gather_rows
 from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import PairModel, Settings
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 SIMILARITIES = ("metric", "cosine", "euclidean")
 POOLINGS = ("average", "max")
@@ -103,10 +104,14 @@ class M2SNet(PairModel):
         ):
             if value not in choices:
                 known = ", ".join(map(str, choices))
-                raise MatchloomError(f"{name} {value!r} of m2s_net is unknown; choose one of {known}")
+                raise MatchloomError(
+                    f"{name} {value!r} of m2s_net is unknown; choose one of {known}", code="unknown_name"
+                )
         for name, part in (("dropout", dropout), ("similarity_dropout", similarity_dropout)):
             if not 0 <= part < 1:
-                raise MatchloomError(f"{name} of m2s_net is a part of 1, at least 0 and below 1; found {part}")
+                raise MatchloomError(
+                    f"{name} of m2s_net is a part of 1, at least 0 and below 1; found {part}", code="bad_value"
+                )
         self.encoder, self.frame, self.needs_features = encoder, frame, features
         self.dropout, self.similarity_dropout = dropout, similarity_dropout if dropout else 0.0
         self.features = PairFeatures(features, encoder)
@@ -253,7 +258,9 @@ def _blocks(number: int, channels: int, frame: int, average: bool) -> list[Convo
         unpooled = size - WIDTH + 1
         if unpooled < 1 or unpooled % (pool or 1):
             fits = ", ".join(str(n) for n in range(WIDTH, 97) if _fits(number, n))
-            raise MatchloomError(f"frame {frame} of m2s_net does not fit {number} blocks; up to 96 these do: {fits}")
+            raise MatchloomError(
+                f"frame {frame} of m2s_net does not fit {number} blocks; up to 96 these do: {fits}", code="bad_value"
+            )
         block = ConvolutionBlock(channels, filters, size=size, width=WIDTH, pool=pool or unpooled, average=average)
         blocks.append(block)
         channels, size = filters, block.pooled

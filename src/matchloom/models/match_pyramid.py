@@ -18,14 +18,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 INTERACTIONS = ("indicator", "dot", "cosine", "tensor")
 
@@ -61,7 +62,9 @@ class MatchPyramid(PairModel):
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
-            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+            raise MatchloomError(
+                f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}", code="unknown_name"
+            )
         self.encoder, self.grid = encoder, grid
         self.needs_lexical = interaction == "indicator"
         self.trains_embedding = not self.needs_lexical

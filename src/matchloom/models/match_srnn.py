@@ -20,13 +20,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
 from matchloom.layers.interactions import STARTS, Cosine, Indicator, TensorLayer, start_at_identity_
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
 from matchloom.models.base import PairModel, Settings
-from matchloom.types import MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.types import MatchloomError, Signal, Trace
 
 INTERACTIONS = ("tensor", "cosine", "indicator")
 
@@ -53,9 +54,11 @@ class MatchSRNN(PairModel):
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
-            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+            raise MatchloomError(
+                f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}", code="unknown_name"
+            )
         if start not in STARTS:
-            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}")
+            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}", code="unknown_name")
         self.encoder, self.needs_features, self.unit = encoder, features, unit
         self.features = FeatureScore(features, encoder)
         self.trains_embedding = interaction != "indicator"

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d
 from torch.onnx import is_in_onnx_export
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
@@ -31,7 +32,7 @@ from matchloom.layers.pooling import ordered_k_max
 from matchloom.layers.recurrence import take_positions
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import Component, MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import Component, MatchloomError, Trace
 
 MATCHES = ("direct", "indirect", "concat")
 LEVELS = ("words", "short phrases", "long phrases", "sentence")
@@ -68,7 +69,7 @@ class MultiGranCNN(PairModel):
     ) -> None:
         super().__init__()
         if match not in MATCHES:
-            raise MatchloomError(f"match {match!r} is unknown; choose one of {', '.join(MATCHES)}")
+            raise MatchloomError(f"match {match!r} is unknown; choose one of {', '.join(MATCHES)}", code="unknown_name")
         D = encoder.size
         self.encoder, self.kind, self.width, self.alpha, self.grid = encoder, match, width, alpha, grid
         self.blocks = nn.ModuleList(nn.Conv1d(D, D, width, padding=width - 1) for _ in range(BLOCKS))

@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import STARTS, Bilinear, Cosine, TensorLayer, start_at_identity_
@@ -29,7 +30,7 @@ from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discoun
 from matchloom.layers.pooling import k_max
 from matchloom.layers.recurrence import BiLSTM
 from matchloom.models.base import PairModel, Settings
-from matchloom.types import Component, MatchloomError, PairBatch, Signal, Texts, Trace
+from matchloom.types import Component, MatchloomError, Signal, Trace
 
 INTERACTIONS = ("cosine", "bilinear", "tensor")
 
@@ -71,9 +72,11 @@ class MVLSTM(PairModel):
     ) -> None:
         super().__init__()
         if interaction not in INTERACTIONS:
-            raise MatchloomError(f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}")
+            raise MatchloomError(
+                f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}", code="unknown_name"
+            )
         if start not in STARTS:
-            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}")
+            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}", code="unknown_name")
         self.encoder, self.k, self.lexical, self.needs_features = encoder, k, lexical, features
         self.least_words = k
         self.features = FeatureScore(features, encoder)

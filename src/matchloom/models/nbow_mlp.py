@@ -12,12 +12,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import additive_traces
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import PairModel
-from matchloom.types import PairBatch, Texts, Trace
+from matchloom.types import Trace
 
 
 class NBOWMLP(PairModel):

@@ -36,9 +36,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.data.batching import make_batch
 from matchloom.data.tokenized import Rows, TokenizedTexts
-from matchloom.encoders import Encoder
+from matchloom.encoders.base import Encoder
 from matchloom.layers.autoencoder_training import BATCH, train_autoencoder
 from matchloom.layers.dynamic_pooling import dynamic_min
 from matchloom.layers.features import PairFeatures
@@ -49,7 +50,7 @@ from matchloom.models.base import PairModel, Settings
 from matchloom.parallel import thread_pool
 from matchloom.progress import track
 from matchloom.traces import grid_trace
-from matchloom.types import MatchloomError, PairBatch, Texts, Trace
+from matchloom.types import MatchloomError, Trace
 
 SCALED_BY = 10_000  # pairs
 
@@ -83,7 +84,9 @@ class RAE(PairModel):
     ) -> None:
         super().__init__()
         if not (rate > 0 and decay >= 0):
-            raise MatchloomError(f"rate of rae must be above 0 and decay not below, found {rate} and {decay}")
+            raise MatchloomError(
+                f"rate of rae must be above 0 and decay not below, found {rate} and {decay}", code="bad_value"
+            )
         self.encoder, self.grid, self.needs_features = encoder, grid, features
         self.passes, self.rate, self.decay = passes, rate, decay
         self.features = PairFeatures(features, encoder)

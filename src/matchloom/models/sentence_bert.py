@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from matchloom.encoders import Encoder
+from matchloom.batches import PairBatch, Texts
+from matchloom.encoders.base import Encoder
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
-from matchloom.types import Component, PairBatch, Texts, Trace
+from matchloom.types import Component, Trace
 
 SCALE = 20.0
 

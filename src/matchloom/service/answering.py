@@ -14,15 +14,13 @@ import numpy as np
 from matchloom.explanation import Explanation, explain
 from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
-from matchloom.matcher import Matcher
-from matchloom.retrieval import Answer
 from matchloom.service.loaded import BM25, System
 from matchloom.service.problems import Refused
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, Pair, Ranked, Scorer, Scores
+from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, Pair, Ranked, Scorer, Scores
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
-    from matchloom.ranking.answers import Answers, RankedAnswer
+    from matchloom.search.entries import Answers
 
 Plain = dict[str, Any]
 _LONGEST = 100  # answers that are looked through for the one to explain
@@ -60,7 +58,7 @@ def rank(system: System | None, query: str, candidates: Sequence[str], top: int 
 
 def _ranked_by(system: System, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
     inner = scorer if system.fitted is None else system.fitted.scorer
-    if isinstance(inner, Matcher) and system.encoded is not None:
+    if isinstance(inner, EncodesCandidates) and system.encoded is not None:
         return inner.rank(query, system.encoded.of(texts), top=top)
     return _ranked(scorer, query, texts, top)
 
@@ -75,14 +73,15 @@ def search(system: System, question: str, by: System | str | None, options: Mapp
     """The answers of a system that fit a question best; none for a question of spaces."""
     top = options["top"]
     known = None
-    found: Sequence[RankedAnswer | Answer] = []
+    found: Sequence[Hit] = []
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
     if question.strip():
         if system.index is not None:
             found = _archived(system, question, by, options)
         elif by is None and system.fitted is not None:
-            found, known = system.fitted.rank(question, top=top), system.fitted.known(question)
+            hits = system.fitted.rank(question, top=top)
+            found, known = hits, hits.known
         elif by == BM25:
             baseline: Any = system.bm25()
             found = [one for one in baseline.rank(question, top) if one.score > 0]
@@ -94,7 +93,7 @@ def search(system: System, question: str, by: System | str | None, options: Mapp
 
 def _archived(
     system: System, question: str, by: System | str | None, options: Mapping[str, Any], *, explained: bool = False
-) -> list[Answer]:
+) -> Hits:
     assert system.index is not None  # it is an archive
     alpha, rerank = options.get("alpha"), None
     if by == BM25:  # of the question with the answer alone, as a plain search engine would have it
@@ -111,26 +110,15 @@ def _archived(
     )
 
 
-def _by_another(answers: Answers, by: System, question: str, top: int) -> list[RankedAnswer]:
-    from matchloom.ranking.answers import RankedAnswer
-
+def _by_another(answers: Answers, by: System, question: str, top: int) -> list[Hit]:
     found = _ranked_by(by, scorer_of(by), question, answers.texts, top)
-    return [RankedAnswer(answers.ids[one.index], one.text, one.score, None, None, one.index) for one in found]
+    return [Hit(answers.ids[one.index], one.text, one.score, index=one.index) for one in found]
 
 
-def _plain(one: RankedAnswer | Answer) -> Plain:
-    """Both kinds of answers with the same keys."""
-    plain = one._asdict()
-    if not isinstance(one, Answer):
-        return {**plain, "similarity": None, "match": None, "explanation": None}
-    reason = plain.pop("explanation")
-    plain["text"] = plain.pop("answer")
-    return {
-        **plain,
-        "probability": None,
-        "index": None,
-        "explanation": None if reason is None else reason.to_dict(grid=True),
-    }
+def _plain(one: Hit) -> Plain:
+    """A hit as JSON has it."""
+    reason = one.explanation
+    return {**one._asdict(), "explanation": None if reason is None else reason.to_dict(grid=True)}
 
 
 def _name(by: System | str | None) -> str | None:
@@ -176,7 +164,8 @@ def _explained_answer(system: System, by: System | str | None, asked: Mapping[st
     options = {**asked, "top": min(asked["top"], _LONGEST)}
     for one in _archived(system, asked["query"], by, options, explained=True) if asked["query"].strip() else []:
         if one.id == asked["id"] and one.explanation is not None:
-            return one.explanation
+            why: Explanation = one.explanation
+            return why
     raise Refused(404, "unknown", f"{asked['id'][:80]!r} is not among the first {options['top']} answers")
 
 

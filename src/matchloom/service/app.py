@@ -301,7 +301,7 @@ def _add_runs(app: FastAPI, service: Service) -> None:
     def found() -> dict[str, Any]:
         if service.runs is None:
             raise Refused(404, "unknown", "this service was started without --runs")
-        from matchloom.reports import find_runs  # brings what `fit` needs, which others need not wait for
+        from matchloom.runs import find_runs  # brings what `fit` needs, which others need not wait for
 
         return {run.name: run for run in find_runs(service.runs)}
 
@@ -318,7 +318,7 @@ def _add_runs(app: FastAPI, service: Service) -> None:
         """One training or fit as a piece of a page, as far as it has come."""
 
         def work() -> dict[str, Any]:
-            from matchloom.reports import render_fragment as render_run
+            from matchloom.runs import render_fragment as render_run
 
             listed = found()
             if name not in listed:

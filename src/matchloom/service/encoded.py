@@ -6,8 +6,10 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matchloom.matcher import Candidates, Matcher
+if TYPE_CHECKING:  # torch comes with it, which a service without a network need not wait for
+    from matchloom.matcher import Candidates, Matcher
 
 _BYTES = 256_000_000
 

@@ -29,4 +29,4 @@ class Feedback:
             finally:
                 os.close(file)
         except OSError as error:
-            raise MatchloomError(f"{self.path} was not written: {error.strerror or error}") from None
+            raise MatchloomError(f"{self.path} was not written: {error.strerror or error}", code="unwritable") from None

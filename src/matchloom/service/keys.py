@@ -49,16 +49,17 @@ def read_keys(path: Path | None, environment: Mapping[str, str] = os.environ) ->
             found = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "it is no UTF-8 text"
-            raise MatchloomError(f"the key file {path} cannot be read: {why}") from None
+            raise MatchloomError(f"the key file {path} cannot be read: {why}", code="unreadable") from None
         if not found:
-            raise MatchloomError(f"the key file {path} is empty; expected a key a line")
+            raise MatchloomError(f"the key file {path} is empty; expected a key a line", code="no_data")
     if environment.get(VARIABLE):
         found.append(environment[VARIABLE])
     for key in found:
         if len(key) < _SHORTEST or not key.isascii() or not key.isprintable() or " " in key:
             raise MatchloomError(
                 f"a key must have {_SHORTEST} printable ASCII characters or more and no spaces, and one has not; make "
-                "one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+                "one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+                code="bad_value",
             )
     return Keys(found)
 

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import regex
 
 from matchloom.lexical import fit_scorer
-from matchloom.matcher import Matcher
-from matchloom.retrieval import QuestionIndex
 from matchloom.service.encoded import EncodedCandidates
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
     from matchloom.fitting import Fitted
-    from matchloom.ranking.answers import Answers
+    from matchloom.search.entries import Answers
+    from matchloom.search.index import QuestionIndex
 
 FITTED, MATCHER, ARCHIVE = "fitted", "matcher", "archive"
 BM25 = "bm25"  # beside every system, to be compared with; no folder may have this name
@@ -47,7 +46,8 @@ class Folder(NamedTuple):
         if not _NAME.fullmatch(name) or name == BM25:
             raise MatchloomError(
                 f"{name!r} cannot be the name of {path}; expected letters, digits, '.', '_' and '-', and not {BM25!r}; "
-                "give another as NAME=FOLDER"
+                "give another as NAME=FOLDER",
+                code="bad_value",
             )
         return cls(name, Path(path))
 
@@ -95,7 +95,7 @@ class System:
         """Candidates encoded before, where a matcher ranks them."""
         matcher = self.scorer if self.fitted is None else self.fitted.scorer
         with self._lock:
-            if self._encoded is None and isinstance(matcher, Matcher):
+            if self._encoded is None and isinstance(matcher, EncodesCandidates):
                 self._encoded = EncodedCandidates(matcher)
             return self._encoded
 
@@ -104,13 +104,15 @@ class System:
         with self._lock:
             if self._bm25 is None:
                 if self.answers is not None:
-                    from matchloom.ranking.baselines import BASELINES
+                    from matchloom.search.baselines import BASELINES
 
                     self._bm25 = BASELINES["bm25_stemmed"](self.answers, self.tokenizer)
                 elif self.index is not None:
                     self._bm25 = fit_scorer("bm25_stemmed", self.index.texts() or [""], tokenizer=self.tokenizer)
                 else:
-                    raise MatchloomError(f"{self.name} has no answers in which {BM25} could count words")
+                    raise MatchloomError(
+                        f"{self.name} has no answers in which {BM25} could count words", code="no_data"
+                    )
             return self._bm25
 
     def about(self, *, writable: bool) -> dict[str, Any]:
@@ -145,16 +147,21 @@ def read_system(folder: Folder, generation: int = 1) -> System:
         if made.answers is not None:
             fitted.rank(_PROBE, top=1)
     elif (path / "archive.json").exists():
+        from matchloom.search.index import QuestionIndex
+
         index = QuestionIndex.open(path)
         made = System(name, ARCHIVE, path, index.matcher, index=index, generation=generation)
         index.search(_PROBE, top=1)
     elif (path / "matcher.json").exists():
+        from matchloom.matcher import Matcher
+
         matcher = Matcher.load(path)
         matcher.refuse_if_unlearnt(str(path))
         made = System(name, MATCHER, path, matcher, generation=generation)
     else:
         raise MatchloomError(
-            f"{path} is no folder that 'matchloom fit', 'train' or 'index' made, so there is nothing to serve"
+            f"{path} is no folder that 'matchloom fit', 'train' or 'index' made, so there is nothing to serve",
+            code="missing",
         )
     if made.scorer is not None:
         made.scorer.score([Pair(_PROBE, "like this")])
@@ -175,7 +182,9 @@ class Shelf:
         names = [folder.name for folder in folders]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise MatchloomError(f"two folders are named {min(twice)!r}; give one another name as NAME=FOLDER")
+            raise MatchloomError(
+                f"two folders are named {min(twice)!r}; give one another name as NAME=FOLDER", code="conflict"
+            )
         self.folders = {folder.name: folder for folder in folders}
         self.systems: dict[str, System] = {}
         self._lock = threading.Lock()

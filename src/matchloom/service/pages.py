@@ -6,14 +6,14 @@ import hashlib
 from importlib.resources import files
 from typing import NamedTuple
 
+from matchloom.pages.document import asset
+
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# What the static explanation page has inside is drawn here by the same code, as modules.
-_SHARED = {"base.css": "", "page.css": "", "heatmap.js": "\nexport { heatmap };\n"}
 
 
 class Asset(NamedTuple):
@@ -30,14 +30,10 @@ def read_assets() -> dict[str, Asset]:
     for entry in files("matchloom.service").joinpath("static").iterdir():
         if "." + entry.name.rpartition(".")[2] in _TYPES:
             found[entry.name] = entry.read_bytes()
-    shared = files("matchloom.explanation")
-    for name, more in _SHARED.items():
-        found[name] = shared.joinpath(name).read_bytes() + more.encode()
-    for package in ("fitting", "reports"):
-        found[f"{package}.css"] = files(f"matchloom.{package}").joinpath("page.css").read_bytes()
-    # The one that draws an explanation needs the map, which a page in one file has beside it.
-    wiring = shared.joinpath("page.js").read_text(encoding="utf-8")
-    wiring = wiring.partition('\ndocument.querySelectorAll(".one")')[0]
+    found["style.css"] = asset("style.css").encode()
+    # What the static explanation page has inside is drawn here by the same code, as modules.
+    found["heatmap.js"] = (asset("heatmap.js", "matchloom.explanation") + "\nexport { heatmap };\n").encode()
+    wiring = asset("page.js", "matchloom.explanation").partition('\ndocument.querySelectorAll(".one")')[0]
     found["wire.js"] = ('import { heatmap } from "./heatmap.js";\n' + wiring + "\nexport { wire };\n").encode()
     return {name: _asset(name, content) for name, content in found.items()}
 

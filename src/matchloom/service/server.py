@@ -92,7 +92,9 @@ def bind(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         made.close()
         why = getattr(error, "strerror", None) or error
-        raise MatchloomError(f"cannot listen on {host} port {port}: {why}; choose another with --port") from None
+        raise MatchloomError(
+            f"cannot listen on {host} port {port}: {why}; choose another with --port", code="busy"
+        ) from None
     return made
 
 

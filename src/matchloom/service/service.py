@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from matchloom.retrieval import QuestionIndex
 from matchloom.service.batching import Batcher
 from matchloom.service.feedback import Feedback
 from matchloom.service.keys import Keys
@@ -17,6 +17,9 @@ from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused, unknown
 from matchloom.service.working import Workers
+
+if TYPE_CHECKING:
+    from matchloom.search.index import QuestionIndex
 
 
 class Service:
@@ -128,6 +131,8 @@ class Service:
             held = self._writers.get(name)
             if held is None or held[0] is not system:
                 assert system.index is not None
+                from matchloom.search.index import QuestionIndex  # only an archive needs it
+
                 held = self._writers[name] = (system, QuestionIndex.open(system.path, system.index.matcher))
             return held[1]
 

@@ -9,7 +9,6 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import regex
-import rjieba
 import Stemmer
 
 from matchloom.types import MatchloomError
@@ -34,6 +33,8 @@ def _english(text: str) -> list[Span]:
 
 
 def _chinese(text: str) -> list[Span]:
+    import rjieba  # here, because its dictionary is large and only Chinese needs it
+
     spans, end = [], 0
     for word in rjieba.cut(replace_surrogates(text)):  # the pieces are the whole text, in its order
         start, end = end, end + len(word)
@@ -82,12 +83,16 @@ class Tokenizer(NamedTuple):
     def from_dict(cls, plain: object) -> Tokenizer:
         """What `_asdict` gave, as a saved system keeps it; anything else is refused."""
         if not isinstance(plain, dict) or plain.keys() != set(cls._fields):
-            raise MatchloomError(f"no tokenizer is described by {str(plain)[:80]!r}")
+            raise MatchloomError(f"no tokenizer is described by {str(plain)[:80]!r}", code="bad_value")
         kind, lower, max_words = (plain[name] for name in cls._fields)
         if not isinstance(kind, str) or kind not in TOKENIZERS:
-            raise MatchloomError(f"tokenizer {str(kind)[:80]!r} is unknown; choose one of {', '.join(TOKENIZERS)}")
+            raise MatchloomError(
+                f"tokenizer {str(kind)[:80]!r} is unknown; choose one of {', '.join(TOKENIZERS)}", code="unknown_name"
+            )
         if not isinstance(lower, bool) or not (max_words is None or (type(max_words) is int and max_words > 0)):
-            raise MatchloomError(f"no tokenizer has lower {str(lower)[:80]!r} and max_words {str(max_words)[:80]!r}")
+            raise MatchloomError(
+                f"no tokenizer has lower {str(lower)[:80]!r} and max_words {str(max_words)[:80]!r}", code="bad_value"
+            )
         return cls(kind, lower, max_words)
 
     def __call__(self, text: str) -> list[str]:
@@ -113,7 +118,9 @@ class Tokenizer(NamedTuple):
 
     def _spans(self, text: str) -> list[Span]:
         if self.kind not in TOKENIZERS:
-            raise MatchloomError(f"tokenizer {self.kind!r} is unknown; choose one of {', '.join(TOKENIZERS)}")
+            raise MatchloomError(
+                f"tokenizer {self.kind!r} is unknown; choose one of {', '.join(TOKENIZERS)}", code="unknown_name"
+            )
         spans = TOKENIZERS[self.kind](text)
         return spans if self.max_words is None else spans[: self.max_words]
 

@@ -77,7 +77,7 @@ def read_vectors(path: Path | str, *, keep: Container[str] | None = None, progre
             try:
                 word = raw.decode("utf-8")
             except UnicodeDecodeError:
-                raise MatchloomError(f"{place}{number}: {raw[:30]!r} is not UTF-8") from None
+                raise MatchloomError(f"{place}{number}: {raw[:30]!r} is not UTF-8", code="bad_row") from None
             if word in places or (keep is not None and word not in keep):
                 continue
             places[word] = number
@@ -88,15 +88,19 @@ def read_vectors(path: Path | str, *, keep: Container[str] | None = None, progre
                 values.extend(map(float, numbers))
             except ValueError as error:
                 raise MatchloomError(
-                    f"{place}{number}: expected {dimensions} numbers, but {str(error)[:100]}"
+                    f"{place}{number}: expected {dimensions} numbers, but {str(error)[:100]}", code="bad_row"
                 ) from None
     if total is not None and count != total:
-        raise MatchloomError(f"{path} holds {count} vectors, but its first line says {total}; is the file cut off?")
+        raise MatchloomError(
+            f"{path} holds {count} vectors, but its first line says {total}; is the file cut off?", code="damaged"
+        )
     matrix = np.frombuffer(values, dtype=np.float32).reshape(-1, dimensions)
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word, number = list(places.items())[int(np.argmin(finite))]
-        raise MatchloomError(f"{place}{number}: the vector of {word!r} holds a number that is not finite")
+        raise MatchloomError(
+            f"{place}{number}: the vector of {word!r} holds a number that is not finite", code="bad_row"
+        )
     return WordVectors(list(places), matrix)
 
 
@@ -106,7 +110,7 @@ def _header(path: Path | str, line: bytes) -> tuple[int | None, int]:
     if len(parts) == 2 and all(part.isdigit() and len(part) < 10 for part in parts) and int(parts[1]) > 0:
         return int(parts[0]), int(parts[1])
     if len(parts) < 2:
-        raise MatchloomError(f"{path}, line 1: found {line[:40]!r}; expected a word and its numbers")
+        raise MatchloomError(f"{path}, line 1: found {line[:40]!r}; expected a word and its numbers", code="bad_row")
     return None, len(parts) - 1
 
 
@@ -127,7 +131,9 @@ def _text_rows(place: str, first: bytes, stream: BufferedReader, total: int | No
         # GloVe has words with spaces inside, none of which ends with a number: that is a value too many.
         if len(numbers) != dimensions or (b" " in word and _is_number(word.rpartition(b" ")[2])):
             found = max(0, len(line.split()) - 1)
-            raise MatchloomError(f"{place}{number}: found {found} numbers after the word, expected {dimensions}")
+            raise MatchloomError(
+                f"{place}{number}: found {found} numbers after the word, expected {dimensions}", code="bad_row"
+            )
         yield number, word, numbers
 
 
@@ -149,7 +155,9 @@ def _binary_rows(place: str, stream: BufferedReader, dimensions: int) -> Iterato
             more = stream.read(1 << 20)
             if not more:
                 if buffer[at:].strip():
-                    raise MatchloomError(f"{place}{number}: the file ends inside this vector; is it cut off?")
+                    raise MatchloomError(
+                        f"{place}{number}: the file ends inside this vector; is it cut off?", code="damaged"
+                    )
                 return
             buffer, at = buffer[at:] + more, 0
             end = buffer.find(b" ")
@@ -161,7 +169,9 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
     """Write word2vec text (gzip where the name ends with .gz), whole or not at all; reading gives the same floats."""
     for word in vectors.words:
         if word.encode("utf-8", "replace").split() != [word.encode("utf-8", "replace")]:
-            raise MatchloomError(f"{path} was not written: the word {word!r} is empty or has a space inside")
+            raise MatchloomError(
+                f"{path} was not written: the word {word!r} is empty or has a space inside", code="bad_value"
+            )
     write_lines(path, _lines(vectors))
 
 
@@ -207,7 +217,9 @@ def train_vectors(
     model.build_vocab(parts)
     if not model.wv.index_to_key:
         remedy = "lower min_count" if min_count > 1 else "does the tokenizer suit them?"
-        raise MatchloomError(f"no word occurs {min_count} times in the texts, so no vectors can be trained; {remedy}")
+        raise MatchloomError(
+            f"no word occurs {min_count} times in the texts, so no vectors can be trained; {remedy}", code="no_data"
+        )
     rates = np.linspace(model.alpha, model.min_alpha, epochs + 1)
     for epoch in track(range(epochs), "Training vectors", show=progress):
         model.train(
@@ -270,13 +282,15 @@ def initial_matrix(
         return drawn
     if vectors.dimensions != dimensions:
         raise MatchloomError(
-            f"the vectors have {vectors.dimensions} dimensions, expected {dimensions}; set one to the other"
+            f"the vectors have {vectors.dimensions} dimensions, expected {dimensions}; set one to the other",
+            code="mismatch",
         )
     known = [word for word in vocab.words if word in vectors.index]
     if not known:
         raise MatchloomError(
             f"none of the {len(vocab.words)} words of the vocabulary ({', '.join(vocab.words[:3])} ...) has a vector; "
-            "are the vectors of another language, or the texts not in lower case?"
+            "are the vectors of another language, or the texts not in lower case?",
+            code="mismatch",
         )
     drawn[vocab.ids(known)] = vectors.matrix[[vectors.index[word] for word in known]]
     return drawn

@@ -30,7 +30,7 @@ class Vocab:
     def __post_init__(self) -> None:
         index = {word: i for i, word in enumerate(self.words, start=_FIRST)}
         if len(index) != len(self.words):
-            raise MatchloomError("a vocabulary lists the same word twice")
+            raise MatchloomError("a vocabulary lists the same word twice", code="bad_value")
         object.__setattr__(self, "_index", index)
 
     def __repr__(self) -> str:
@@ -103,16 +103,20 @@ class Vocab:
         try:
             lines = path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise MatchloomError(f"{path} cannot be read as a vocabulary: {error}") from None
+            raise MatchloomError(f"{path} cannot be read as a vocabulary: {error}", code="damaged") from None
         head = lines[0].split("\t")
         whole = len(head) == 3 and head[1].isdecimal() and head[2].isdecimal() and int(head[1]) == len(lines) - 2
         if head[0] != _HEADER or not whole or lines[-1] != "":
-            raise MatchloomError(f"{path} is no vocabulary of matchloom, or was cut off; save the matcher again")
+            raise MatchloomError(
+                f"{path} is no vocabulary of matchloom, or was cut off; save the matcher again", code="damaged"
+            )
         words, counts, frequencies = [], [], []
         for number, line in enumerate(lines[1:-1], start=2):
             parts = line.split("\t")
             if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].isdecimal():
-                raise MatchloomError(f"{path}, line {number}: expected word, count and texts, found {line[:60]!r}")
+                raise MatchloomError(
+                    f"{path}, line {number}: expected word, count and texts, found {line[:60]!r}", code="bad_row"
+                )
             words.append(parts[0])
             counts.append(int(parts[1]))
             frequencies.append(int(parts[2]))

@@ -27,7 +27,7 @@ def save_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The state of the run that wrote the checkpoint, and its tensors. One flipped bit is refused."""
     if not is_there(path):
-        raise MatchloomError(f"{path.parent} has no {path.name} to resume from; train without --resume")
+        raise MatchloomError(f"{path.parent} has no {path.name} to resume from; train without --resume", code="missing")
     found = read_sealed(path, "checkpoint", FORMAT, remedy="train anew, without --resume", framework="pt")
     return found.settings, found.tensors
 

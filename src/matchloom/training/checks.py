@@ -45,7 +45,8 @@ def refuse_collapse(matcher: Matcher, examples: Examples, results: Sequence[Step
         loss = sum(r.loss for r in results) / sum(r.examples for r in results)
         raise MatchloomError(
             f"training collapsed in epoch {epoch + 1}: all scores are equal, nothing is learnt (loss {loss:.4f}); "
-            "try another seed or a lower learning_rate, and check that the labels differ within each query"
+            "try another seed or a lower learning_rate, and check that the labels differ within each query",
+            code="failed",
         )
 
 

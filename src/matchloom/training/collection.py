@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.batching import deduplicate, features_of, make_batch
-from matchloom.data.ids import fold
+from matchloom.data.batching import features_of, make_batch
+from matchloom.data.identity import answers_of, fold
 from matchloom.data.negatives import Pool
-from matchloom.data.same_answers import answers_of
-from matchloom.data.tokenized import Rows
+from matchloom.data.tokenized import Rows, deduplicate
 from matchloom.matcher import ReadPairs
 from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer

@@ -22,10 +22,10 @@ class TrainConfig:
             cross_entropy or squared_error on single pairs.
         margin: By how much a positive text should win (hinge).
         optimizer: adagrad, adadelta, adam or adamw (whose weight decay is no part of the gradient, and of everything).
-        learning_rate: How far a step goes; 0.03 is MV-LSTM's on question answering.
-        encoder_rate: The same for the encoder, which word vectors are, too; 0 for learning_rate.
+        learning_rate: Learning rate of the optimizer; 0.03 is MV-LSTM's on question answering.
+        encoder_rate: Learning rate of the word vectors or the pretrained encoder; 0: the same as of all else.
         layers: How many of a pretrained encoder's last layers learn; 0 for all.
-        layer_decay: The rate of each of these layers is this part of the rate of the layer above it, from above 0 to 1.
+        layer_decay: Rate of each of the encoder's layers, as a part of that of the layer above it; from above 0 to 1.
         epsilon: Added to the root that a step is divided by (adagrad, adam, adamw); 0 for torch's own. What is touched
             for the first time moves by the whole learning rate with torch's 1e-10, however small its gradient is; the
             toolkit of MV-LSTM's authors has 0.1.
@@ -40,14 +40,14 @@ class TrainConfig:
         in_batch: Where right pairs alone are given, the texts of a batch's other questions are negatives, too, unless
             they are right. They are encoded anyway; a batch is then worked on as a whole.
         questions: Where right pairs alone are given, two questions of one answer are a right pair, too.
-        epochs: At most this many.
+        epochs: Maximum number of epochs.
         patience: Stop after this many epochs without a better development measure.
-        check_every: Look at the development set after this many steps, and at an epoch's end; 0 for the end alone.
-        measure: The development measure, by its ir-measures name.
-        clip: Largest length of the gradient; 0 for none.
+        check_every: Check the development pairs after this many steps, and at an epoch's end; 0: at the end alone.
+        measure: What chooses the best epoch on the development pairs, by its ir-measures name.
+        clip: Maximum norm of the gradient; 0 for no limit.
         weight_decay: L2 penalty on what the model says: all parameters but the word vectors, or of M2S-Net U alone.
         freeze_vectors: Keep the word vectors, or the pretrained encoder, as they are.
-        seed: Of the parameters, the order and the draws.
+        seed: Seed of the parameters, the order, the draws and the held-out questions.
         workers: Shards of each batch that are worked on side by side, or torch's threads for a model that must see a
             batch as a whole; it decides the last digits of the result.
     """
@@ -79,22 +79,27 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name, choices in (("loss", LOSSES), ("optimizer", OPTIMIZERS)):
             if getattr(self, name) not in choices:
-                raise MatchloomError(f"{name} {getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}")
+                raise MatchloomError(
+                    f"{name} {getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}",
+                    code="unknown_name",
+                )
         if not 0 <= self.seed < 2**32:
-            raise MatchloomError(f"seed must be from 0 to {2**32 - 1}, found {self.seed}")
+            raise MatchloomError(f"seed must be from 0 to {2**32 - 1}, found {self.seed}", code="bad_value")
         for name in ("batch", "negatives", "epochs", "patience", "workers"):
             if getattr(self, name) < 1:
-                raise MatchloomError(f"{name} must be at least 1, found {getattr(self, name)}")
+                raise MatchloomError(f"{name} must be at least 1, found {getattr(self, name)}", code="bad_value")
         for name in ("learning_rate", "margin"):
             if not getattr(self, name) > 0:
-                raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}")
+                raise MatchloomError(f"{name} must be above 0, found {getattr(self, name)}", code="bad_value")
         if not 0 < self.layer_decay <= 1:
-            raise MatchloomError(f"layer_decay must be above 0 and at most 1, found {self.layer_decay}")
+            raise MatchloomError(
+                f"layer_decay must be above 0 and at most 1, found {self.layer_decay}", code="bad_value"
+            )
         if not self.warmup < 1:
-            raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}")
+            raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}", code="bad_value")
         for name in ("encoder_rate", "layers", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every"):
             if not getattr(self, name) >= 0:
-                raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}")
+                raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}", code="bad_value")
 
     def as_dict(self) -> dict[str, int | float | str | bool]:
         """The settings as they are saved with a matcher."""

@@ -14,12 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.batches import PairBatch
 from matchloom.data.batching import make_batch
 from matchloom.data.tokenized import Rows
 from matchloom.matcher import ReadPairs
 from matchloom.training.config import COMPARING, TrainConfig
 from matchloom.training.losses import cross_entropy, hinge, softmax, squared_error
-from matchloom.types import MatchloomError, Pair, PairBatch
+from matchloom.types import MatchloomError, Pair
 
 Step = list[list[Rows]]  # the members of the examples in each shard
 _POOL = 32  # batches among which examples are ordered by length, so that padding is small and order still random
@@ -65,17 +66,21 @@ def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
     missing = sum(pair.label is None for pair in pairs)
     if missing:
         raise MatchloomError(
-            f"{missing} of {len(pairs)} training pairs have no label; label every one, or none where all are right"
+            f"{missing} of {len(pairs)} training pairs have no label; label every one, or none where all are right",
+            code="bad_labels",
         )
     labels = np.array([pair.label for pair in pairs], dtype=np.float32)
     if config.loss in COMPARING:
         return _lists(pairs, labels)
     if config.loss == "cross_entropy" and not np.isin(labels, (0.0, 1.0)).all():
-        raise MatchloomError("cross_entropy needs labels 0 and 1; use squared_error for graded labels")
+        raise MatchloomError(
+            "cross_entropy needs labels 0 and 1; use squared_error for graded labels", code="bad_labels"
+        )
     if len(set(labels.tolist())) < 2:
         raise MatchloomError(
             f"all training labels are equal: there is nothing to learn by {config.loss}; use hinge or softmax, which "
-            "draw negatives from the other texts, or add pairs with label 0"
+            "draw negatives from the other texts, or add pairs with label 0",
+            code="bad_labels",
         )
     return Groups(labels, np.arange(len(pairs)), None, 0)
 
@@ -93,7 +98,8 @@ def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
             remedy = "train independent pairs with the loss cross_entropy, or give those of one list one query_id"
         raise MatchloomError(
             f"no query of the {len(lists)} has both a positive and a negative text ({right} have positives, {wrong} "
-            f"have negatives); {remedy}"
+            f"have negatives); {remedy}",
+            code="bad_labels",
         )
     positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)
     negatives = [np.array(bad, dtype=np.int64) for good, bad in usable for _ in good]

@@ -30,7 +30,9 @@ class ListExamples:
         self, groups: Groups, read: ReadPairs, config: TrainConfig, *, shards: int, by_length: bool = True
     ) -> None:
         if groups.negatives is None:
-            raise MatchloomError(f"positives needs a loss that compares, hinge or softmax, found {config.loss}")
+            raise MatchloomError(
+                f"positives needs a loss that compares, hinge or softmax, found {config.loss}", code="conflict"
+            )
         self.read, self.config, self.labels = read, config, groups.labels
         self.shards, self.by_length = shards, by_length
         lists: dict[int, tuple[list[int], Rows]] = {}  # by its first negative, which no other list has

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.artifact import writing
 from matchloom.calibration import Calibration, labels
-from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.encoders import Transformer
+from matchloom.data.formats import PairsLike
 from matchloom.encoders.kept import kept_positions
 from matchloom.encoders.library import find_encoder
+from matchloom.encoders.transformer import Transformer
 from matchloom.evaluation.measures import measure
 from matchloom.files import atomic_write, read_lines
-from matchloom.folders import folder_lock
 from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
-from matchloom.models import Argument, model_training, published_settings
+from matchloom.models import Argument
 from matchloom.parallel import inline_pool, thread_pool
 from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
@@ -38,16 +37,15 @@ from matchloom.training.checks import (
     warn_of_nothing_learnt,
 )
 from matchloom.training.config import TrainConfig
-from matchloom.training.development import hold_out as hold_out_pairs
-from matchloom.training.development import independent, one_list, suited
+from matchloom.training.development import independent, one_list
 from matchloom.training.examples import Step
+from matchloom.training.prepare import HOLD_OUT, prepare
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import MatchloomError
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 MAX_WORDS = 200
-HOLD_OUT = 0.1
 
 
 def train(
@@ -60,6 +58,7 @@ def train(
     config: TrainConfig | None = None,
     paper: bool = False,
     hold_out: float = HOLD_OUT,
+    columns: Mapping[str, str] | None = None,
     tokenizer: Tokenizer | None = None,
     vectors: WordVectors | Path | str = "skip-gram",
     dimensions: int = 50,
@@ -69,6 +68,7 @@ def train(
     overwrite: bool = False,
     device: str = "cpu",
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     progress: bool = False,
     **settings: int | float | str | bool,
 ) -> Matcher:
@@ -98,6 +98,7 @@ def train(
         paper: Take arguments and settings as the model's paper has them, where the defaults are others.
         hold_out: Which part of the questions is held out where no development pairs are given. 0 holds none out: every
             epoch is then run and the last one kept.
+        columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         tokenizer: How a text becomes words; English, at most 200 of a text, by default.
         vectors: First word vectors, every word of which is then known: given, a file of them, "skip-gram" to train them
             on the training texts, or "random".
@@ -108,33 +109,37 @@ def train(
         overwrite: Replace the matcher that `folder` holds.
         device: Where torch computes, such as cpu or cuda.
         on_epoch: Called with each new line of the log.
+        on_note: Called with each line that says what was decided.
         progress: Whether to show a bar.
         settings: Fields of `TrainConfig`, such as epochs=5, on top of those that suit the model.
     """
-    model, free = model or default_model(encoder), config is None and "loss" not in settings
-    own_arguments, config = settings_of(
-        model, arguments or {}, config, settings, paper=paper, pretrained=encoder is not None
-    )
-    given = in_order(as_pairs(pairs, graded=True))
-    if not given:
-        raise MatchloomError(
-            "there are no pairs to train on; an iterator, as read_pairs returns, can be read only once"
-        )
-    config = suited(config, given) if free else config
-    chosen_by = None if development is None else in_order(as_pairs(development, graded=True))
-    if chosen_by is None and hold_out:
-        given, chosen_by = hold_out_pairs(given, hold_out, config.seed)
-    apart = independent(config, chosen_by)
-    if chosen_by is not None and apart:  # what ranks lists says nothing of these
-        config, chosen_by = replace(config, measure="AP"), one_list(chosen_by)
     own = None if folder is None else Path(folder)
-    _check_folder(own, resume, overwrite)
-    ready = set_up(
-        given,
-        chosen_by,
+    check_folder(own, resume=resume, overwrite=overwrite)
+    found = prepare(
+        pairs,
+        development,
         model=model,
-        arguments=own_arguments,
+        arguments=arguments or {},
+        encoder=encoder,
         config=config,
+        paper=paper,
+        hold_out=hold_out,
+        columns=columns,
+        dimensions=dimensions,
+        device=device,
+        settings=settings,
+        say=on_note or (lambda line: None),
+        progress=progress,
+    )
+    apart, chosen_by = independent(found.config, found.development), found.development
+    if chosen_by is not None and apart:
+        chosen_by = one_list(chosen_by)
+    ready = set_up(
+        found.pairs,
+        chosen_by,
+        model=found.model,
+        arguments=found.arguments,
+        config=found.config,
         tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
         vectors=vectors,
         dimensions=dimensions,
@@ -143,54 +148,22 @@ def train(
         progress=progress,
         pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
     )
-    return _Run(ready, config, own, on_epoch, calibrate=apart).go(resume, progress)
+    return _Run(ready, found.config, own, on_epoch, calibrate=apart).go(resume, progress)
 
 
-def default_model(encoder: Path | str | None) -> str:
-    """The model that is trained where none is named."""
-    return "mv_lstm" if encoder is None else "late_interaction"
-
-
-def settings_of(
-    model: str,
-    arguments: Mapping[str, Argument],
-    config: TrainConfig | None,
-    changes: Mapping[str, Any],
-    *,
-    paper: bool = False,
-    pretrained: bool = False,
-) -> tuple[dict[str, Argument], TrainConfig]:
-    """The model's arguments and all settings of its training: a config, or what suits the model, and changes on top.
-
-    What suits a pretrained encoder goes before what suits the model: it has by far the most to lose.
-    """
-    unknown = [name for name in changes if name not in TrainConfig.__dataclass_fields__]
-    if unknown:
-        known = ", ".join(TrainConfig.__dataclass_fields__)
-        raise MatchloomError(f"{unknown[0]!r} is no argument of train and no setting of TrainConfig, which has {known}")
-    published, training = published_settings(model) if paper else ({}, dict(model_training(model)))
-    if config is not None:
-        return {**published, **arguments}, replace(config, **changes)
-    if pretrained:
-        training |= Transformer.trained_with
-    return {**published, **arguments}, TrainConfig(**{**training, **changes})
-
-
-def in_order(pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs in an order that is theirs and not their file's, so that what is drawn depends on nothing else."""
-    return sorted(pairs, key=lambda pair: (pair._replace(label=None)[:2], str(pair.label), pair[3:]))
-
-
-def _check_folder(folder: Path | None, resume: bool, overwrite: bool) -> None:
+def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
+    """Refuse to write over what is there, or to go on where that makes no sense."""
     if folder is None:
         if resume or overwrite:
-            raise MatchloomError(f"{'resume' if resume else 'overwrite'} needs the folder of the run")
+            raise MatchloomError(f"{'resume' if resume else 'overwrite'} needs the folder of the run", code="conflict")
         return
     if resume and overwrite:
-        raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them")
+        raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them", code="conflict")
     if not overwrite and not resume and (folder / "matcher.json").exists():
         raise MatchloomError(
-            f"{folder} already holds a matcher; resume its run, overwrite it, or choose another folder"
+            f"{folder} already holds a matcher; resume its run (--resume), overwrite it (--overwrite), or choose "
+            "another folder",
+            code="exists",
         )
 
 
@@ -217,7 +190,7 @@ class _Run:
 
     def go(self, resume: bool, progress: bool) -> Matcher:
         """Run the epochs that are left."""
-        with nullcontext() if self.folder is None else folder_lock(self.folder):
+        with nullcontext() if self.folder is None else writing(self.folder):
             return self._go(resume, progress)
 
     def _go(self, resume: bool, progress: bool) -> Matcher:
@@ -297,7 +270,8 @@ class _Run:
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
                         f"the loss became {result.loss} in epoch {epoch + 1}, step {number + 1}; "
-                        f"lower learning_rate (now {self.config.learning_rate}) or set clip"
+                        f"lower learning_rate (now {self.config.learning_rate}) or set clip",
+                        code="failed",
                     )
                 results.append(result)
                 loss = sum(r.loss for r in results) / sum(r.examples for r in results)
@@ -349,7 +323,9 @@ class _Run:
         then, now = ({**s, "config": {**s["config"], **free}} for s in (state["settings"], self.settings))
         for key in now:
             if then.get(key) != now[key]:
-                raise MatchloomError(f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}")
+                raise MatchloomError(
+                    f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}", code="mismatch"
+                )
         load_checkpoint(tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
         self.log = _logged(path.with_name(LOG), self.history)

@@ -12,8 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from matchloom.data.batching import features_of
-from matchloom.data.ids import both_sides
-from matchloom.encoders import Encoder, Transformer, WordEmbedding
+from matchloom.data.identity import both_sides
+from matchloom.data.kinds import right_alone
+from matchloom.encoders.base import Encoder
+from matchloom.encoders.transformer import Transformer
+from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Cut, Matcher, ReadPairs
 from matchloom.models import Argument, build_model
 from matchloom.models.base import PairModel
@@ -23,7 +26,7 @@ from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
 from matchloom.text.vocab import Vocab
 from matchloom.training.collection import Collection, CollectionExamples, collect
 from matchloom.training.config import COMPARING, TrainConfig
-from matchloom.training.development import ranked, right_alone
+from matchloom.training.development import ranked
 from matchloom.training.examples import Examples, TrainingExamples, group_pairs
 from matchloom.training.lists import ListExamples
 from matchloom.training.step import draws_at_random
@@ -58,19 +61,27 @@ def set_up(
 ) -> Ready:
     """Read the texts, find the words and their first vectors, and build the model. See `train` for the arguments."""
     if pretrained is None and (config.layers or config.layer_decay < 1):
-        raise MatchloomError("layers and layer_decay are for a pretrained encoder, and there is none; leave them out")
+        raise MatchloomError(
+            "layers and layer_decay are for a pretrained encoder, and there is none; leave them out", code="conflict"
+        )
     alone = config.loss in COMPARING and right_alone(pairs)
     if config.in_batch and not alone:
-        raise MatchloomError("in_batch is for right pairs alone, and these are labelled or not compared; leave it out")
+        raise MatchloomError(
+            "in_batch is for right pairs alone, and these are labelled or not compared; leave it out", code="conflict"
+        )
     # What teaches nothing is refused before any work.
     groups = None if alone else group_pairs(pairs, config)
     collection = collect(pairs, tokenizer, questions=config.questions, progress=progress) if alone else None
     if collection is not None and len(collection.texts) < 2:
-        raise MatchloomError("every pair has the same text: there is nothing to learn; give more answers")
+        raise MatchloomError(
+            "every pair has the same text: there is nothing to learn; give more answers", code="no_data"
+        )
     if collection is not None and all(
         (own < collection.answers).sum() == collection.answers for own in collection.right
     ):
-        raise MatchloomError("every text is right for every question: there is nothing to learn; give more answers")
+        raise MatchloomError(
+            "every text is right for every question: there is nothing to learn; give more answers", code="no_data"
+        )
     if development is not None:
         development = ranked(development, pairs, tokenizer, config.seed)
     texts = [*both_sides(pairs), *(() if collection is None else collection.questions)]
@@ -82,7 +93,9 @@ def set_up(
     sides = ({pair.query for pair in pairs}, {pair.text for pair in pairs})
     vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in sorted(side)), min_count)
     if not vocab.words:
-        raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
+        raise MatchloomError(
+            f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one", code="no_data"
+        )
     encoder: Encoder
     if pretrained is not None:
         encoder, first = pretrained, pretrained.digest()

@@ -52,9 +52,11 @@ def check_given(given: Columns | None) -> None:
     """Refuse what a user says of columns that there are none of."""
     for role, name in (given or {}).items():
         if role not in COLUMNS:
-            raise MatchloomError(f"columns: {role!r} is unknown; expected some of {', '.join(COLUMNS)}")
+            raise MatchloomError(
+                f"columns: {role!r} is unknown; expected some of {', '.join(COLUMNS)}", code="unknown_name"
+            )
         if not isinstance(name, str) or (not name and role in ("query", "text")):
-            raise MatchloomError(f"columns: {role} is {name!r}; expected the name of a column")
+            raise MatchloomError(f"columns: {role} is {name!r}; expected the name of a column", code="bad_columns")
 
 
 def find_columns(
@@ -81,7 +83,8 @@ def find_columns(
             both = " and ".join(repr(found[i]) for i in hits)
             raise MatchloomError(
                 f"{where}: {both} could each be the column {role!r}; choose with "
-                f"--columns {role}={_line(found[hits[0]])} (in Python columns={{{role!r}: ...}})"
+                f"--columns {role}={_line(found[hits[0]])} (in Python columns={{{role!r}: ...}})",
+                code="bad_columns",
             )
         if hits:
             columns[role] = hits[0]
@@ -93,7 +96,8 @@ def find_columns(
         first = " in the first line" if header else ""
         raise MatchloomError(
             f"{where}: found the columns {_listed(found)}; expected {wanted_names}{first}; "
-            f"if they have other names: --columns {','.join(f'{role}=NAME' for role in missing)}"
+            f"if they have other names: --columns {','.join(f'{role}=NAME' for role in missing)}",
+            code="bad_columns",
         )
     return columns
 
@@ -103,7 +107,9 @@ def _named(where: str, found: Sequence[str], role: str, name: str) -> int:
     hits = hits or [i for i, other in enumerate(found) if plain(other) == plain(name)]
     if len(hits) != 1:
         there = f"is there {len(hits)} times" if hits else "is not there"
-        raise MatchloomError(f"{where}: the column {name!r} for {role!r} {there}; found {_listed(found)}")
+        raise MatchloomError(
+            f"{where}: the column {name!r} for {role!r} {there}; found {_listed(found)}", code="bad_columns"
+        )
     return hits[0]
 
 

@@ -44,9 +44,11 @@ def json_objects(path: Path) -> Iterator[tuple[int, object]]:
         elif document.peek() == "[":
             yield from document.items()
         elif document.peek():
-            raise MatchloomError(f"{path}: {_EXPECTED}, found {document.peek()!r}")
+            raise MatchloomError(f"{path}: {_EXPECTED}, found {document.peek()!r}", code="wrong_format")
         if document.peek():
-            raise MatchloomError(f"{path}: {_EXPECTED} and nothing after it, found {document.peek()!r}")
+            raise MatchloomError(
+                f"{path}: {_EXPECTED} and nothing after it, found {document.peek()!r}", code="wrong_format"
+            )
 
 
 class _Document:
@@ -82,7 +84,7 @@ class _Document:
         """The items under "data"; what stands beside it is passed over."""
         keys: list[str] = []
         if self._take() and self.peek() == "}":
-            raise MatchloomError(f"{self.path}: {_EXPECTED}, found {{}}")
+            raise MatchloomError(f"{self.path}: {_EXPECTED}, found {{}}", code="wrong_format")
         found = ","
         while found == ",":
             key = self._value()
@@ -98,7 +100,7 @@ class _Document:
             raise self._no_json(f"expected a comma or }}, found {found!r}" if found else "the end is missing")
         if "data" not in keys:
             found = ", ".join(" ".join(key.split())[:30] for key in keys[:6])
-            raise MatchloomError(f"{self.path}: {_EXPECTED}, found an object with {found}")
+            raise MatchloomError(f"{self.path}: {_EXPECTED}, found an object with {found}", code="wrong_format")
 
     def peek(self) -> str:
         """The next character that is no space; nothing at the end."""
@@ -138,7 +140,8 @@ class _Document:
         if len(self._text) > self._limit:
             raise MatchloomError(
                 f"{self.path}, object {self.number}: longer than {self._limit:,} characters; "
-                "if it is meant to be, set MATCHLOOM_MAX_LINE to more"
+                "if it is meant to be, set MATCHLOOM_MAX_LINE to more",
+                code="too_large",
             )
         raw = self._stream.read(max(_CHUNK, len(self._text)))
         try:
@@ -148,7 +151,7 @@ class _Document:
         return bool(raw)
 
     def _no_json(self, reason: str) -> MatchloomError:
-        return MatchloomError(f"{self.path}, object {max(self.number, 1)}: this is no JSON ({reason})")
+        return MatchloomError(f"{self.path}, object {max(self.number, 1)}: this is no JSON ({reason})", code="bad_row")
 
 
 def _holds_half(value: object) -> bool:

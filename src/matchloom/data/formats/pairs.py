@@ -10,7 +10,7 @@ from matchloom.data.formats.columns import COLUMNS, Columns, check_given
 from matchloom.data.formats.rows import READERS, OwnColumns, Row
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import write_rows
-from matchloom.data.ids import with_ids
+from matchloom.data.identity import with_ids
 from matchloom.given import one_path
 from matchloom.types import MatchloomError, Pair
 
@@ -107,11 +107,13 @@ def _format(path: Path, given: str | None) -> str:
         name = path.name.lower()
         given = FORMATS.get(Path(name.removesuffix(".gz")).suffix)
         if given is None:
-            raise MatchloomError(f"{path}: no format is known by this name; use one of {', '.join(FORMATS)}")
+            raise MatchloomError(
+                f"{path}: no format is known by this name; use one of {', '.join(FORMATS)}", code="wrong_format"
+            )
         if given == "parquet" and name.endswith(".gz"):
-            raise MatchloomError(f"{path}: Parquet is compressed inside; leave out .gz")
+            raise MatchloomError(f"{path}: Parquet is compressed inside; leave out .gz", code="wrong_format")
     elif given not in READERS:
-        raise MatchloomError(f"format {given!r} is unknown; use one of {', '.join(READERS)}")
+        raise MatchloomError(f"format {given!r} is unknown; use one of {', '.join(READERS)}", code="unknown_name")
     return given
 
 
@@ -125,16 +127,18 @@ def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool)
         if require_label and pair.label is None:
             raise MatchloomError(
                 f"{where}: there is no label; expected a number, yes or no in the column 'label' (or "
-                f"{', '.join(COLUMNS['label'][1:])}; if it has another name: --columns label=NAME)"
+                f"{', '.join(COLUMNS['label'][1:])}; if it has another name: --columns label=NAME)",
+                code="bad_row",
             )
         if pair.query_id and pair.text_id:
             ids = (pair.query_id, pair.text_id)
             if ids in seen:
                 raise MatchloomError(
                     f"{where}: query_id {ids[0]!r} with text_id {ids[1]!r} was already given above; "
-                    "ids must differ, or leave the column out: --columns text_id="
+                    "ids must differ, or leave the column out: --columns text_id=",
+                    code="bad_row",
                 )
             seen.add(ids)
         yield pair, own
     if empty:
-        raise MatchloomError(f"{path} holds no pairs; expected rows with the columns query and text")
+        raise MatchloomError(f"{path} holds no pairs; expected rows with the columns query and text", code="no_data")

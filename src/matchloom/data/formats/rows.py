@@ -59,7 +59,8 @@ class _Table:
         if len(cells) != self._expected:
             raise MatchloomError(
                 f"{self._path}, {place}: found {len(cells)} fields, expected {self._expected} as in the "
-                f"{self._told_by}; {remedy}"
+                f"{self._told_by}; {remedy}",
+                code="bad_row",
             )
         return Row(place, {name: cells[i] for name, i in self._columns.items()}, OwnColumns(self._names, cells))
 
@@ -105,7 +106,8 @@ def _csv_rows(path: Path, given: Columns | None) -> Iterator[Row]:
             cells = next(reader, None)
         except csv.Error as error:
             raise MatchloomError(
-                f"{path}, {place}: this row is no CSV ({error}); is a quote left open, or the file cut off?"
+                f"{path}, {place}: this row is no CSV ({error}); is a quote left open, or the file cut off?",
+                code="bad_row",
             ) from None
         finally:
             csv.field_size_limit(limit)
@@ -153,9 +155,11 @@ def _jsonl_rows(path: Path, given: Columns | None) -> Iterator[Row]:
             row = msgspec.json.decode(line)
         except (ValueError, RecursionError) as error:
             remedy = "" if line.endswith("\n") else "; is the file cut off?"
-            raise MatchloomError(f"{path}, line {number}: this is no JSON ({error}){remedy}") from None
+            raise MatchloomError(f"{path}, line {number}: this is no JSON ({error}){remedy}", code="bad_row") from None
         if not isinstance(row, dict):
-            raise MatchloomError(f"{path}, line {number}: expected a JSON object, found {line.strip()[:40]!r}")
+            raise MatchloomError(
+                f"{path}, line {number}: expected a JSON object, found {line.strip()[:40]!r}", code="bad_row"
+            )
         yield named.row(f"line {number}", row)
 
 
@@ -166,7 +170,7 @@ def _json_rows(path: Path, given: Columns | None) -> Iterator[Row]:
     named = NamedRows(str(path), given)
     for number, row in json_objects(path):
         if not isinstance(row, dict):
-            raise MatchloomError(f"{path}, object {number}: expected a JSON object, found {short(row)}")
+            raise MatchloomError(f"{path}, object {number}: expected a JSON object, found {short(row)}", code="bad_row")
         yield named.row(f"object {number}", row)
 
 
@@ -202,7 +206,7 @@ def _parquet_rows(path: Path, given: Columns | None, *, whole: bool = False) -> 
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise MatchloomError(
-                f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?"
+                f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
             ) from None
 
 

@@ -102,7 +102,9 @@ def _as_first(own: OwnColumns, names: list[str], number: int) -> Iterable[Any]:
         return own.values
     more = [name for name in own.names if name not in names]
     if more:
-        raise MatchloomError(f"row {number} has the column {more[0]!r}, which the first has not; write .jsonl")
+        raise MatchloomError(
+            f"row {number} has the column {more[0]!r}, which the first has not; write .jsonl", code="bad_columns"
+        )
     found = dict(zip(own.names, own.values, strict=True))
     return [found.get(name) for name in names]
 
@@ -154,7 +156,9 @@ def _array(column: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
     try:
         return pyarrow.array(column, kind)
     except (pyarrow.ArrowException, OverflowError):
-        raise MatchloomError(f"a column of {kind} has other values further down; write .jsonl") from None
+        raise MatchloomError(
+            f"a column of {kind} has other values further down; write .jsonl", code="bad_columns"
+        ) from None
 
 
 _LINES: dict[str, Callable[[Iterable[ScoredRow], Sequence[str], str], Iterator[bytes]]] = {

@@ -48,9 +48,13 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     if isinstance(source, DataFrame):
         return _of_table(source, columns, graded)
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
-        raise MatchloomError(f"pairs: found {_kind(source)}; expected {_EXPECTED}, many of them in a list")
+        raise MatchloomError(
+            f"pairs: found {_kind(source)}; expected {_EXPECTED}, many of them in a list", code="wrong_type"
+        )
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
-        raise MatchloomError("pairs: this data frame is too old to be read; give frame.to_dict('records')")
+        raise MatchloomError(
+            "pairs: this data frame is too old to be read; give frame.to_dict('records')", code="wrong_type"
+        )
     return _of_items(source, columns, graded)
 
 
@@ -61,7 +65,9 @@ def scorable(pairs: PairsLike) -> Sequence[Pair]:
     ):
         return pairs
     if isinstance(pairs, str):
-        raise MatchloomError(f"pairs is the text {short(pairs)}; expected score(query, text), or a list of pairs")
+        raise MatchloomError(
+            f"pairs is the text {short(pairs)}; expected score(query, text), or a list of pairs", code="wrong_type"
+        )
     return list(as_pairs(pairs, graded=True))
 
 
@@ -71,7 +77,7 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
         place = f"item {number}"
         if isinstance(item, Pair):
             if not isinstance(item.query, str) or not isinstance(item.text, str):
-                raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text")
+                raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text", code="bad_row")
             if item.label not in (None, 0, 1):
                 label_of(f"pairs, {place}", item.label, graded=graded)
             yield item
@@ -80,12 +86,14 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
             item = item._asdict()
         if isinstance(item, Mapping):
             if not all(isinstance(key, str) for key in item):
-                raise MatchloomError(f"pairs, {place}: the keys are {short(list(item))}; expected names of columns")
+                raise MatchloomError(
+                    f"pairs, {place}: the keys are {short(list(item))}; expected names of columns", code="bad_columns"
+                )
             row = named.row(place, item).values
         elif isinstance(item, tuple | list) and len(item) in (2, 3):
             row = dict(zip(("query", "text", "label"), item, strict=False))
         else:
-            raise MatchloomError(f"pairs, {place}: found {_kind(item)}; expected {_EXPECTED}")
+            raise MatchloomError(f"pairs, {place}: found {_kind(item)}; expected {_EXPECTED}", code="bad_row")
         yield pair_of(f"pairs, {place}", row, graded=graded)
 
 
@@ -99,7 +107,7 @@ def _of_table(table: DataFrame, columns: Columns | None, graded: bool) -> Iterat
             yield pair_of(f"table, {place}", row, graded=graded)
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
-        raise MatchloomError(f"table: it cannot be read by Arrow: {reason}") from None
+        raise MatchloomError(f"table: it cannot be read by Arrow: {reason}", code="wrong_type") from None
 
 
 def _kind(value: object) -> str:

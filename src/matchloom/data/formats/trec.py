@@ -37,7 +37,9 @@ def read_run(path: Path | str) -> Iterator[RunLine]:
         try:
             yield RunLine(query_id, text_id, int(rank), float(score), tag)
         except ValueError:
-            raise MatchloomError(f"{where}: rank {rank[:40]!r} or score {score[:40]!r} is no number") from None
+            raise MatchloomError(
+                f"{where}: rank {rank[:40]!r} or score {score[:40]!r} is no number", code="bad_row"
+            ) from None
 
 
 def read_qrels(path: Path | str) -> Iterator[Judgement]:
@@ -46,7 +48,7 @@ def read_qrels(path: Path | str) -> Iterator[Judgement]:
         try:
             yield Judgement(query_id, text_id, int(label))
         except ValueError:
-            raise MatchloomError(f"{where}: label {label[:40]!r} is no whole number") from None
+            raise MatchloomError(f"{where}: label {label[:40]!r} is no whole number", code="bad_row") from None
 
 
 def write_run(path: Path | str, pairs: Sequence[Pair], scores: Scores, tag: str) -> None:
@@ -55,16 +57,18 @@ def write_run(path: Path | str, pairs: Sequence[Pair], scores: Scores, tag: str)
     A name that ends with .gz asks for gzip.
     """
     if len(pairs) != len(scores):
-        raise MatchloomError(f"{path} was not written: {len(pairs)} pairs but {len(scores)} scores")
+        raise MatchloomError(f"{path} was not written: {len(pairs)} pairs but {len(scores)} scores", code="mismatch")
     values = np.asarray(scores, dtype=np.float32)
     if not np.isfinite(values).all():
         first = pairs[int(np.argmin(np.isfinite(values)))]
         raise MatchloomError(
-            f"{path} was not written: the score of query {first.query_id!r}, text {first.text_id!r} is no finite number"
+            f"{path} was not written: "
+            f"the score of query {first.query_id!r}, text {first.text_id!r} is no finite number",
+            code="bad_value",
         )
     _check_ids(path, pairs)
     if tag.split() != [tag]:
-        raise MatchloomError(f"{path} was not written: the tag {tag!r} must be one word")
+        raise MatchloomError(f"{path} was not written: the tag {tag!r} must be one word", code="bad_value")
     by_text = sorted(range(len(pairs)), key=lambda i: pairs[i].text_id, reverse=True)
     order = sorted(by_text, key=lambda i: (pairs[i].query_id, -values[i]))
     write_lines(path, _run_lines(pairs, values, order, tag))
@@ -87,7 +91,8 @@ def write_qrels(path: Path | str, pairs: Iterable[Pair]) -> None:
         if pair.label is None or not math.isfinite(pair.label) or pair.label != int(pair.label):
             raise MatchloomError(
                 f"{path} was not written: query {pair.query_id!r}, text {pair.text_id!r} has the label {pair.label}; "
-                "expected a whole number"
+                "expected a whole number",
+                code="bad_row",
             )
     with atomic_write(path) as file:
         for query_id, text_id, label in sorted((p.query_id, p.text_id, int(p.label or 0)) for p in pairs):
@@ -105,11 +110,12 @@ def _fields(path: Path | str, expected: str) -> Iterator[tuple[str, list[str]]]:
         if len(fields) != columns:
             remedy = "" if line.endswith("\n") else "; is the file cut off?"
             raise MatchloomError(
-                f"{path}, line {number}: found {len(fields)} columns, expected {columns} ({expected}){remedy}"
+                f"{path}, line {number}: found {len(fields)} columns, expected {columns} ({expected}){remedy}",
+                code="bad_row",
             )
         yield f"{path}, line {number}", fields
     if empty:
-        raise MatchloomError(f"{path} is empty; expected lines of {expected}")
+        raise MatchloomError(f"{path} is empty; expected lines of {expected}", code="no_data")
 
 
 def _check_ids(path: Path | str, pairs: Iterable[Pair]) -> None:
@@ -119,7 +125,11 @@ def _check_ids(path: Path | str, pairs: Iterable[Pair]) -> None:
         for name, value in zip(("query_id", "text_id"), ids, strict=True):
             if value.split() != [value]:  # the same split that reads a line
                 found = "has a space inside" if value else "is empty"
-                raise MatchloomError(f"{path} was not written: {name} {value!r} {found}; TREC ids are one word")
+                raise MatchloomError(
+                    f"{path} was not written: {name} {value!r} {found}; TREC ids are one word", code="bad_row"
+                )
         if ids in seen:
-            raise MatchloomError(f"{path} was not written: query_id {ids[0]!r} has text_id {ids[1]!r} twice")
+            raise MatchloomError(
+                f"{path} was not written: query_id {ids[0]!r} has text_id {ids[1]!r} twice", code="bad_row"
+            )
         seen.add(ids)

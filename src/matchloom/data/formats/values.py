@@ -23,7 +23,7 @@ def pair_of(where: str, row: Mapping[str, Any], *, graded: bool = False) -> Pair
         _id(where, "group", row.get("group")),
     )
     if not pair.query.strip() and not pair.text.strip():
-        raise MatchloomError(f"{where}: query and text are both empty; remove the row")
+        raise MatchloomError(f"{where}: query and text are both empty; remove the row", code="bad_row")
     return pair
 
 
@@ -37,16 +37,20 @@ def label_of(where: str, value: object, *, graded: bool = False) -> float | None
     if number is None:
         return None
     if not math.isfinite(number):
-        raise MatchloomError(f"{where}: label is {short(value)}; expected a number, yes, no, true or false")
+        raise MatchloomError(
+            f"{where}: label is {short(value)}; expected a number, yes, no, true or false", code="bad_row"
+        )
     if number < 0:
         raise MatchloomError(
             f"{where}: label is {short(value)}; labels start at 0: write 0 where the text is wrong, nothing where "
-            "nobody knows"
+            "nobody knows",
+            code="bad_row",
         )
     if not graded and number != int(number):
         raise MatchloomError(
             f"{where}: label is {short(value)}; expected 1 (right), 0 (wrong) or a whole number; grades between them "
-            "are for training with squared_error only"
+            "are for training with squared_error only",
+            code="bad_row",
         )
     return number
 
@@ -72,7 +76,7 @@ def short(value: object) -> str:
 
 def _text(where: str, name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise MatchloomError(f"{where}: {name} is {short(value)}; expected a text")
+        raise MatchloomError(f"{where}: {name} is {short(value)}; expected a text", code="bad_row")
     return value
 
 
@@ -83,7 +87,7 @@ def _id(where: str, name: str, value: object) -> str:
     if isinstance(value, float) and value.is_integer():  # whole numbers, some missing, are floats in a data frame
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise MatchloomError(f"{where}: {name} is {short(value)}; expected a text or a whole number")
+        raise MatchloomError(f"{where}: {name} is {short(value)}; expected a text or a whole number", code="bad_row")
     return str(value)
 
 

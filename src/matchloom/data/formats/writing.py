@@ -29,12 +29,14 @@ def write_rows(path: Path, pairs: Iterable[Pair], kind: str) -> None:
 def _writable(path: Path, pairs: Iterable[Pair]) -> Iterator[Pair]:
     for number, pair in enumerate(pairs, start=1):
         if not pair.query.strip() and not pair.text.strip():
-            raise MatchloomError(f"{path} was not written: query and text of pair {number} are both empty")
+            raise MatchloomError(
+                f"{path} was not written: query and text of pair {number} are both empty", code="bad_row"
+            )
         if pair.label is not None and not math.isfinite(pair.label):
-            raise MatchloomError(f"{path} was not written: the label of pair {number} is {pair.label}")
+            raise MatchloomError(f"{path} was not written: the label of pair {number} is {pair.label}", code="bad_row")
         if pair.label is not None and pair.label < 0:
             raise MatchloomError(
-                f"{path} was not written: the label of pair {number} is {pair.label}; labels start at 0"
+                f"{path} was not written: the label of pair {number} is {pair.label}; labels start at 0", code="bad_row"
             )
         yield pair if pair.label is None else pair._replace(label=float(pair.label))
 
@@ -52,7 +54,8 @@ def _tsv_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
         cells = [cell.translate(spaces) for cell in _cells(pair)]
         if cells[:3] != [pair.query_id, pair.text_id, pair.group]:
             raise MatchloomError(
-                f"{path} was not written: an id or group of pair {number} holds a tab or line break; use CSV or JSONL"
+                f"{path} was not written: an id or group of pair {number} holds a tab or line break; use CSV or JSONL",
+                code="bad_row",
             )
         yield ("\t".join(cells) + "\n").encode()
 
@@ -80,7 +83,9 @@ def _json_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
 def _without_nul(path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
     for number, line in enumerate(lines):  # the header is line 0, pairs count from 1
         if b"\0" in line:  # refused by the reader, as it mostly means a wrong encoding; JSONL escapes it
-            raise MatchloomError(f"{path} was not written: pair {number} holds a NUL character; use JSONL or Parquet")
+            raise MatchloomError(
+                f"{path} was not written: pair {number} holds a NUL character; use JSONL or Parquet", code="bad_row"
+            )
         yield line
 
 

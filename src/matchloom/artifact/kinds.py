@@ -1,0 +1,49 @@
+"""What a folder may be, and what reads it: the one table of kinds. Each is imported when such a folder is read."""
+
+from __future__ import annotations
+
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from matchloom.artifact.checks import is_folder
+from matchloom.artifact.manifest import holds
+from matchloom.given import one_path
+from matchloom.types import MatchloomError, Scorer, Searchable
+
+#: The loader of each kind, as module:name. A folder that has the manifest of two is of the first.
+KINDS: dict[str, str] = {
+    "fit": "matchloom.fitting.fitted:Fitted.load",
+    "archive": "matchloom.search.index:QuestionIndex.open",
+    "ranker": "matchloom.search.ranker:AnswerRanker.load",
+    "matcher": "matchloom.matcher:Matcher.load",
+}
+
+
+def kind_of(folder: Path | str) -> str | None:
+    """Which artifact a folder holds, whole or not; None where it holds none or is none."""
+    path = Path(folder)
+    return next((kind for kind in KINDS if holds(path, kind)), None)
+
+
+def load(folder: Path | str) -> Scorer | Searchable:
+    """Load what `fit`, `train` or `index` made, whatever it is. What is damaged or newer is refused in one line.
+
+    Args:
+        folder: Its folder.
+    """
+    path = one_path("folder", folder)
+    found: Scorer | Searchable = load_kind(path)
+    return found
+
+
+def load_kind(folder: Path) -> Any:
+    """Read a folder by the loader of its kind."""
+    kind = kind_of(folder)
+    if kind is None:
+        told = "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
+        raise MatchloomError(f"{folder} {told}; expected what one of these writes")
+    module, _, name = KINDS[kind].partition(":")
+    loader: Any = reduce(getattr, name.split("."), import_module(module))
+    return loader(folder)

@@ -1,0 +1,130 @@
+"""When two texts, questions or answers are the same; ids made from content, so that the order of lines is nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+import numpy as np
+import regex
+
+from matchloom.types import Pair
+
+_CONFLICTS, _COMPARED = 3, 20
+_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}\p{N}]+")
+
+
+def digest(*parts: str) -> str:
+    """Sixteen hexadecimal digits that stand for these texts: the same on every machine and in every run.
+
+    >>> digest("what is a loom?")
+    '95d61a04ff053d4c'
+    """
+    # A file may hold half of a surrogate pair; an id must not fail on it.
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def fold(text: str) -> str:
+    """The text without case and with single spaces: two texts that fold alike are one."""
+    return " ".join(text.casefold().split())
+
+
+def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Fill the ids that are empty and leave the others; pairs come out one by one as they come in.
+
+    A query's id is a digest of its text. A candidate's id is a digest of all that its pair says and of how often
+    that same pair came before, so that a text listed twice gets two ids. A digest has no order of its own: ties that
+    are broken by id follow neither the lines of the file nor the labels.
+    """
+    seen: Counter[str] = Counter()
+    for pair in pairs:
+        query_id = pair.query_id or digest(pair.query)
+        text_id = pair.text_id
+        if not text_id:
+            label = "" if pair.label is None else str(float(pair.label))
+            text_id = digest(query_id, pair.query, pair.text, label, pair.group)
+            seen[text_id] += 1
+            if seen[text_id] > 1:
+                text_id = digest(text_id, str(seen[text_id]))
+        yield pair._replace(query_id=query_id, text_id=text_id)
+
+
+def both_sides(pairs: Iterable[Pair]) -> list[str]:
+    """The different texts of both sides of pairs, in their order."""
+    return list(dict.fromkeys(side for pair in pairs for side in (pair.query, pair.text)))
+
+
+def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """The different questions (case and spacing apart) in an order of their own, each with its positive pairs."""
+    spelt: dict[str, str] = {}
+    found: dict[str, list[Pair]] = {}
+    for pair in sorted(pairs):
+        key = fold(pair.query)
+        if key and pair.is_positive:
+            found.setdefault(spelt.setdefault(key, pair.query), []).append(pair)
+    return found
+
+
+def components(keys: Iterable[Sequence[Hashable]]) -> list[int]:
+    """The component of each row, named by its first row: rows with a key in common, directly or not, are of one.
+
+    >>> components([("a", "b"), ("c",), ("b", "d")])
+    [0, 1, 0]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows = list(keys)
+    if not rows:
+        return []
+    first: dict[Hashable, int] = {}
+    ends = [(row, first.setdefault(key, row)) for row, own in enumerate(rows) for key in own]
+    one, other = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(ends), dtype=np.int8), (one, other)), shape=(len(rows), len(rows)))
+    _, labels = connected_components(graph, directed=False)
+    _, firsts, places = np.unique(labels, return_index=True, return_inverse=True)
+    found: list[int] = firsts[places].tolist()
+    return found
+
+
+def same_answers(pairs: Sequence[Pair]) -> list[int]:
+    """The answer of each pair, as a number: pairs that share a text_id, or a text but for case and spaces, have one."""
+    return components([("text", fold(pair.text)), *([("id", pair.text_id)] if pair.text_id else [])] for pair in pairs)
+
+
+def answers_of(pairs: Sequence[Pair]) -> list[int]:
+    """`same_answers`, by texts alone where text_ids name something else."""
+    return same_answers([pair._replace(text_id="") for pair in pairs] if local_ids(pairs) else pairs)
+
+
+def local_ids(pairs: Iterable[Pair]) -> list[str]:
+    """The text_ids that speak against all of them as names of answers; none where they can be trusted.
+
+    An id with several texts is one answer, written in several ways, as long as the texts share words. A text that
+    shares less than a quarter of the words with its id's most frequent one is a conflict. An answer may have been
+    written anew altogether; but where most ids with several texts have conflicts, and there are three or more, ids name
+    something else.
+    """
+    texts: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        if pair.text_id:
+            texts.setdefault(pair.text_id, Counter())[fold(pair.text)] += 1
+    several = {name: own for name, own in texts.items() if len(own) > 1}
+    conflicts: dict[str, int] = {}
+    for name, own in several.items():
+        first, *others = sorted(own, key=lambda text: (-own[text], text))[:_COMPARED]
+        words = _words(first)
+        apart = sum(4 * len(words & other) < len(words | other) for other in map(_words, others))
+        if apart:
+            conflicts[name] = apart
+    return sorted(conflicts) if 2 * len(conflicts) > len(several) and sum(conflicts.values()) >= _CONFLICTS else []
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text))
+
+
+def pairs_digest(*parts: Sequence[Pair]) -> str:
+    """What tells sets of pairs apart, their order included."""
+    return digest(*(digest(*(repr(tuple(pair)) for pair in part)) for part in parts))

@@ -1,0 +1,245 @@
+"""What `fit` does alike for every kind of file: make systems, choose one on development questions, measure it once."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matchloom.data.kinds import Kind
+from matchloom.data.splits import texts_alone
+from matchloom.evaluation.significance import paired_randomisation
+from matchloom.fitting.fitted import Fitted
+from matchloom.fitting.measured import Measured
+from matchloom.fitting.report import FitReport, SystemFigures
+from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
+from matchloom.fitting.verdict import verdict
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError, Pair, Scorer
+
+CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
+_POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
+
+
+class Trial:
+    """One fit: systems are made, compared on development questions, and measured once; what was done so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        kind: Kind,
+        tokenizer: Tokenizer,
+        seed: int,
+        deadline: float,
+        work: Path | None,
+        measured: Measured,
+        say: Callable[[str], None],
+    ) -> None:
+        self.task, self.kind, self.tokenizer, self.seed, self.say = task, kind, tokenizer, seed, say
+        self.deadline, self.start = deadline, time.perf_counter()
+        self.work, self.measured, self.stopped = work, measured, False
+        self.notes: list[str] = []
+        self.developed: dict[str, Outcome] = {}
+        self.failed: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
+
+    def go(self, data: Data, pairs: list[Pair]) -> Fitted:
+        """Choose on development, measure on test, make the chosen one from everything."""
+        if noted := self.task.note(pairs):
+            self.say(noted)
+            self.notes.append(noted)
+        candidates = self.task.candidates(data.train, self.tokenizer, self.seed)
+        rounds = self.task.rounds(data, self.seed)
+        guess = self.task.guess(candidates, len(rounds))
+        left = self.deadline - time.perf_counter()
+        told = f"about {_duration(guess)}" if guess < left else f"at most {_duration(left)}"
+        self.say(f"Trying {', '.join(one.name for one in candidates)}: {told}.")
+        tried = self.develop(candidates, rounds)
+        chosen = self.choose(tried)
+        curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
+        systems, scorer, each = self.test(tried, chosen, data)
+        details = self.task.details(scorer, data.test)
+        self.say(f"Chosen: {chosen.name}.")
+        final = scorer
+        if self.task.learns_more(data, pairs):
+            if self.late(self.seconds[chosen.name]) and not texts_alone(data.train):
+                self.notes.append(
+                    "There was no time to learn from the test questions too: it is kept as it was measured."
+                )
+            else:
+                self.say("It learns from everything now.")
+                final = self.make(chosen, pairs, [])
+        report = FitReport(
+            kind=self.kind.name,
+            about=str(self.kind),
+            measure=self.task.measure,
+            measures=list(self.task.measures),
+            systems=[*systems, *(SystemFigures(n, "", error=e) for n, e in self.failed.items())],
+            chosen=chosen.name,
+            tested=len(each),
+            developed=len(self.developed[chosen.name].each[self.task.measure]),
+            verdict=[],
+            minutes=round((time.perf_counter() - self.start) / 60, 2),
+            curve=curve,
+            notes=self.notes,
+            texts_alone=texts_alone(data.train),
+            **details,
+        )
+        report = FitReport(**{**vars(report), "verdict": verdict(report)})
+        return Fitted(final, report, self.kind.name)
+
+    def develop(self, candidates: list[Candidate], rounds: list[Round]) -> list[Candidate]:
+        """Measure each candidate on the development questions of all rounds; Ctrl-C goes on with what is done."""
+        done: list[Candidate] = []
+        for one in candidates:
+            left = self.deadline - time.perf_counter()
+            spent = {each: self.seconds[each.name] for each in done}
+            known = not done or self.measured.has("development", one.name, 0)
+            if not known and self.task.needed(one, spent, len(rounds)) > left:
+                self.failed[one.name] = f"left out: it would take longer than the {_duration(max(0.0, left))} left"
+                continue
+            try:
+                found = [self.outcome(one, *parts, "development", one.name, n) for n, parts in enumerate(rounds)]
+            except MatchloomError as error:
+                self.failed[one.name] = str(error)
+                continue
+            except KeyboardInterrupt:
+                if not done:
+                    raise
+                self.stopped = True
+                self.notes.append(f"Stopped while {one.name} was tried; the best of those before it is kept.")
+                break
+            outcomes = [outcome for outcome, _ in found]
+            self.seconds[one.name] = sum(seconds for _, seconds in found) / len(rounds)
+            each = {name: np.concatenate([outcome.each[name] for outcome in outcomes]) for name in self.task.measures}
+            values = {name: float(np.nanmean(x)) for name, x in each.items()}
+            if len(rounds) == 1:
+                values = dict(outcomes[0].values)
+            self.developed[one.name] = Outcome(values, each)
+            done.append(one)
+            self.say(f"  {one.name:<20} {self.task.measure} {values[self.task.measure]:.3f} on development data")
+        if not done:
+            raise MatchloomError(f"no system could be made; {next(iter(self.failed.values()))}")
+        return done
+
+    def choose(self, tried: list[Candidate]) -> Candidate:
+        """The best-equipped system, which is tried last, unless another beats it by more than chance."""
+        measure = self.task.measure
+        chosen = [one for one in tried if not (one.baseline or one.doubtful)][-1:] or tried
+        first = chosen[-1]
+        ours = self.developed[first.name]
+        better = [first]
+        for one in tried:
+            if one.shown_only:
+                continue
+            each, theirs = ours.each[measure], self.developed[one.name]
+            higher = theirs.values[measure] > ours.values[measure] and len(theirs.each[measure]) == len(each)
+            if higher and paired_randomisation(theirs.each[measure], each) < CHANCE:
+                better.append(one)
+        return max(better, key=lambda one: self.developed[one.name].values[measure])
+
+    def curve(self, first: Round, shown: list[Candidate]) -> list[tuple[int, dict[str, float]]]:
+        """The measure with a part of the training questions, on the development questions of one round."""
+        train, development = first
+        cost = _POINTS * sum(self.seconds[one.name] for one in shown)
+        if cost > _CURVE_SECONDS or self.late(2 * cost):
+            return []
+        points = []
+        for questions, kept in self.task.curve(train, self.seed):
+            values = {one.name: self.outcome(one, kept, development, "curve", one.name, questions)[0] for one in shown}
+            points.append((questions, {name: found.values[self.task.measure] for name, found in values.items()}))
+        return points
+
+    def test(
+        self, tried: list[Candidate], chosen: Candidate, data: Data
+    ) -> tuple[list[SystemFigures], Scorer, np.ndarray[Any, Any]]:
+        """Every system learns from training and development questions, and is measured once."""
+        self.say(f"Measuring once on {self.task.count(data.test):,} test {self.task.unit}.")
+        order = [chosen, *(one for one in tried if one is not chosen)]
+        figures: list[SystemFigures] = []
+        scorer: Scorer | None = None
+        ours: np.ndarray[Any, Any] = np.zeros(0)
+        for one in order:
+            if one is not chosen and self.task.made_again and self.late(self.seconds[one.name]):
+                self.failed[one.name] = "there was no time to measure it on the test questions"
+                continue
+            made = self.make(one, data.train, data.development) if one is chosen else None
+            found, _ = self.outcome(one, data.train, data.development, "test", one.name, asked=data.test, made=made)
+            each = found.each[self.task.measure]
+            if made is not None:
+                scorer, ours = made, each
+            p = None if one is chosen or len(each) != len(ours) else paired_randomisation(each, ours)
+            developed = self.developed[one.name].values
+            figures.append(
+                SystemFigures(
+                    one.name,
+                    one.about,
+                    dict(developed),
+                    dict(found.values),
+                    p,
+                    self.seconds[one.name],
+                    baseline=one.baseline,
+                )
+            )
+        assert scorer is not None
+        figures.sort(key=lambda one: -one.test[self.task.measure])
+        return figures, scorer, ours
+
+    def outcome(
+        self,
+        one: Candidate,
+        train: Sequence[Pair],
+        development: Sequence[Pair],
+        *name: object,
+        asked: Sequence[Pair] | None = None,
+        made: Scorer | None = None,
+    ) -> tuple[Outcome, float]:
+        """The figures of a system and its seconds: from now, or from the fit that this one goes on with.
+
+        It is measured on development pairs unless others are `asked`, and made here unless it is `made` already.
+        """
+        kept = self.measured.outcome(*name)
+        if kept is not None:
+            return kept
+        begun = time.perf_counter()
+        try:
+            scorer = made if made is not None else self.make(one, train, development)
+            found = self.task.measure_on(scorer, development if asked is None else asked)
+        except MatchloomError as error:
+            self.measured.keep(error, 0.0, *name)
+            raise
+        seconds = time.perf_counter() - begun
+        self.measured.keep(found, seconds, *name)
+        return found, seconds
+
+    def make(self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair]) -> Scorer:
+        """The system, made of these pairs. What is made again needs no development pairs to stop by."""
+        folder = Path() if self.work is None else self.work / one.name
+        dev = [] if self.task.made_again else development
+        return one.make(train, dev, folder, max(1.0, self.deadline - time.perf_counter()))
+
+    def late(self, seconds: float) -> bool:
+        """Whether so much more would go beyond the time."""
+        return time.perf_counter() + seconds > self.deadline
+
+    def tidy(self, *, measurements: bool = True) -> None:
+        """Drop what systems worked in, and what was measured, unless the fit may go on later."""
+        if self.work is not None and measurements:
+            shutil.rmtree(self.work, ignore_errors=True)
+        elif self.work is not None and self.work.is_dir():
+            for inside in self.work.iterdir():
+                if inside.is_dir():
+                    shutil.rmtree(inside, ignore_errors=True)
+
+
+def _best_baseline(tried: list[Candidate], run: Trial) -> Candidate | None:
+    baselines = [one for one in tried if one.baseline]
+    return max(baselines, key=lambda one: run.developed[one.name].values[run.task.measure], default=None)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"

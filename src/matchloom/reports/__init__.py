@@ -1,7 +1,0 @@
-"""Trainings and fits as pages, while they run and when they are done."""
-
-from matchloom.reports.measured import RunMeasured, measure_run
-from matchloom.reports.page import render_fragment, render_page
-from matchloom.reports.reading import Run, find_runs, read_run
-
-__all__ = ["Run", "RunMeasured", "find_runs", "measure_run", "read_run", "render_fragment", "render_page"]

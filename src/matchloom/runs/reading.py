@@ -1,0 +1,140 @@
+"""What a folder tells of the training or fit in it, also while that goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from matchloom.artifact import is_written
+from matchloom.files import read_lines
+from matchloom.fitting.report import FitReport
+from matchloom.sealed import WRONG
+from matchloom.types import MatchloomError
+
+TRAINING, FIT = "training", "fit"
+_LOG, _MATCHER, _FIT, _WORK, _MEASURED = "log.jsonl", "matcher.json", "fit.json", "work", "measured.json"
+_MOST = 500  # runs that are listed
+_CLOCK = ("pairs_per_second", "seconds", "epoch", "step", "loss")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training or fit. `log` has a line for each look at the development pairs; `about` is the matcher's own."""
+
+    name: str
+    kind: str
+    running: bool
+    changed: float  # when its files last did
+    log: list[dict[str, Any]] = field(default_factory=list)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    report: FitReport | None = None
+    found: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by a fit so far: figures by system
+
+    @property
+    def measure(self) -> str | None:
+        """What the development pairs are measured by, if there are any."""
+        return next((name for name in (self.log[0] if self.log else {}) if name not in _CLOCK), None)
+
+    def _repr_html_(self) -> str:
+        from matchloom.pages.document import frame
+        from matchloom.runs.page import render_page
+
+        return frame(render_page(self), "A run")
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        """How it was trained, as far as that is written."""
+        found = self.about.get("training", {})
+        return found if isinstance(found, dict) else {}
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a training or fit writes, or wrote, here."""
+    return any((folder / name).is_file() for name in (_LOG, _FIT, f"{_WORK}/{_MEASURED}"))
+
+
+def find_runs(folder: Path) -> list[Run]:
+    """The runs in a folder and in the folders of it, two levels down; those that changed last first."""
+    found: list[Run] = []
+    for path in _folders(folder):
+        if len(found) == _MOST:
+            break
+        try:
+            found.append(read_run(path, path.relative_to(folder).as_posix()))
+        except MatchloomError:
+            continue  # half written, or damaged: its own commands say so
+    return sorted(found, key=lambda run: (not run.running, -run.changed, run.name))
+
+
+def _folders(folder: Path, depth: int = 2) -> Iterator[Path]:
+    if is_run(folder):
+        yield folder
+        return
+    try:
+        inside = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for path in inside if depth else []:
+        yield from _folders(Path(path), depth - 1)
+
+
+def read_run(folder: Path, name: str | None = None) -> Run:
+    """The run in a folder."""
+    named = name if name not in (None, ".") else folder.resolve().name
+    assert named is not None
+    if not is_run(folder):
+        raise MatchloomError(f"{folder} is no folder of a run; expected what 'matchloom train' or 'fit' writes")
+    running = is_written(folder) or is_written(folder / _WORK)
+    files = [folder / one for one in (_LOG, _FIT, f"{_WORK}/{_MEASURED}")]
+    changed = max(path.stat().st_mtime for path in files if path.is_file())
+    if (folder / _FIT).is_file():
+        return Run(named, FIT, running, changed, report=_report(folder / _FIT))
+    if (folder / _LOG).is_file():
+        about = _json(folder / _MATCHER) if (folder / _MATCHER).is_file() else {}
+        return Run(named, TRAINING, running, changed, log=_log(folder / _LOG), about=about)
+    return Run(named, FIT, running, changed, found=_found(folder / _WORK / _MEASURED))
+
+
+def _log(path: Path) -> list[dict[str, Any]]:
+    found = []
+    try:
+        for _, line in read_lines(path):
+            entry = json.loads(line)
+            numbers = {str(k): float(v) for k, v in entry.items() if isinstance(v, int | float)}
+            if numbers.keys() >= {"epoch", "step", "loss"}:
+                found.append(numbers)
+    except WRONG:
+        raise MatchloomError(f"{path} is damaged") from None
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, RecursionError):
+        return {}  # being replaced
+
+
+def _report(path: Path) -> FitReport:
+    try:
+        return FitReport.from_dict(json.loads(path.read_bytes())["report"])
+    except (OSError, msgspec.ValidationError, *WRONG):
+        raise MatchloomError(f"{path} is damaged; fit it again") from None
+
+
+def _found(path: Path) -> dict[str, dict[str, float]]:
+    """The figures that a fit has so far; those of learning curves, which have a number in their name, are left out."""
+    measured = _json(path).get("measured", {})
+    found = {}
+    for name, one in measured.items() if isinstance(measured, dict) else ():
+        values = one.get("values") if isinstance(one, dict) else None
+        if isinstance(values, dict) and not any(part.isdecimal() for part in name.split("/")):
+            found[name] = {str(k): float(v) for k, v in values.items() if isinstance(v, int | float)}
+    return found

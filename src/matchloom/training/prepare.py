@@ -1,0 +1,161 @@
+"""What is decided before a training begins: settings, pairs, held-out questions; what cannot be is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from matchloom.data.formats import PairsLike, as_pairs, read_pairs
+from matchloom.data.kinds import right_alone
+from matchloom.data.splits import hold_out as hold_out_pairs
+from matchloom.encoders.library import find_encoder
+from matchloom.encoders.transformer import Transformer
+from matchloom.encoders.word_embedding import WordEmbedding
+from matchloom.evaluation.measures import measure
+from matchloom.models import Argument, build_model, model_training, published_settings
+from matchloom.progress import track
+from matchloom.training.config import TrainConfig
+from matchloom.training.development import independent, suited
+from matchloom.types import MatchloomError, Pair
+
+HOLD_OUT = 0.1  # of the questions, where no development pairs are given
+
+
+class Prepared(NamedTuple):
+    """All that a training needs to know but for its seed, words and folder."""
+
+    model: str
+    arguments: dict[str, Argument]
+    config: TrainConfig
+    pairs: list[Pair]
+    development: list[Pair] | None
+
+
+def prepare(
+    pairs: PairsLike,
+    development: PairsLike | None,
+    *,
+    model: str | None,
+    arguments: Mapping[str, Argument],
+    encoder: Path | str | None,
+    config: TrainConfig | None,
+    paper: bool,
+    hold_out: float,
+    columns: Mapping[str, str] | None,
+    dimensions: int,
+    device: str,
+    settings: Mapping[str, Any],
+    say: Callable[[str], None],
+    progress: bool,
+) -> Prepared:
+    """Decide, and say what was decided. Settings are refused before any pair is read. See `train` for the arguments."""
+    name, free = model or default_model(encoder), config is None and "loss" not in settings
+    own, chosen = settings_of(name, arguments, config, settings, paper=paper, pretrained=encoder is not None)
+    if encoder is not None:
+        find_encoder(encoder)
+    build_model(name, own, WordEmbedding(9, dimensions), seed=0)
+    _check_device(device)
+    if config is None:
+        _say_settings(name, chosen, settings, say)
+    graded = chosen.loss == "squared_error"
+    training = _read(pairs, columns, graded, progress)
+    if not training:
+        raise MatchloomError(
+            "there are no pairs to train on; an iterator, as read_pairs returns, can be read only once", code="no_data"
+        )
+    if free and suited(chosen, training) is not chosen:
+        chosen = suited(chosen, training)
+        say("No query has both a right and a wrong text: trained as independent pairs, with the loss cross_entropy.")
+    chosen_by = None if development is None else _read(development, columns, graded, progress)
+    if chosen_by is None and hold_out:
+        training, chosen_by = set_aside(training, hold_out, chosen.seed, say)
+    if independent(chosen, chosen_by):  # what ranks lists says nothing of these
+        chosen = replace(chosen, measure="AP")
+        say(
+            "Independent labelled pairs: the AP over all that are held out chooses the epoch, and they give the "
+            "matcher its threshold."
+        )
+    elif chosen_by is not None:  # a wrong measure is refused now, not after the first epoch
+        judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(chosen_by) else chosen_by
+        measure(judged, [0.0] * len(judged), [chosen.measure])
+    return Prepared(name, own, chosen, training, chosen_by)
+
+
+def set_aside(
+    pairs: list[Pair], part: float, seed: int, say: Callable[[str], None]
+) -> tuple[list[Pair], list[Pair] | None]:
+    """Training and development pairs, with a word about what is held out."""
+    training, development = hold_out_pairs(pairs, part, seed)
+    if development is not None:
+        kept, aside = (len({pair.query_id or pair.query for pair in part}) for part in (training, development))
+        against = ", ranked against the whole collection" if right_alone(development) else ""
+        say(
+            f"No development pairs (--dev): {aside} of {kept + aside} questions (drawn by seed {seed}) are held out to "
+            f"choose the best epoch{against}."
+        )
+    return training, development
+
+
+def default_model(encoder: Path | str | None) -> str:
+    """The model that is trained where none is named."""
+    return "mv_lstm" if encoder is None else "late_interaction"
+
+
+def settings_of(
+    model: str,
+    arguments: Mapping[str, Argument],
+    config: TrainConfig | None,
+    changes: Mapping[str, Any],
+    *,
+    paper: bool = False,
+    pretrained: bool = False,
+) -> tuple[dict[str, Argument], TrainConfig]:
+    """The model's arguments and all settings of its training: a config, or what suits the model, and changes on top.
+
+    What suits a pretrained encoder goes before what suits the model: it has by far the most to lose.
+    """
+    unknown = [name for name in changes if name not in TrainConfig.__dataclass_fields__]
+    if unknown:
+        known = ", ".join(TrainConfig.__dataclass_fields__)
+        raise MatchloomError(
+            f"{unknown[0]!r} is no argument of train and no setting of TrainConfig, which has {known}",
+            code="unknown_name",
+        )
+    published, training = published_settings(model) if paper else ({}, dict(model_training(model)))
+    if config is not None:
+        return {**published, **arguments}, replace(config, **changes)
+    if pretrained:
+        training |= Transformer.trained_with
+    return {**published, **arguments}, TrainConfig(**{**training, **changes})
+
+
+def in_order(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs in an order that is theirs and not their file's, so that what is drawn depends on nothing else."""
+    return sorted(pairs, key=lambda pair: (pair._replace(label=None)[:2], str(pair.label), pair[3:]))
+
+
+def _read(source: PairsLike, columns: Mapping[str, str] | None, graded: bool, progress: bool) -> list[Pair]:
+    if isinstance(source, str | Path):
+        found = read_pairs(source, columns=columns, graded=graded)
+        return in_order(track(found, f"Reading {Path(source).name}", show=progress))
+    return in_order(as_pairs(source, columns=columns, graded=True))
+
+
+def _say_settings(model: str, config: TrainConfig, given: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """Name the settings that suit the model and differ from the usual ones."""
+    plain, own = TrainConfig().as_dict(), config.as_dict()
+    said = ", ".join(f"{name} {own[name]}" for name in own if own[name] != plain[name] and name not in given)
+    if said:
+        say(f"{model} is trained with settings of its own: {said}; options override them.")
+
+
+def _check_device(name: str) -> None:
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise MatchloomError(f"device {name!r} cannot be used ({reason}); cpu always can", code="bad_value") from None

@@ -1,0 +1,114 @@
+"""One training with several seeds: the same pairs and held-out questions, a folder each, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matchloom.data.formats import PairsLike
+from matchloom.files import is_there
+from matchloom.matcher import Matcher
+from matchloom.models import Argument
+from matchloom.text.vectors import WordVectors, read_vectors
+from matchloom.training.config import TrainConfig
+from matchloom.training.prepare import HOLD_OUT, prepare
+from matchloom.training.run import CHECKPOINT, check_folder, train
+from matchloom.types import MatchloomError, Pair
+
+
+class Trained(NamedTuple):
+    """What came of it: a matcher and a folder for each seed, the settings, and the pairs."""
+
+    matchers: dict[int, Matcher]
+    folders: dict[int, Path]
+    config: TrainConfig
+    pairs: list[Pair]
+    development: list[Pair] | None
+
+    def best(self, seed: int) -> dict[str, Any]:
+        """The best epoch of a seed, as its log has it."""
+        found: dict[str, Any] = self.matchers[seed].training["best"]
+        return found
+
+    @property
+    def chosen(self) -> int:
+        """The seed with the highest development measure."""
+        return max(self.matchers, key=lambda seed: (self.best(seed).get(self.config.measure, 0.0), -seed))
+
+
+def train_seeds(
+    pairs: PairsLike,
+    development: PairsLike | None = None,
+    *,
+    folder: Path,
+    seeds: int = 1,
+    model: str | None = None,
+    arguments: Mapping[str, Argument] | None = None,
+    encoder: Path | str | None = None,
+    paper: bool = False,
+    columns: Mapping[str, str] | None = None,
+    vectors: WordVectors | Path | str = "skip-gram",
+    dimensions: int = 50,
+    resume: bool = False,
+    overwrite: bool = False,
+    device: str = "cpu",
+    on_seed: Callable[[int, Path, TrainConfig], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
+    progress: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Trained:
+    """Train so many seeds, from that of the settings on, in folder/seed-0 and so on; one in the folder itself.
+
+    Questions are held out once, by the first seed. See `train` for the arguments; `options` are passed on to it, and
+    `on_seed` is called with each seed, its folder and the settings.
+    """
+    if seeds < 1:
+        raise MatchloomError(f"seeds must be at least 1, found {seeds}", code="bad_value")
+    first = int((settings or {}).get("seed", TrainConfig().seed))
+    numbers = range(first, first + seeds)
+    folders = {seed: folder if seeds == 1 else folder / f"seed-{seed}" for seed in numbers}
+    for own in folders.values():
+        check_folder(own, resume=resume, overwrite=overwrite)
+    found = prepare(
+        pairs,
+        development,
+        model=model,
+        arguments=arguments or {},
+        encoder=encoder,
+        config=None,
+        paper=paper,
+        hold_out=HOLD_OUT,
+        columns=columns,
+        dimensions=dimensions,
+        device=device,
+        settings=settings or {},
+        say=on_note or (lambda line: None),
+        progress=progress,
+    )
+    if encoder is None and isinstance(vectors, str | Path) and str(vectors) not in ("skip-gram", "random"):
+        vectors = read_vectors(vectors, progress=progress)  # once for all seeds
+    matchers = {}
+    for seed, own in folders.items():
+        if on_seed is not None:
+            on_seed(seed, own, found.config)
+        matchers[seed] = train(
+            found.pairs,
+            found.development,
+            model=found.model,
+            arguments=found.arguments,
+            encoder=encoder,
+            config=replace(found.config, seed=seed),
+            hold_out=0,
+            vectors=vectors,
+            dimensions=dimensions,
+            folder=own,
+            resume=resume and (seeds == 1 or is_there(own / CHECKPOINT)),
+            overwrite=overwrite,
+            device=device,
+            progress=progress,
+            **options,
+        )
+    return Trained(matchers, folders, found.config, found.pairs, found.development)

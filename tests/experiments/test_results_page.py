@@ -1,0 +1,85 @@
+"""The page of results says what the results say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.benchmarks import page
+from experiments.reproduction.running import MINUTES
+
+ROOT = Path(__file__).parents[2]
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    """The rows of all tables of a section by their first cell."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.results_page(), "run: make docs"
+
+
+def test_the_minutes_of_the_package_are_up_to_date() -> None:
+    assert MINUTES.read_text(encoding="utf-8") == page.known_minutes(), "run: make docs"
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_page_are_there() -> None:
+    linked = re.findall(r"\]\((figures/[^)]*)\)", page.results_page())
+    assert len(linked) > 2
+    assert all((ROOT / "docs" / name).is_file() for name in linked), "run: make docs"
+
+
+def test_results_that_are_missing_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    assert "##" not in page.results_page()
+
+
+def test_archive() -> None:
+    speeds = {"median_ms": 7.25, "p99_ms": 12.0, "searches_a_second": 1234.5}
+    plain: dict[str, Any] = {
+        "build_seconds": 12.345,
+        "disk_mb": 20.0,
+        "build_peak_mb": 900.0,
+        "append_1000_seconds": 0.5,
+        "search_peak_mb": 700.0,
+        "recall": 0.985,
+        "commit": "abc",
+        "searches": {"stored vectors": speeds, "bm25 alone": speeds},
+    }
+    large = {**plain, "build_seconds": 3456.7, "searches": {"stored vectors": speeds}}
+    recall = {"real": {"pairs": 10_000, "alpha 0.7": 0.99}}
+    about = {"commit": "def", "encoder": "cntn", "python": "3.11", "cores": 2, "candidates": 100, "recall": recall}
+    section = page.archive_table({**about, "sizes": {"10000": plain, "1000000": large}})
+    found = cells(section)
+    assert found["pairs"] == ["10,000", "1,000,000"]
+    assert found["build, s"] == ["12.3", "3,457"]
+    assert found["stored vectors: searches/s"] == ["1,234", "1,234"]
+    assert found["bm25 alone: 99th percentile, ms"] == ["12", ""]
+    assert found["first of all pairs is a candidate"] == ["98.5%", "98.5%"]
+    assert "- real pairs (10,000): 99.0% at alpha 0.7" in section
+    assert "Commits abc, def." in section
+
+
+def test_retrieval() -> None:
+    def runs(measure: str, *values: float) -> list[dict[str, Any]]:
+        return [{"seed": n, "test": {measure: v}, "per_query": {"q": v, "r": v}} for n, v in enumerate(values)]
+
+    def row(name: str, alpha: float | None, train: float, *values: float) -> dict[str, Any]:
+        lists, archive = runs("AP", *values), runs("AP@100", *(v / 2 for v in values))
+        return {"name": name, "alpha": alpha, "train": train, "lists": lists, "archive": archive}
+
+    rows = [row("BM25", None, 0.65, 0.6), row("a + b", 0.3, 0.7, 0.5, 0.7), row("b + c", 0.5, 0.6, 0.9)]
+    about = {"commit": "abc", "machine": {"python": "3.11"}, "archive": 438, "engine": {"AP": 0.71}}
+    lists, archive = page.retrieval_tables({**about, "questions": {"train": 267, "dev": 50}, "rows": rows}).split(
+        "\nAll "
+    )
+    assert "MAP chose **a + b**" in lists  # by training questions, not by dev
+    assert cells(lists)["**a + b**"] == ["0.30", "0.700", "0.600 ±0.141", "1.000", "2"]
+    assert cells(lists)["BM25"] == ["", "0.650", "0.600", "", "1"]
+    assert cells(archive)["b + c"] == ["0.50", "0.600", "0.450", "0.500", "1"]  # two questions: four flips, two as far
