@@ -16,11 +16,10 @@ import matchloom
 SOURCE = Path(matchloom.__file__).parent
 # Parts in one row may not import each other either, except within a part.
 ORDER = [
-    ("types", "screen"),
-    ("progress", "files", "parallel", "traces", "given", "calibration", "batches"),
+    ("types",),
+    ("basics", "traces", "calibration", "batches"),
     ("artifact", "pages"),
     ("sealed",),
-    ("plots",),
     ("text",),
     ("lexical",),
     ("data",),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom import Fitted, Matcher, TrainConfig, fit, train
-from matchloom.files import atomic_write, make_folder
+from matchloom.basics.files import atomic_write, make_folder
 from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.search.ranker import AnswerRanker

@@ -42,7 +42,7 @@ QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 0\nq2 0 b 1\n"
 SERVED = """
 import asyncio, httpx
 from matchloom.service import create_app
-from matchloom.service.loaded import Folder
+from matchloom.service.systems import Folder
 app = create_app([Folder.of("faq")])
 app.state.service.shelf.load()
 async def ask():
@@ -66,8 +66,8 @@ class Case(NamedTuple):
 
 FIT: str | list[str] = ["fit", "faq.tsv", "--out", "faq", "--encoder", "none"]
 PARTS = ["types", "text.tokenize", "text.vectors", "lexical", "data.formats", "data.negatives", "data.reader"]
-PARTS += ["data.identity", "data.splits", "evaluation", "explanation", "traces", "calibration", "progress", "parallel"]
-PARTS += ["encoders.library", "training.config", "artifact"]
+PARTS += ["data.identity", "data.splits", "evaluation", "explanation", "traces", "calibration", "basics.files"]
+PARTS += ["encoders.library", "training.config", "artifact", "basics.progress", "basics.parallel", "basics.validation"]
 CASES = {
     "import": Case(["import matchloom", *(f"import matchloom.{part}" for part in PARTS)]),
     "public names": Case(["from matchloom import BM25, Pair, TrainConfig, evaluate, explain, load, mine_negatives"]),

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from matchloom import files, sealed
+from matchloom import sealed
+from matchloom.basics import files
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.types import MatchloomError
 from tests.drawing import examples

@@ -43,7 +43,7 @@ from experiments import places
 from experiments.corpora.insuranceqa import read_insuranceqa
 from experiments.reproduction.provenance import commit
 from matchloom import MODELS, Matcher, Pair, QuestionIndex, TrainConfig, mine_negatives, train
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.models import build_model
 from matchloom.search.lance.table import VECTORS, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from experiments import places
 from experiments.reproduction.provenance import commit
 from matchloom import Matcher
-from matchloom.files import atomic_write
-from matchloom.plots import new_figure, save_plot
+from matchloom.basics.files import atomic_write
+from matchloom.basics.plots import new_figure, save_plot
 from matchloom.types import Trace
 
 RESULTS = places.RESULTS / "cases.json"

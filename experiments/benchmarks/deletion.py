@@ -21,9 +21,9 @@ from typing import Any
 from experiments import places
 from experiments.reproduction.provenance import commit
 from experiments.reproduction.tasks import TASKS
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
+from matchloom.basics.progress import track
 from matchloom.matcher import Matcher
-from matchloom.progress import track
 from matchloom.types import Pair, Signal
 
 RESULTS = places.RESULTS / "deletion.json"

@@ -39,13 +39,13 @@ from experiments.corpora.trecqa import read_trecqa
 from experiments.corpora.wikiqa import read_wikiqa
 from experiments.reproduction.provenance import commit
 from matchloom import MODELS, Matcher, Pair, evaluate, train
+from matchloom.basics.files import atomic_write
 from matchloom.batches import Pieces
 from matchloom.data.tokenized import deduplicate
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.export import GraphReader, export_onnx
 from matchloom.export.running import Session
-from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Scores
 

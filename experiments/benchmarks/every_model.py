@@ -18,13 +18,13 @@ import torch
 from experiments.benchmarks.mv_lstm import WORDS, text
 from experiments.benchmarks.spatial_gru import BATCH, PASSES, all_threads
 from experiments.benchmarks.turns import Work, row, take_turns
+from matchloom.basics.parallel import thread_pool
 from matchloom.batches import PairBatch
 from matchloom.data.batching import features_of, make_batch
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, build_model
 from matchloom.models.base import PairModel
-from matchloom.parallel import thread_pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig

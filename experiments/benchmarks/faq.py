@@ -20,9 +20,9 @@ import numpy as np
 
 from experiments import places
 from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
 from matchloom.data.formats import read_pairs
 from matchloom.data.identity import digest, fold, questions_of
-from matchloom.files import atomic_write
 from matchloom.fitting.answers_task import AnswersTask
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.matcher import Matcher

@@ -37,11 +37,11 @@ from experiments.corpora.subsets import both_labels
 from experiments.reproduction.provenance import commit
 from experiments.reproduction.tasks import insurance_lists
 from matchloom import Matcher, Pair, evaluate, train
+from matchloom.basics.files import atomic_write
+from matchloom.basics.progress import track
 from matchloom.data.identity import digest
 from matchloom.data.negatives import mine_negatives
-from matchloom.files import atomic_write
 from matchloom.lexical import fit_scorer
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Scores
 

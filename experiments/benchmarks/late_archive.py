@@ -28,7 +28,7 @@ from experiments import places
 from experiments.corpora.cqa import read_cqa
 from experiments.reproduction.provenance import commit
 from matchloom import Matcher, Pair, QuestionIndex
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.search.lance.positions import positions_of
 from matchloom.search.lance.table import POSITIONS
 

@@ -14,7 +14,7 @@ import json
 from experiments import places
 from experiments.reproduction.lcs import check, train_lcs
 from experiments.reproduction.provenance import commit
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 
 RESULTS = places.RESULTS / "lcs.json"
 SEEDS, LENGTHS = (0, 1, 2), (10, 20, 30, 50)

@@ -22,10 +22,10 @@ from typing import Any
 from experiments import places
 from experiments.corpora import read_cqa, read_insuranceqa, read_semeval, read_trecqa, read_wikiqa
 from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
 from matchloom.data.identity import digest
 from matchloom.data.kinds import both_labels
 from matchloom.data.negatives import mine_negatives
-from matchloom.files import atomic_write
 from matchloom.fitting.list_mixture import ListMixture
 from matchloom.fitting.lists_task import NETWORKS, WORDS, ListsTask
 from matchloom.fitting.run import tokenizer_for

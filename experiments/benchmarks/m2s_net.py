@@ -16,12 +16,12 @@ from torch.nn import functional
 from experiments import places
 from experiments.benchmarks.turns import Work, row, take_turns
 from experiments.reproduction.tasks import trecqa
+from matchloom.basics.parallel import inline_pool
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.tokenized import Rows
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import model_training
 from matchloom.models.m2s_net import M2SNet
-from matchloom.parallel import inline_pool
 from matchloom.training.adadelta import EPSILON, RHO, AdaDelta
 from matchloom.training.config import TrainConfig
 from matchloom.training.setup import set_up

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from experiments.benchmarks.turns import Work, row, take_turns
+from matchloom.basics.parallel import thread_pool
 from matchloom.data.batching import pad_texts
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.models.mv_lstm import MVLSTM
-from matchloom.parallel import thread_pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.training.config import TrainConfig

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments import places
+from matchloom.basics.files import atomic_write
 from matchloom.data.formats import read_pairs
 from matchloom.data.negatives import mine_negatives
-from matchloom.files import atomic_write
 from matchloom.types import Pair
 
 VOCABULARY = 50_000

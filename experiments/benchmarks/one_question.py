@@ -25,11 +25,11 @@ import numpy as np
 from experiments import places
 from experiments.corpora import read_cqa, read_insuranceqa
 from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
 from matchloom.data.formats import read_pairs
 from matchloom.data.identity import digest
 from matchloom.data.pydocs import read_pydocs
 from matchloom.data.splits import hold_out_questions
-from matchloom.files import atomic_write
 from matchloom.fitting.answers_task import AnswersTask
 from matchloom.search.baselines import BASELINES
 from matchloom.search.entries import Answers

@@ -17,7 +17,7 @@ from experiments.reproduction.results import Place, read_results
 from experiments.reproduction.running import MINUTES
 from experiments.reproduction.summary import minutes, over_seeds, p_value, shown_p
 from experiments.reproduction.tables import table_names
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 
 RESULTS = places.RESULTS
 DOCS = places.DOCS

@@ -33,11 +33,11 @@ from experiments.corpora.insuranceqa import Language, Split
 from experiments.reproduction.provenance import commit
 from experiments.reproduction.tasks import KINDS
 from matchloom import Matcher
+from matchloom.basics.files import atomic_write
+from matchloom.basics.plots import new_figure, save_plot
 from matchloom.data.negatives import Pool
 from matchloom.evaluation.measures import CandidateLists
-from matchloom.files import atomic_write
 from matchloom.lexical import fit_scorer
-from matchloom.plots import new_figure, save_plot
 from matchloom.search.lance.table import unit
 from matchloom.search.tuning import GRID, best_alpha
 from matchloom.text.tokenize import Tokenizer

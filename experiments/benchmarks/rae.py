@@ -20,10 +20,10 @@ import torch
 from experiments import places
 from experiments.corpora import read_cqa
 from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
 from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders.word_embedding import WordEmbedding
-from matchloom.files import atomic_write
 from matchloom.layers.autoencoder_training import BATCH, train_autoencoder
 from matchloom.models import build_model
 from matchloom.models.rae import RAE

@@ -32,10 +32,10 @@ from experiments.reproduction.results import run_name
 from experiments.reproduction.tables import read_table
 from experiments.reproduction.tasks import TASKS, Task
 from matchloom import Matcher
+from matchloom.basics.files import atomic_write
 from matchloom.comparison import System, make_scorer
 from matchloom.data.tokenized import deduplicate
 from matchloom.evaluation.measures import CandidateLists, Measured, whole_label
-from matchloom.files import atomic_write
 from matchloom.lexical import BM25
 from matchloom.models import MODELS
 from matchloom.search.lance.table import unit

@@ -36,8 +36,8 @@ import torch
 from experiments import places
 from experiments.reproduction.provenance import commit
 from matchloom import Matcher, Pair, QuestionIndex
+from matchloom.basics.files import atomic_write
 from matchloom.encoders.word_embedding import WordEmbedding
-from matchloom.files import atomic_write
 from matchloom.models import build_model
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab

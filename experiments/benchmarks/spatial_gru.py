@@ -25,13 +25,13 @@ from torch import Tensor, nn
 
 from experiments import places
 from experiments.benchmarks.turns import Work, gemm, row, take_turns
+from matchloom.basics.parallel import thread_pool
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.kernels import spatial_gru as kernel
 from matchloom.layers.spatial_gru import SpatialGRU, diagonal_places, wavefront
 from matchloom.models import build_model
 from matchloom.models.match_srnn import MatchSRNN
-from matchloom.parallel import thread_pool
 
 BATCH, C, D = 128, 10, 10
 PASSES = (("forward", False, 6400), ("forward+backward", True, 3 * 6400))

@@ -21,7 +21,7 @@ from experiments import places
 from experiments.benchmarks import every_model, k_max, m2s_net, mv_lstm, spatial_gru
 from experiments.benchmarks.page import figures
 from experiments.reproduction.provenance import commit
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.kernels import native
 
 RESULTS = places.RESULTS / "speed.json"

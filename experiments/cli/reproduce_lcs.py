@@ -7,10 +7,10 @@ from pathlib import Path
 from rich.text import Text
 
 from experiments.reproduction import lcs
+from matchloom.basics.plots import check_plot
+from matchloom.basics.progress import track
 from matchloom.cli.printing import console, note, table
 from matchloom.matcher import Matcher
-from matchloom.plots import check_plot
-from matchloom.progress import track
 from matchloom.types import MatchloomError, Pair
 
 _WIDE = 1000  # letters on a line of the figure, which is not cut: gates take 14 for each letter of the second string

@@ -11,8 +11,8 @@ from experiments.reproduction.results import Place, read_results
 from experiments.reproduction.running import check_data, plan, reproduce, spoken, table_minutes
 from experiments.reproduction.summary import order_lines, table_rows
 from experiments.reproduction.tables import PaperTable, read_table, table_names
+from matchloom.basics.files import atomic_write, make_folder
 from matchloom.cli.printing import console, note, say, table
-from matchloom.files import atomic_write, make_folder
 from matchloom.types import MatchloomError
 
 _WIDE = 200  # a row of figures is not broken in a pipe

@@ -13,9 +13,9 @@ from experiments.corpora.lines import rows, write_table
 from experiments.corpora.medical import forum_questions, medquad_questions
 from experiments.corpora.question_answers import Answered, within_bounds
 from experiments.corpora.yahoo import yahoo_files, yahoo_questions
+from matchloom.basics.progress import track
 from matchloom.data.identity import with_ids
 from matchloom.data.repeats import once_each
-from matchloom.progress import track
 from matchloom.types import MatchloomError, Pair
 
 _COLUMNS = ("source", "group", "question", "answer")

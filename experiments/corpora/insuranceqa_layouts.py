@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from experiments.corpora.lines import document, records, rows, spaced
-from matchloom.files import is_there
+from matchloom.basics.files import is_there
 from matchloom.types import MatchloomError
 
 Split = Literal["train", "valid", "test", "test2"]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from matchloom.files import UTF8_BOM, max_line, open_bytes, read_lines, refuse_utf16, write_lines
+from matchloom.basics.files import UTF8_BOM, max_line, open_bytes, read_lines, refuse_utf16, write_lines
 from matchloom.types import MatchloomError
 
 Record = TypeVar("Record")

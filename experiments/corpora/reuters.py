@@ -15,8 +15,8 @@ from pathlib import Path
 
 import regex
 
+from matchloom.basics.files import atomic_write
 from matchloom.data.identity import fold, with_ids
-from matchloom.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 

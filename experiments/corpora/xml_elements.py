@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from experiments.corpora.lines import spaced
-from matchloom.files import max_line, open_bytes, refuse_utf16
+from matchloom.basics.files import max_line, open_bytes, refuse_utf16
 from matchloom.types import MatchloomError
 
 _CHUNK = 1 << 16

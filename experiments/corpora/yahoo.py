@@ -17,9 +17,9 @@ from xml.etree.ElementTree import Element
 from experiments.corpora.lines import spaced
 from experiments.corpora.question_answers import LONGEST, SHORTEST, Answered, within_bounds
 from experiments.corpora.xml_elements import elements, inner_text
+from matchloom.basics.progress import track
 from matchloom.data.identity import with_ids
 from matchloom.data.repeats import once_each
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 

@@ -13,8 +13,8 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.reproduction.tables import read_table, table_names
-from matchloom.files import make_folder
-from matchloom.plots import new_figure, save_plot
+from matchloom.basics.files import make_folder
+from matchloom.basics.plots import new_figure, save_plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

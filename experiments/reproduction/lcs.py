@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 
 from experiments.corpora.lcs import is_lcs, lcs_pairs, lcs_path, lcs_table
+from matchloom.basics.plots import new_figure, save_plot
 from matchloom.data.batching import make_batch
 from matchloom.layers.spatial_gru import matching_path
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
 from matchloom.models.match_srnn import MatchSRNN
-from matchloom.plots import new_figure, save_plot
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.config import TrainConfig
 from matchloom.training.run import train

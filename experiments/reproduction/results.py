@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matchloom.files import atomic_write, is_there
+from matchloom.basics.files import atomic_write, is_there
 from matchloom.types import MatchloomError
 
 FORMAT = 1  # a file without one is of this format

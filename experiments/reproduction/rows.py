@@ -14,8 +14,8 @@ from experiments.reproduction.provenance import commit, data_digest, machine
 from experiments.reproduction.results import Entry, Place
 from experiments.reproduction.tables import PaperTable, Row
 from experiments.reproduction.tasks import Task
+from matchloom.basics.files import atomic_write, make_folder
 from matchloom.comparison import System, make_scorer, seconds_before
-from matchloom.files import atomic_write, make_folder
 from matchloom.matcher import NOTHING_LEARNT, Matcher
 from matchloom.models import MODELS, model_arguments, model_training
 from matchloom.text.vectors import WordVectors, train_vectors

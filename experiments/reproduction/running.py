@@ -16,7 +16,7 @@ from experiments.reproduction.rows import Prepared, run_row
 from experiments.reproduction.tables import PaperTable, Row
 from experiments.reproduction.tasks import TASKS, Task
 from matchloom.artifact import try_lock
-from matchloom.files import make_folder
+from matchloom.basics.files import make_folder
 from matchloom.types import MatchloomError
 
 MINUTES = Path(__file__).parent / "minutes.json"  # of the project's own runs; `make docs` writes it

@@ -18,9 +18,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from matchloom.basics.validation import many_texts, one_text
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
-from matchloom.given import many_texts, one_text
 from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Scores
 
 try:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
+from matchloom.basics.files import is_there, read_lines
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
-from matchloom.files import is_there, read_lines
 from matchloom.lexical import LEXICAL, fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.models import MODELS, Argument

@@ -13,6 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.basics.parallel import inline_pool, thread_pool
+from matchloom.basics.progress import track
+from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.batches import PairBatch, Texts
 from matchloom.calibration import LOG_ODDS, Calibration
 from matchloom.data.batching import distinct_pairs, features_of, make_batch, pad_texts
@@ -22,13 +25,10 @@ from matchloom.data.tokenized import Rows, TokenizedTexts, deduplicate
 from matchloom.encoders.kinds import build_encoder
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
-from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
 from matchloom.models.base import PairModel
-from matchloom.models.in_double import DoubleTwin, rounded
-from matchloom.parallel import inline_pool, thread_pool
-from matchloom.progress import track
+from matchloom.models.float64_copy import Float64Copy, rounded
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -83,7 +83,7 @@ class Matcher:
     model: PairModel
     reader: Reader
     training: dict[str, Any] = field(default_factory=dict)
-    _double: DoubleTwin = field(default_factory=DoubleTwin, init=False, repr=False, compare=False)
+    _double: Float64Copy = field(default_factory=Float64Copy, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value!r}" for name, value in self.arguments.items())

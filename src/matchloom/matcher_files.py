@@ -16,7 +16,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from matchloom.files import check_file, make_folder
+from matchloom.basics.files import check_file, make_folder
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError

@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from matchloom.files import atomic_write, sweep_leftovers
+from matchloom.basics.files import atomic_write, sweep_leftovers
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

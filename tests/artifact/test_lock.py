@@ -14,7 +14,7 @@ import pytest
 
 from matchloom.artifact import is_written, try_lock, writing
 from matchloom.artifact.lock import LOCK
-from matchloom.files import make_folder, sweep_leftovers
+from matchloom.basics.files import make_folder, sweep_leftovers
 from matchloom.types import MatchloomError
 
 HOLD = """

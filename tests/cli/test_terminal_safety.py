@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.basics.progress import track
+from matchloom.basics.screen import escaped_json, printable, printable_table, screen
 from matchloom.cli import main
-from matchloom.progress import track
-from matchloom.screen import escaped_json, printable, printable_table, screen
 from tests.cli.conftest import SMALL, Run, write_tsv
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202egnp\u2066\x85x\x08\x0c"

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.basics.files import max_line
 from matchloom.data.formats import read_pairs
 from matchloom.data.formats.columns import COLUMNS, find_columns
-from matchloom.files import max_line
 from matchloom.types import MatchloomError, Pair
 from tests.data.test_formats import file, told
 from tests.drawing import examples

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.basics.files import atomic_write, read_lines
 from matchloom.data.formats import (
     Judgement,
     RunLine,
@@ -31,7 +32,6 @@ from matchloom.data.formats import (
     write_run,
 )
 from matchloom.data.identity import with_ids
-from matchloom.files import atomic_write, read_lines
 from matchloom.types import MatchloomError, Pair
 from tests.drawing import examples
 from tests.refusing import refused

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.basics.screen import printable
 from matchloom.explanation import Cell, Explanation, cells, word_contributions
 from matchloom.explanation.cells import (
     Scale,
@@ -12,7 +13,6 @@ from matchloom.explanation.cells import (
     decimal_places,
     worth_showing,
 )
-from matchloom.screen import printable
 from matchloom.types import Signal, Trace
 from tests.explanation.samples import lexical_like, tensor_like
 from tests.refusing import refused

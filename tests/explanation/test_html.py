@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.basics.screen import printable
 from matchloom.explanation import Explanation, render_html
-from matchloom.screen import printable
 from matchloom.types import Signal, Trace
 from tests.drawing import examples
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from matchloom.basics.screen import printable
 from matchloom.explanation import Explanation, Source, Term, explain, mixed_explanation
 from matchloom.explanation.source import pieces, source_of
 from matchloom.lexical import BM25
-from matchloom.screen import printable
 from matchloom.text.tokenize import Tokenizer
 from tests.explanation.samples import of_words, tensor_like
 from tests.explanation.test_html import Page

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from matchloom import Matcher, train
+from matchloom.basics.parallel import inline_pool
 from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import MODELS, build_model
 from matchloom.models.committee import Committee
-from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import make_optimizer, step
 from matchloom.types import Pair

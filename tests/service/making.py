@@ -25,9 +25,9 @@ from matchloom.search.index import QuestionIndex
 from matchloom.search.ranker import AnswerRanker
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
-from matchloom.service.loaded import Folder
 from matchloom.service.server import Punctual, bind
 from matchloom.service.service import Service
+from matchloom.service.systems import Folder
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import Pair

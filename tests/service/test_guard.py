@@ -199,7 +199,7 @@ def test_a_bug_of_ours_is_told_by_its_id_alone(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a secret inside")
 
-    monkeypatch.setattr("matchloom.service.answering.rank", broken)
+    monkeypatch.setattr("matchloom.service.handlers.rank", broken)
     response = ask(make_app(served, "mv"), "/v1/rank", {"query": "a", "candidates": ["b"]})
     assert response.status_code == 500
     assert "secret" not in response.text

@@ -11,7 +11,7 @@ import pytest
 
 from matchloom.matcher import Matcher
 from matchloom.search.index import QuestionIndex
-from matchloom.service.loaded import Folder, Shelf
+from matchloom.service.systems import Folder, Shelf
 from matchloom.types import Pair
 from tests.refusing import refused
 from tests.service.making import ask, code_of, make_app, make_matcher, within

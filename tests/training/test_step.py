@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from matchloom.basics.parallel import inline_pool
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
-from matchloom.parallel import inline_pool
 from matchloom.training.config import TrainConfig
 from matchloom.training.step import clip_gradients, make_optimizer, step
 from tests.training.making import colour_pairs

@@ -9,7 +9,7 @@ from typing import Any
 
 from matchloom.artifact.checks import is_folder
 from matchloom.artifact.manifest import holds
-from matchloom.given import one_path
+from matchloom.basics.validation import one_path
 from matchloom.types import MatchloomError, Scorer, Searchable
 
 #: The loader of each kind, as module:name. A folder that has the manifest of two is of the first.

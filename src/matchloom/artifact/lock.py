@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from matchloom.files import make_folder, sweep_leftovers
+from matchloom.basics.files import make_folder, sweep_leftovers
 from matchloom.types import MatchloomError
 
 LOCK = ".lock"

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol
 from matchloom.artifact.kinds import kind_of
 from matchloom.artifact.lock import writing
 from matchloom.artifact.manifest import dumps, manifest_name, parse, sha256
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.types import MatchloomError
 
 Content = bytes | Callable[[BinaryIO], None]

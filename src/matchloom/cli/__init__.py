@@ -111,6 +111,6 @@ def _run(given: list[str]) -> object:
 
 
 def _complain(message: str) -> None:
-    from matchloom.screen import printable
+    from matchloom.basics.screen import printable
 
     print(f"matchloom: error: {printable(' '.join(message.split()))}", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import matchloom
+from matchloom.basics.plots import check_plot, new_figure, save_plot
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
     ColumnsOption,
@@ -22,7 +23,6 @@ from matchloom.cli.printing import console, note, print_json, say
 from matchloom.cli.reading import make_folder, read_all, tokenizer_of
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.identity import both_sides
-from matchloom.plots import check_plot, new_figure, save_plot
 from matchloom.text.vectors import first_vectors
 from matchloom.types import MatchloomError, Pair
 

@@ -8,12 +8,12 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from matchloom.basics.files import is_there
 from matchloom.cli.experiments import experiment
 from matchloom.cli.options import SeedOption
 from matchloom.cli.printing import console, note, say, table
 from matchloom.cli.reading import make_folder
 from matchloom.data.pydocs import python_version, read_pydocs
-from matchloom.files import is_there
 from matchloom.types import MatchloomError, Pair
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 import matchloom
+from matchloom.basics.files import read_lines
+from matchloom.basics.screen import printable
 from matchloom.cli.options import TokenizerOption
 from matchloom.cli.printing import note
 from matchloom.cli.reading import tokenizer_of
@@ -15,8 +17,6 @@ from matchloom.encoders.card import read_card
 from matchloom.encoders.folder import WEIGHTS, read_config
 from matchloom.encoders.library import KNOWN, VARIABLE, Found, add_encoder, cache, find_encoder, found_encoders
 from matchloom.encoders.shape import Shape
-from matchloom.files import read_lines
-from matchloom.screen import printable
 from matchloom.types import MatchloomError
 
 _SHOWN = 6  # training sets of a card in the list

@@ -11,6 +11,7 @@ import typer
 
 import matchloom
 from matchloom.artifact import kind_of as kind_of_folder
+from matchloom.basics.files import atomic_write, write_lines
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -25,7 +26,6 @@ from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.identity import both_sides
-from matchloom.files import atomic_write, write_lines
 from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _print(
 
 def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: str | None, seed: int) -> list[Pair]:
     """The candidate lists to rank: the file's own, or every question against all texts of a collection."""
-    from matchloom.data.against_all import against_all
+    from matchloom.data.full_ranking import against_all
 
     wrong = any(not pair.is_positive for pair in pairs)
     if collection is None and wrong:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import matchloom
+from matchloom.basics.files import atomic_write
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -18,7 +19,6 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json
 from matchloom.cli.reading import read_texts, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-from matchloom.files import atomic_write
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import matchloom
+from matchloom.basics.files import read_lines
 from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import parse_columns, tokenizer_of
-from matchloom.files import read_lines
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

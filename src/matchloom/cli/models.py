@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from matchloom.basics.progress import track
 from matchloom.cli.docstrings import documented, written
 from matchloom.cli.model_sources import model_sources
 from matchloom.cli.printing import console, note, table
-from matchloom.progress import track
 
 LEXICAL_ABOUT = {
     "random": "A number drawn from the seed and the pair: the lowest baseline.",
@@ -90,11 +90,11 @@ def _measured(name: str) -> tuple[str, str]:
     import numpy as np
     import torch
 
+    from matchloom.basics.parallel import inline_pool
     from matchloom.data.batching import features_of, make_batch
     from matchloom.encoders.word_embedding import WordEmbedding
     from matchloom.matcher import Matcher
     from matchloom.models import build_model
-    from matchloom.parallel import inline_pool
     from matchloom.text.tokenize import Tokenizer
     from matchloom.text.vocab import Vocab
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.table import Table
 
-from matchloom.screen import Screen, escaped_json, printable, screen
+from matchloom.basics.screen import Screen, escaped_json, printable, screen
 
 WIDTH = 100  # where there is no terminal to ask
 

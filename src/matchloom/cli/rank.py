@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 import matchloom
+from matchloom.basics.screen import printable
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -23,7 +24,6 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, print_json, table
 from matchloom.cli.reading import read_named_texts, read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
-from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import Calibrates, EncodesCandidates, MatchloomError, Pair, Ranked, Scorer
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import matchloom
-from matchloom.files import read_lines
-from matchloom.progress import track
+from matchloom.basics.files import read_lines
+from matchloom.basics.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.types import MatchloomError, Pair

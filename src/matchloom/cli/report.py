@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import matchloom
+from matchloom.basics.files import atomic_write
+from matchloom.basics.screen import printable
 from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, table
 from matchloom.cli.reading import parse_columns
-from matchloom.files import atomic_write
-from matchloom.screen import printable
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import matchloom
+from matchloom.basics.progress import track
+from matchloom.basics.screen import printable_table
 from matchloom.cli.options import (
     CollectionOption,
     ColumnsOption,
@@ -23,8 +25,6 @@ from matchloom.cli.options import (
 from matchloom.cli.reading import read_texts, texts_of, tokenizer_of, vectors_for, without_labels
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.identity import both_sides
-from matchloom.progress import track
-from matchloom.screen import printable_table
 from matchloom.types import Calibrates, MatchloomError, Scorer
 
 if TYPE_CHECKING:

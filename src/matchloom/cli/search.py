@@ -12,6 +12,8 @@ from rich.text import Text
 
 import matchloom
 from matchloom.artifact import kind_of
+from matchloom.basics.files import atomic_write
+from matchloom.basics.screen import printable
 from matchloom.cli.options import (
     TRANS_LM,
     CandidatesOption,
@@ -23,8 +25,6 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
 from matchloom.cli.scorers import load_scorer
-from matchloom.files import atomic_write
-from matchloom.screen import printable
 from matchloom.text.vectors import read_vectors
 from matchloom.types import Explains, MatchloomError, Scorer
 

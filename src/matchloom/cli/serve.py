@@ -87,9 +87,9 @@ def command(
         )
     from matchloom.service import Limits, create_app
     from matchloom.service.keys import read_keys
-    from matchloom.service.loaded import Folder
     from matchloom.service.logs import log_to_stderr
     from matchloom.service.server import bind, is_loopback, run
+    from matchloom.service.systems import Folder
 
     if not folders and runs is None:
         raise MatchloomError(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import matchloom
+from matchloom.basics.plots import check_plot
 from matchloom.cli.options import (
     ArchiveArgument,
     CandidatesOption,
@@ -20,7 +21,6 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all
 from matchloom.cli.search import reranker
-from matchloom.plots import check_plot
 
 _WIDTH = 40  # of the longest bar
 

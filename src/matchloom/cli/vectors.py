@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from matchloom.basics.screen import printable
 from matchloom.cli.options import (
     ColumnsOption,
     SeedOption,
@@ -16,7 +17,6 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, tokenizer_of
 from matchloom.data.identity import both_sides
-from matchloom.screen import printable
 from matchloom.text.vectors import SKIP_GRAM_EPOCHS, WordVectors, coverage, read_vectors, train_vectors, write_vectors
 from matchloom.types import MatchloomError
 

@@ -7,9 +7,9 @@ from random import Random
 
 import numpy as np
 
+from matchloom.basics.progress import track
 from matchloom.data.identity import digest, fold
 from matchloom.data.negatives import Pool, highest
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 

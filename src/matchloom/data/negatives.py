@@ -15,10 +15,10 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import digest, fold
 from matchloom.lexical.bm25 import K1, B
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 

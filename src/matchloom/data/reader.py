@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
-from matchloom.progress import track
 from matchloom.text.tokenize import Span, Tokenizer, has_no_forms, replace_surrogates, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
 

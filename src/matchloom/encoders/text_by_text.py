@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from matchloom.basics.parallel import inline_pool
 from matchloom.batches import Pieces, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.pooling import mean_of, pieces_of, words_of
-from matchloom.parallel import inline_pool
 
 if TYPE_CHECKING:
     from matchloom.encoders.transformer import Transformer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class TextByText(Encoder):
     """A transformer that reads every text alone, unpadded and on one thread: nothing else can move its last digit.
 
-    This gives what double precision gives to other encoders (`models/in_double.py`), in half the time: a layer's
+    This gives what double precision gives to other encoders (`models/float64_copy.py`), in half the time: a layer's
     products are large enough to be as fast for one text as for many. What comes out is in double precision, in which
     the model above goes on. Its weights are the transformer's, not a copy.
     """

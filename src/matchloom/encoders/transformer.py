@@ -94,7 +94,7 @@ class Transformer(Encoder):
         self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
         self.training_pieces = training_pieces
         self.learns, self._told = 0, False  # how many of the last layers are being trained
-        self.kept: Callable[[Pieces], Tensor | None] | None = None  # what it has read already (encoders/kept.py)
+        self.kept: Callable[[Pieces], Tensor | None] | None = None  # what it has read already: embedding_cache.py
         self.words = nn.Parameter(torch.empty(shape.vocabulary, shape.size))
         self.places = nn.Parameter(torch.empty(shape.positions, shape.size))
         self.second = nn.Parameter(torch.empty(shape.size))  # what its type adds to a text behind another

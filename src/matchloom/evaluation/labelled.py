@@ -14,8 +14,8 @@ from matchloom.calibration import labels
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation.measures import as_float32
-from matchloom.evaluation.named import scorer_of
-from matchloom.evaluation.shown import Row, Shown
+from matchloom.evaluation.render import Row, Shown
+from matchloom.evaluation.resolve import scorer_of
 from matchloom.lexical import Words, fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, MatchloomError, Pair, Scorer, Scores

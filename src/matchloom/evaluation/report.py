@@ -14,8 +14,8 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
-from matchloom.evaluation.named import scorer_of
-from matchloom.evaluation.shown import Row, Shown
+from matchloom.evaluation.render import Row, Shown
+from matchloom.evaluation.resolve import scorer_of
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.evaluation.subset import Subset, select_questions
 from matchloom.evaluation.ties import TieBounds, bounds_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matchloom.basics.validation import one_text, shown
 from matchloom.explanation.source import Source, source_of
-from matchloom.given import one_text, shown
 from matchloom.types import Explains, MatchloomError, Trace
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from matchloom.basics.screen import printable
 from matchloom.explanation.cells import (
     Scale,
     channel_contributions,
@@ -30,7 +31,6 @@ from matchloom.pages.contributions import highlight
 from matchloom.pages.document import asset, document, without_styles
 from matchloom.pages.markup import figure, safe_text, signed
 from matchloom.pages.numbers import decimals, significant
-from matchloom.screen import printable
 from matchloom.types import MatchloomError
 
 # What a browser draws at once and a person still reads; every cut is said on the page.

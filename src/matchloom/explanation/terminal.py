@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from matchloom.basics.screen import printable
 from matchloom.explanation.cells import (
     Scale,
     channel_contributions,
@@ -26,7 +27,6 @@ from matchloom.explanation.cells import (
 from matchloom.explanation.explained import Explanation, Side
 from matchloom.explanation.source import pieces
 from matchloom.pages.numbers import decimals, fixed
-from matchloom.screen import printable
 from matchloom.types import Component
 
 _WIDTH = 100

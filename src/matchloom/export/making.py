@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchloom.basics.files import atomic_write, make_folder, sweep_leftovers
+from matchloom.basics.validation import one_path
 from matchloom.encoders.transformer import Transformer
 from matchloom.export.checking import Check, check_graphs, some_batch
 from matchloom.export.graphs import ENCODE, ENCODE_RIGHT, MATCH, OPSET, make_graphs
@@ -20,8 +22,6 @@ from matchloom.export.inputs import MEANINGS
 from matchloom.export.int8 import Int8, compare, quantized
 from matchloom.export.reader import ABOUT, FORMAT, PIECES, VOCAB
 from matchloom.export.running import Session, require_onnx
-from matchloom.files import atomic_write, make_folder, sweep_leftovers
-from matchloom.given import one_path
 from matchloom.matcher import Matcher
 from matchloom.models import model_arguments
 from matchloom.types import MatchloomError

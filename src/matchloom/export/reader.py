@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.validation import many_texts, one_path, one_text
 from matchloom.batches import PairBatch
 from matchloom.data.batching import make_batch
 from matchloom.data.reader import Reader
 from matchloom.encoders.pieces import PieceTokenizer
 from matchloom.encoders.shape import Shape
 from matchloom.export.inputs import at_least, fields, pair_fields
-from matchloom.given import many_texts, one_path, one_text
 from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab

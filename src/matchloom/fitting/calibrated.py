@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.files import make_folder
 from matchloom.calibration import Calibration, labels
 from matchloom.explanation.mixed import term_of
-from matchloom.files import make_folder
 from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.folders import load_inside, save_inside
 from matchloom.fitting.pair_classifier import PairClassifier

@@ -10,14 +10,14 @@ from typing import Any, overload
 
 import msgspec
 
+from matchloom.basics.files import atomic_write, make_folder
+from matchloom.basics.progress import track
+from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.data.formats import PairsLike, read_pairs, scorable, write_pairs
-from matchloom.files import atomic_write, make_folder
 from matchloom.fitting import lists_task, pairs_task
 from matchloom.fitting.report import FitReport
-from matchloom.given import at_least_one, many_texts, one_path, one_text
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.matcher import Matcher
-from matchloom.progress import track
 from matchloom.sealed import WRONG, as_saved
 from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.entries import Answers

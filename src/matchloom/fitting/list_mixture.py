@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.files import make_folder
 from matchloom.data.identity import digest, with_ids
 from matchloom.explanation.mixed import mixed_trace, term_of
-from matchloom.files import make_folder
 from matchloom.fitting.folders import LOADERS, load_inside, save_inside
 from matchloom.fitting.word_scorers import REMEDY
 from matchloom.sealed import read_sealed, write_sealed

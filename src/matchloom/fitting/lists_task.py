@@ -14,8 +14,8 @@ from matchloom.data.splits import split_lists
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
+from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.list_mixture import ListMixture
-from matchloom.fitting.looked_at import moved_most
 from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.trained import own_vectors, train_within, tune_within

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from matchloom.basics.files import atomic_write
 from matchloom.data.identity import digest, pairs_digest
-from matchloom.files import atomic_write
 from matchloom.fitting.systems import Outcome
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair

@@ -21,10 +21,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from matchloom.basics.files import make_folder
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
 from matchloom.data.identity import both_sides, digest
 from matchloom.data.tokenized import deduplicate
-from matchloom.files import make_folder
 from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
 from matchloom.lexical import BM25, Words, WordStatistics
 from matchloom.sealed import read_sealed, write_sealed

@@ -14,7 +14,7 @@ from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.folders import LOADERS as _INSIDE
-from matchloom.fitting.looked_at import moved_most
+from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.pair_classifier import PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task

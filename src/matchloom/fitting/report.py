@@ -11,8 +11,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from matchloom.basics.screen import printable
 from matchloom.data.kinds import PAIRS
-from matchloom.screen import printable
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import regex
 
+from matchloom.basics.files import is_there
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.kinds import kind_of
-from matchloom.files import is_there
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import ABOUT, Fitted
 from matchloom.fitting.measured import FILE, Measured, key_of

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from matchloom.files import make_folder
+from matchloom.basics.files import make_folder
 from matchloom.lexical import BM25, Overlap, WordStatistics
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.basics.parallel import thread_pool
+from matchloom.basics.progress import track
 from matchloom.batches import Texts
 from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import Rows, TokenizedTexts
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder
-from matchloom.parallel import thread_pool
-from matchloom.progress import track
 
 BATCH = 128  # texts of one step
 

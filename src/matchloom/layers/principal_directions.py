@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from matchloom.basics.progress import track
 from matchloom.batches import Texts
 from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.progress import track
 
 TEXTS = 1000  # whose positions are looked at, some ten thousand
 _BATCH = 32

@@ -21,10 +21,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from matchloom.given import one_text, plain_pairs, shown
+from matchloom.basics.progress import track
+from matchloom.basics.validation import one_text, plain_pairs, shown
 from matchloom.lexical.exact_match import exact_match_trace
 from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
-from matchloom.progress import track
 from matchloom.text.tokenize import stem as stem_of
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.progress import track
+from matchloom.basics.progress import track
 
 Ids = NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from matchloom.basics.progress import track
 from matchloom.lexical.exact_match import exact_match_trace
 from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics
-from matchloom.progress import track
 from matchloom.types import Pair, Scores, Trace
 
 

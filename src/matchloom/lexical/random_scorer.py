@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from matchloom.progress import track
+from matchloom.basics.progress import track
 from matchloom.types import Pair, Scores
 
 

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
-from matchloom.progress import track
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import Pair, Scores, Trace
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.lexical.statistics import ENGLISH, Words
-from matchloom.progress import track
 from matchloom.sealed import as_saved, read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.traces import empty_grid, grid_trace

@@ -36,6 +36,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from matchloom.basics.parallel import thread_pool
+from matchloom.basics.progress import track
 from matchloom.batches import PairBatch, Texts
 from matchloom.data.batching import make_batch
 from matchloom.data.tokenized import Rows, TokenizedTexts
@@ -47,8 +49,6 @@ from matchloom.layers.interactions import gather_rows
 from matchloom.layers.recurrence import take_positions
 from matchloom.layers.recursive_autoencoder import RecursiveAutoencoder, reading_order
 from matchloom.models.base import PairModel, Settings
-from matchloom.parallel import thread_pool
-from matchloom.progress import track
 from matchloom.traces import grid_trace
 from matchloom.types import MatchloomError, Trace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from html import escape
 
+from matchloom.basics.screen import printable
 from matchloom.pages.numbers import drawable, fixed
-from matchloom.screen import printable
 
 
 def safe_text(words: str) -> str:

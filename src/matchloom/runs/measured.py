@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchloom.data.against_all import against_all
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.full_ranking import against_all
 from matchloom.data.identity import with_ids
 from matchloom.evaluation import evaluate
 from matchloom.evaluation.report import Report

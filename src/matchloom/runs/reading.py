@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from matchloom.artifact import is_written
-from matchloom.files import read_lines
+from matchloom.basics.files import read_lines
 from matchloom.fitting.report import FitReport
 from matchloom.sealed import WRONG
 from matchloom.types import MatchloomError

@@ -18,12 +18,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
 from matchloom.lexical.bm25_matrix import BM25Matrix
 from matchloom.lexical.columns import Columns
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.progress import track
 from matchloom.search.entries import Answers, Floats, best_first
 from matchloom.search.features.svm import LinearWeights, learn_weights
 from matchloom.search.features.tfidf import WordsAndLetters

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
+from matchloom.basics.progress import bar
+from matchloom.basics.validation import one_path
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.given import one_path
 from matchloom.matcher import Matcher
-from matchloom.progress import bar
 from matchloom.search.lance.archive import Archive
 from matchloom.search.lance.checkup import CheckUp, check_archive
 from matchloom.search.lance.repair import Repaired, repair_archive

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchloom.basics.progress import track
 from matchloom.data.identity import digest, fold
 from matchloom.lexical.ibm_model1 import Translations
-from matchloom.progress import track
 from matchloom.search.entries import Answers, Floats, Ids, best_first
 from matchloom.search.features.base import Evidence, Known
 from matchloom.search.features.bm25 import BM25Evidence

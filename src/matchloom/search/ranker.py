@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
-from matchloom.progress import track
 from matchloom.sealed import as_saved
 from matchloom.search.calibration import Certainty, learn_certainty
 from matchloom.search.entries import Answers, Floats, best_first

@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from matchloom.files import atomic_write, check_file, make_folder, sweep_leftovers
+from matchloom.basics.files import atomic_write, check_file, make_folder, sweep_leftovers
 from matchloom.lexical.ibm_model1 import Translations
 from matchloom.sealed import WRONG, as_saved
 from matchloom.search.entries import Answers

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from matchloom.progress import track
+from matchloom.basics.progress import track
 from matchloom.search.entries import Floats, Ids
 from matchloom.text.tokenize import Tokenizer, stem
 

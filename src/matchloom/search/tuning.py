@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchloom.basics.plots import check_plot, new_figure, save_plot
+from matchloom.basics.progress import track
 from matchloom.data.identity import digest
 from matchloom.evaluation.measures import CandidateLists, whole_label
-from matchloom.plots import check_plot, new_figure, save_plot
-from matchloom.progress import track
 from matchloom.search.lance.manifest import ALPHA
 from matchloom.search.lance.rows import answer_key
 from matchloom.search.lance.searcher import MixtureScores, Searcher, best_of_answers

@@ -17,16 +17,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from matchloom.explanation.html import render_fragment
-from matchloom.service import answering
+from matchloom.service import handlers
 from matchloom.service import schemas as s
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
-from matchloom.service.loaded import Folder
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.service import Service
+from matchloom.service.systems import Folder
 from matchloom.types import MatchloomError, Pair
 
 _ABOUT = (
@@ -199,7 +199,7 @@ def _add_reading(app: FastAPI, service: Service) -> None:
     async def score(asked: s.ScoreRequest) -> Response:
         """The score of each pair. Requests of many clients are scored together."""
         system = service.system(asked.system)
-        scorer = answering.scorer_of(system)
+        scorer = handlers.scorer_of(system)
         limits.check_count("pairs", len(asked.pairs))
         limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
         async with workers.admitted():
@@ -209,7 +209,7 @@ def _add_reading(app: FastAPI, service: Service) -> None:
                 "system": system.name,
                 "scorer": scorer.name,
                 "scores": scores.tolist(),
-                "probabilities": answering.probabilities(scorer, scores),
+                "probabilities": handlers.probabilities(scorer, scores),
             }
         )
 
@@ -218,9 +218,9 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         """Candidates by falling score. A list that comes again need not be encoded again."""
         system = service.system_or_bm25(asked.system)
         limits.check_count("candidates", len(asked.candidates))
-        limits.check_texts([asked.query, *asked.candidates], answering.tokenizer_of(system))
+        limits.check_texts([asked.query, *asked.candidates], handlers.tokenizer_of(system))
         async with workers.admitted():
-            return _json(await workers.call(answering.rank, system, asked.query, asked.candidates, asked.top))
+            return _json(await workers.call(handlers.rank, system, asked.query, asked.candidates, asked.top))
 
     @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer, responses=_ERRORS)
     async def search(asked: s.SearchRequest) -> Response:
@@ -228,20 +228,20 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         system, by = service.system(asked.system), service.by(asked.by)
         limits.check_texts([asked.question], system.tokenizer)
         async with workers.admitted():
-            return _json(await workers.call(answering.search, system, asked.question, by, asked.model_dump()))
+            return _json(await workers.call(handlers.search, system, asked.question, by, asked.model_dump()))
 
     @app.post("/v1/explain", tags=["ask"], response_model=s.ExplainAnswer, responses=_ERRORS)
     async def explain(asked: s.ExplainRequest) -> Response:
         """Why a text, or an answer by its id, got its score: contributions and the residual add up to it."""
         system, by = service.system_or_bm25(asked.system), service.by(asked.by)
-        cut = answering.tokenizer_of(system)
+        cut = handlers.tokenizer_of(system)
         limits.check_count("candidates", len(asked.candidates))
         limits.check_texts([asked.query, asked.text, *asked.candidates], cut)
         limits.check_cells(asked.query, asked.text, cut)
         given = {**asked.model_dump(), "candidates": asked.candidates if system is None else 100}
 
         def work() -> dict[str, Any]:
-            found = answering.explain_pair(system, by, given)
+            found = handlers.explain_pair(system, by, given)
             if asked.form == "json":  # an answer by its id may be longer than any text that is taken
                 limits.check_map(len(found.query), len(found.text))
             plain = found.to_dict(grid=True) if asked.form == "json" else None

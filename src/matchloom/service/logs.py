@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from matchloom.screen import escaped_json
+from matchloom.basics.screen import escaped_json
 
 LOG = logging.getLogger("matchloom.service")
 

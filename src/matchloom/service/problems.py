@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from matchloom.screen import printable
+from matchloom.basics.screen import printable
 
 
 class Refused(Exception):  # noqa: N818 (nothing went wrong here)

@@ -12,10 +12,10 @@ from matchloom.service.batching import Batcher
 from matchloom.service.feedback import Feedback
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
-from matchloom.service.loaded import BM25, Folder, Reloaded, Shelf, System
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused, unknown
+from matchloom.service.systems import BM25, Folder, Reloaded, Shelf, System
 from matchloom.service.working import Workers
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.progress import track
+from matchloom.basics.progress import track
 
 Words = NDArray[np.int64]
 _SIDES = ("l", "r")

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.files import open_bytes, write_lines
-from matchloom.progress import track
+from matchloom.basics.files import open_bytes, write_lines
+from matchloom.basics.progress import track
 from matchloom.text.vocab import PADDING, Vocab
 from matchloom.types import MatchloomError
 

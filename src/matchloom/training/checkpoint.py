@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from matchloom.files import is_there
+from matchloom.basics.files import is_there
 from matchloom.sealed import read_sealed, write_sealed
 from matchloom.types import MatchloomError
 

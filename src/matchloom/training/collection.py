@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.identity import answers_of, fold
 from matchloom.data.negatives import Pool
 from matchloom.data.tokenized import Rows, deduplicate
 from matchloom.matcher import ReadPairs
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.config import TrainConfig
 from matchloom.training.examples import Shard, Step, batches, compared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from matchloom.data.against_all import against_all
+from matchloom.data.full_ranking import against_all
 from matchloom.data.identity import digest, fold, with_ids
 from matchloom.data.kinds import PAIRS, kind_of, right_alone
 from matchloom.data.negatives import Pool

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs, read_pairs
 from matchloom.data.kinds import right_alone
 from matchloom.data.splits import hold_out as hold_out_pairs
@@ -17,7 +18,6 @@ from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.evaluation.measures import measure
 from matchloom.models import Argument, build_model, model_training, published_settings
-from matchloom.progress import track
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import independent, suited
 from matchloom.types import MatchloomError, Pair

@@ -16,17 +16,17 @@ import torch
 from torch import Tensor
 
 from matchloom.artifact import writing
+from matchloom.basics.files import atomic_write, read_lines
+from matchloom.basics.parallel import inline_pool, thread_pool
+from matchloom.basics.progress import bar
 from matchloom.calibration import Calibration, labels
 from matchloom.data.formats import PairsLike
-from matchloom.encoders.kept import kept_positions
+from matchloom.encoders.embedding_cache import kept_positions
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.evaluation.measures import measure
-from matchloom.files import atomic_write, read_lines
 from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
 from matchloom.models import Argument
-from matchloom.parallel import inline_pool, thread_pool
-from matchloom.progress import bar
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matchloom.basics.files import is_there
 from matchloom.data.formats import PairsLike
-from matchloom.files import is_there
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
 from matchloom.text.vectors import WordVectors, read_vectors

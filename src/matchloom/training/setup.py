@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.basics.progress import track
 from matchloom.data.batching import features_of
 from matchloom.data.identity import both_sides
 from matchloom.data.kinds import right_alone
@@ -20,7 +21,6 @@ from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Cut, Matcher, ReadPairs
 from matchloom.models import Argument, build_model
 from matchloom.models.base import PairModel
-from matchloom.progress import track
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
 from matchloom.text.vocab import Vocab

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from matchloom.files import UTF8_BOM, max_line, open_bytes, refuse_utf16
+from matchloom.basics.files import UTF8_BOM, max_line, open_bytes, refuse_utf16
 from matchloom.types import MatchloomError
 
 _CHUNK = 1 << 16

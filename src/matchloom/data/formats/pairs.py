@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from matchloom.basics.validation import one_path
 from matchloom.data.formats.columns import COLUMNS, Columns, check_given
 from matchloom.data.formats.rows import READERS, OwnColumns, Row
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import write_rows
 from matchloom.data.identity import with_ids
-from matchloom.given import one_path
 from matchloom.types import MatchloomError, Pair
 
 __all__ = ["COLUMNS", "FORMATS", "read_own_columns", "read_pairs", "write_pairs"]

@@ -14,10 +14,10 @@ import msgspec
 import pyarrow
 import pyarrow.parquet
 
+from matchloom.basics.files import max_line, open_bytes, read_lines
 from matchloom.data.formats.columns import Columns, find_columns, known_names
 from matchloom.data.formats.json_list import is_lines, json_objects
 from matchloom.data.formats.values import number_of, short
-from matchloom.files import max_line, open_bytes, read_lines
 from matchloom.types import MatchloomError
 
 

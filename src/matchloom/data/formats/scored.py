@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
+from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.rows import OwnColumns
-from matchloom.files import atomic_write, write_lines
 from matchloom.types import MatchloomError
 
 _GROUP = 10_000  # rows of a Parquet row group

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchloom.files import atomic_write, read_lines, write_lines
+from matchloom.basics.files import atomic_write, read_lines, write_lines
 from matchloom.types import MatchloomError, Pair, Scores
 
 

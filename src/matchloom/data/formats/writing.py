@@ -11,8 +11,8 @@ import msgspec
 import pyarrow
 import pyarrow.parquet
 
+from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.columns import COLUMNS
-from matchloom.files import atomic_write, write_lines
 from matchloom.types import MatchloomError, Pair
 
 _ROWS = 10_000  # of a Parquet row group

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from matchloom.basics.progress import bar
 from matchloom.matcher import Matcher
-from matchloom.progress import bar
 from matchloom.search.lance import encoding as encoder
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing

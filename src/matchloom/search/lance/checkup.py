@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from matchloom.basics.progress import bar
 from matchloom.layers.int8_positions import DIGITS
 from matchloom.matcher import Matcher
-from matchloom.progress import bar
 from matchloom.search.lance import encoding as encoder
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, locked, manifest_from, read_manifest, table_folder

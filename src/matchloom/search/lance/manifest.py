@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 

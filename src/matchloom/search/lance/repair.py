@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from matchloom.progress import bar
+from matchloom.basics.progress import bar
 from matchloom.search.lance.checkup import CheckUp, Files, look, look_at_files, look_at_rows, recovered
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, locked, read_manifest, table_folder

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.search.lance.manifest import table_folder
 from matchloom.types import MatchloomError
 

@@ -23,13 +23,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.basics.files import atomic_write, make_folder, sweep_leftovers
+from matchloom.basics.parallel import thread_pool
+from matchloom.basics.progress import track
 from matchloom.batches import Pieces
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders.library import cache
 from matchloom.encoders.transformer import Transformer
-from matchloom.files import atomic_write, make_folder, sweep_leftovers
-from matchloom.parallel import thread_pool
-from matchloom.progress import track
 from matchloom.types import MatchloomError
 
 MOST = 8 * 2**30

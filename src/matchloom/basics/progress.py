@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from matchloom.screen import screen
+from matchloom.basics.screen import screen
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from matchloom.types import Scores
 _FINEST = 2.0**30  # where terms cancel a score may be 0 but for the noise of double precision: to be seen by no tie
 
 
-class DoubleTwin:
-    """The twin of a model, made when it is first asked for and again when the model's weights have changed."""
+class Float64Copy:
+    """The float64 copy of a model, made when it is first asked for and again when the model's weights have changed."""
 
     def __init__(self) -> None:
         self._made: tuple[tuple[object, ...], PairModel] | None = None
@@ -40,8 +40,8 @@ class DoubleTwin:
         made = self._made
         if made is None or made[0] != state:
             with torch.inference_mode(False):
-                twin = copy.deepcopy(model, {id(model.encoder): model.encoder.in_double()}).double()
-            made = self._made = (state, twin)
+                copied = copy.deepcopy(model, {id(model.encoder): model.encoder.in_double()}).double()
+            made = self._made = (state, copied)
         return made[1]
 
 

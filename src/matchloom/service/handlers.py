@@ -14,8 +14,8 @@ import numpy as np
 from matchloom.explanation import Explanation, explain
 from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
-from matchloom.service.loaded import BM25, System
 from matchloom.service.problems import Refused
+from matchloom.service.systems import BM25, System
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, Pair, Ranked, Scorer, Scores
 

@@ -12,8 +12,8 @@ import torch
 from matchloom.batches import Texts
 from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
-from matchloom.encoders import kept
-from matchloom.encoders.kept import kept_positions
+from matchloom.encoders import embedding_cache
+from matchloom.encoders.embedding_cache import kept_positions
 from matchloom.encoders.transformer import Transformer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -100,7 +100,7 @@ def test_those_that_were_not_asked_for_longest_go_first(
         os.utime(new, (n, n))
     with kept_positions(encoder, [tables[0]], workers=1):
         pass  # asked for just now
-    monkeypatch.setattr(kept, "MOST", 2 * made[0].stat().st_size)
+    monkeypatch.setattr(embedding_cache, "MOST", 2 * made[0].stat().st_size)
     with kept_positions(encoder, [tables[2]], workers=1):
         pass
     assert files(tmp_path) == sorted([made[0], made[2]])
@@ -111,7 +111,7 @@ def test_what_is_too_large_is_not_kept_and_that_is_told(
     encoder: Transformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = table_of(encoder, TEXTS)
-    monkeypatch.setattr(kept, "MOST", 10)
+    monkeypatch.setattr(embedding_cache, "MOST", 10)
     with caplog.at_level("WARNING", "matchloom"), kept_positions(encoder, [table], workers=1):
         assert encoder(rows(table, 0)).any()
     assert not files(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchloom.files import atomic_write
+from matchloom.basics.files import atomic_write
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:

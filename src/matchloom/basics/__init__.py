@@ -1,0 +1,1 @@
+"""What every part needs: files, screen, progress, threads, plots and checks of arguments."""
