@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from matchloom.data.formats.rows import OwnColumns
+from matchloom.data.formats.row import OwnColumns
 from matchloom.files import atomic_write, write_lines
 from matchloom.types import MatchloomError
 
