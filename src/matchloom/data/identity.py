@@ -30,6 +30,16 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def spellings(queries: Iterable[str]) -> dict[str, str]:
+    """One spelling for all questions that differ in case and spaces only: the least; none for an empty one."""
+    spelt: dict[str, str] = {"": ""}
+    for query in queries:
+        key = fold(query)
+        if key:
+            spelt[key] = min(spelt.get(key, query), query)
+    return spelt
+
+
 def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Fill the ids that are empty and leave the others; pairs come out one by one as they come in.
 

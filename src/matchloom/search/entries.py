@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.identity import digest, fold, local_ids, same_answers
+from matchloom.data.identity import digest, fold, local_ids, same_answers, spellings
 from matchloom.types import MatchloomError, Pair
 
 Ids = NDArray[np.int64]
@@ -58,7 +58,7 @@ class Answers:
         groups: dict[int, list[Pair]] = {}
         for pair, answer in zip(right, same_answers(right), strict=True):
             groups.setdefault(answer, []).append(pair)
-        spelt = _spellings(pair.query for pair in right)
+        spelt = spellings(pair.query for pair in right)
         ids, texts, questions, other_ids, other_texts = [], [], [], [], []
         for members in groups.values():
             named = sorted({pair.text_id for pair in members if pair.text_id})
@@ -108,16 +108,6 @@ class Answers:
         """
         found = self._by_text.get(fold(text))
         return self._by_id.get(text_id) if found is None and text_id else found
-
-
-def _spellings(queries: Iterable[str]) -> dict[str, str]:
-    """One spelling for all questions that differ in case and spaces only: the least; none for an empty one."""
-    spelt: dict[str, str] = {"": ""}
-    for query in queries:
-        key = fold(query)
-        if key:
-            spelt[key] = min(spelt.get(key, query), query)
-    return spelt
 
 
 def best_first(scores: Floats, top: int | None) -> Ids:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from matchloom.basics.validation import one_path
 from matchloom.data.formats.columns import COLUMNS, Columns, check_given
-from matchloom.data.formats.rows import READERS, OwnColumns, Row
+from matchloom.data.formats.row import OwnColumns, Row
+from matchloom.data.formats.rows import READERS
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import write_rows
 from matchloom.data.identity import with_ids
@@ -63,11 +64,35 @@ def read_pairs(
         graded: Take any number from 0 as a label, such as .8.
         fill_ids: Make ids that are missing from content, so that equal queries are one list.
     """
+    rows = read_rows(path, format=format, columns=columns, require_label=require_label, graded=graded)
+    pairs = (pair for pair, _ in rows)
+    return with_ids(pairs) if fill_ids else pairs
+
+
+def read_rows(
+    path: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002
+    columns: Columns | None = None,
+    require_label: bool = False,
+    graded: bool = False,
+    whole: bool = False,
+) -> Iterator[tuple[Pair, Row]]:
+    """Yield the pairs of a file, each with the row that it was made of; ids as the file has them.
+
+    Args:
+        path: The file.
+        format: As for `read_pairs`, as are `columns`, `require_label` and `graded`.
+        columns: Which of the file's columns is which of ours.
+        require_label: Refuse a pair without a label.
+        graded: Take any number from 0 as a label.
+        whole: Read the user's own columns, too, where a format could leave them out.
+    """
     path = one_path("path", path)
     check_given(columns)
-    rows = READERS[_format(path, format)](path, columns)
-    pairs = (pair for pair, _ in _checked(path, rows, require_label, graded))
-    return with_ids(pairs) if fill_ids else pairs
+    kind = _format(path, format)
+    rows = READERS[kind](path, columns, **({"whole": whole} if kind == "parquet" else {}))
+    return _checked(path, rows, require_label, graded)
 
 
 def read_own_columns(path: Path | str, *, columns: Columns | None = None) -> Iterator[tuple[Pair, OwnColumns]]:
@@ -77,15 +102,12 @@ def read_own_columns(path: Path | str, *, columns: Columns | None = None) -> Ite
         path: The file.
         columns: As for `read_pairs`.
     """
-    path = Path(path)
-    check_given(columns)
-    kind = _format(path, None)
-    rows = READERS[kind](path, columns, **({"whole": True} if kind == "parquet" else {}))
+    rows = read_rows(path, columns=columns, whole=True)
     waiting: deque[OwnColumns] = deque()
 
     def pairs() -> Iterator[Pair]:
-        for pair, own in _checked(path, rows, False, False):
-            waiting.append(own)
+        for pair, row in rows:
+            waiting.append(row.own)
             yield pair
 
     for pair in with_ids(pairs()):
@@ -117,13 +139,13 @@ def _format(path: Path, given: str | None) -> str:
     return given
 
 
-def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool) -> Iterator[tuple[Pair, OwnColumns]]:
+def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool) -> Iterator[tuple[Pair, Row]]:
     seen: set[tuple[str, str]] = set()
     empty = True
-    for place, row, own in rows:
+    for row in rows:
         empty = False
-        where = f"{path}, {place}"
-        pair = pair_of(where, row, graded=graded)
+        where = f"{path}, {row.place}"
+        pair = pair_of(where, row.values, graded=graded)
         if require_label and pair.label is None:
             raise MatchloomError(
                 f"{where}: there is no label; expected a number, yes or no in the column 'label' (or "
@@ -139,6 +161,6 @@ def _checked(path: Path, rows: Iterable[Row], require_label: bool, graded: bool)
                     code="bad_row",
                 )
             seen.add(ids)
-        yield pair, own
+        yield pair, row
     if empty:
         raise MatchloomError(f"{path} holds no pairs; expected rows with the columns query and text", code="no_data")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow
@@ -17,24 +17,9 @@ import pyarrow.parquet
 from matchloom.basics.files import max_line, open_bytes, read_lines
 from matchloom.data.formats.columns import Columns, find_columns, known_names
 from matchloom.data.formats.json_list import is_lines, json_objects
+from matchloom.data.formats.row import OwnColumns, Row
 from matchloom.data.formats.values import number_of, short
 from matchloom.types import MatchloomError
-
-
-class OwnColumns(NamedTuple):
-    """A row as its file has it: the user's names and values, in their order, those that we do not know included."""
-
-    names: Sequence[str] = ()
-    values: Collection[Any] = ()
-
-
-class Row(NamedTuple):
-    """A row of a file: where it stands ("line 3"), its values by our names, and all of it by the user's."""
-
-    place: str
-    values: dict[str, Any]
-    own: OwnColumns = OwnColumns()
-
 
 _log = logging.getLogger("matchloom")
 _SEPARATORS = (",", ";", "|", "\t")
@@ -62,7 +47,8 @@ class _Table:
                 f"{self._told_by}; {remedy}",
                 code="bad_row",
             )
-        return Row(place, {name: cells[i] for name, i in self._columns.items()}, OwnColumns(self._names, cells))
+        values = {name: cells[i] for name, i in self._columns.items()}
+        return Row(place, values, OwnColumns(self._names, cells), self._columns.values())
 
     def _first(self, cells: list[str]) -> bool:
         """Learn the columns; whether these cells are a header. If they are data, the log has what was assumed."""
@@ -189,8 +175,9 @@ class NamedRows:
             if len(self._known) > 1000:  # every row has its own keys: do not remember them all
                 self._known.clear()
             self._known[keys] = find_columns(f"{self._source}, {place}", keys, self._given, header=False)
-        values = {name: row[keys[i]] for name, i in self._known[keys].items()}
-        return Row(place, values, OwnColumns(keys, row.values()))
+        columns = self._known[keys]
+        values = {name: row[keys[i]] for name, i in columns.items()}
+        return Row(place, values, OwnColumns(keys, row.values()), columns.values())
 
 
 def _parquet_rows(path: Path, given: Columns | None, *, whole: bool = False) -> Iterator[Row]:
@@ -221,7 +208,7 @@ def table_rows(source: str, names: Sequence[str], batches: Iterable[Any], given:
             for values in zip(*found, strict=True):
                 number += 1
                 row = {name: values[i] for name, i in columns.items()}
-                yield Row(f"row {number}", row, OwnColumns(names, values))
+                yield Row(f"row {number}", row, OwnColumns(names, values), columns.values())
 
 
 READERS: dict[str, Callable[..., Iterator[Row]]] = {

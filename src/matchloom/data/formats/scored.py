@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 
 from matchloom.basics.files import atomic_write, write_lines
-from matchloom.data.formats.rows import OwnColumns
+from matchloom.data.formats.row import OwnColumns
 from matchloom.types import MatchloomError
 
 _GROUP = 10_000  # rows of a Parquet row group

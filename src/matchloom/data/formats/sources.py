@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow
 
 from matchloom.data.formats.columns import Columns, check_given, find_columns
-from matchloom.data.formats.pairs import read_pairs
+from matchloom.data.formats.pairs import read_rows
+from matchloom.data.formats.row import Row
 from matchloom.data.formats.rows import NamedRows, table_rows
 from matchloom.data.formats.values import label_of, pair_of, short
 from matchloom.types import MatchloomError, Pair
@@ -42,11 +43,18 @@ def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool 
     >>> next(as_pairs([{"Question": "how do I knit?", "Answer": "with two needles"}]))[:3]
     ('how do I knit?', 'with two needles', None)
     """
+    return (pair for pair, _ in as_rows(source, columns=columns, graded=graded))
+
+
+def as_rows(
+    source: PairsLike, *, columns: Columns | None = None, graded: bool = False, whole: bool = False
+) -> Iterator[tuple[Pair, Row]]:
+    """Yield the pairs of a source, each with the row that it was made of; the user's own columns only if `whole`."""
     check_given(columns)
     if isinstance(source, str | Path):
-        return read_pairs(source, columns=columns, graded=graded, fill_ids=False)
+        return read_rows(source, columns=columns, graded=graded, whole=whole)
     if isinstance(source, DataFrame):
-        return _of_table(source, columns, graded)
+        return _of_table(source, columns, graded, whole)
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise MatchloomError(
             f"pairs: found {_kind(source)}; expected {_EXPECTED}, many of them in a list", code="wrong_type"
@@ -71,7 +79,7 @@ def scorable(pairs: PairsLike) -> Sequence[Pair]:
     return list(as_pairs(pairs, graded=True))
 
 
-def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> Iterator[Pair]:
+def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> Iterator[tuple[Pair, Row]]:
     named = NamedRows("pairs", columns)
     for number, item in enumerate(items, start=1):
         place = f"item {number}"
@@ -80,7 +88,7 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
                 raise MatchloomError(f"pairs, {place}: query or text of {short(item)} is no text", code="bad_row")
             if item.label not in (None, 0, 1):
                 label_of(f"pairs, {place}", item.label, graded=graded)
-            yield item
+            yield item, Row(place, {})
             continue
         if hasattr(item, "_asdict"):  # a row of DataFrame.itertuples, or any named tuple
             item = item._asdict()
@@ -89,22 +97,23 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
                 raise MatchloomError(
                     f"pairs, {place}: the keys are {short(list(item))}; expected names of columns", code="bad_columns"
                 )
-            row = named.row(place, item).values
+            row = named.row(place, item)
         elif isinstance(item, tuple | list) and len(item) in (2, 3):
-            row = dict(zip(("query", "text", "label"), item, strict=False))
+            row = Row(place, dict(zip(("query", "text", "label"), item, strict=False)))
         else:
             raise MatchloomError(f"pairs, {place}: found {_kind(item)}; expected {_EXPECTED}", code="bad_row")
-        yield pair_of(f"pairs, {place}", row, graded=graded)
+        yield pair_of(f"pairs, {place}", row.values, graded=graded), row
 
 
-def _of_table(table: DataFrame, columns: Columns | None, graded: bool) -> Iterator[Pair]:
+def _of_table(table: DataFrame, columns: Columns | None, graded: bool, whole: bool) -> Iterator[tuple[Pair, Row]]:
     try:
         reader = pyarrow.RecordBatchReader.from_stream(table)
-        known = sorted(find_columns("table", reader.schema.names, columns, header=False).values())
-        names = [reader.schema.names[i] for i in known]
-        batches = (batch.select(known) for batch in reader)  # of what is not needed nothing is made
-        for place, row, _ in table_rows("table", names, batches, columns):
-            yield pair_of(f"table, {place}", row, graded=graded)
+        known = find_columns("table", reader.schema.names, columns, header=False).values()
+        wanted = list(range(len(reader.schema.names))) if whole else sorted(known)
+        names = [reader.schema.names[i] for i in wanted]
+        batches = (batch.select(wanted) for batch in reader)  # of what is not needed nothing is made
+        for row in table_rows("table", names, batches, columns):
+            yield pair_of(f"table, {row.place}", row.values, graded=graded), row
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise MatchloomError(f"table: it cannot be read by Arrow: {reason}", code="wrong_type") from None

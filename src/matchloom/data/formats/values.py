@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
+from matchloom.data.formats.row import Row
 from matchloom.types import MatchloomError, Pair
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -25,6 +28,33 @@ def pair_of(where: str, row: Mapping[str, Any], *, graded: bool = False) -> Pair
     if not pair.query.strip() and not pair.text.strip():
         raise MatchloomError(f"{where}: query and text are both empty; remove the row", code="bad_row")
     return pair
+
+
+def own_columns(row: Row) -> dict[str, str]:
+    """The user's own columns of a row as texts: all that is none of ours and has a value."""
+    own = zip(row.own.names, row.own.values, strict=True)
+    texts = {name: as_text(value) for i, (name, value) in enumerate(own) if name and i not in row.known}
+    return {name: text for name, text in texts.items() if text}
+
+
+def as_text(value: object) -> str:
+    """A cell's value as a text: dates by ISO 8601, lists and objects as JSON, nothing as nothing.
+
+    >>> as_text(3.0), as_text(None), as_text(["a", "b"])
+    ('3', '', '["a", "b"]')
+    """
+    value = _builtin(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | dict | bool):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def label_of(where: str, value: object, *, graded: bool = False) -> float | None:
