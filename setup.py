@@ -19,7 +19,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-KERNELS = ("spatial_gru", "spatial_gru_double", "k_max", "int8_cosines")
+KERNELS = ("spatial_gru", "spatial_gru_double", "k_max", "int8_cosines", "sparse")
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}

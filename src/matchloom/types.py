@@ -105,6 +105,7 @@ class Hit(NamedTuple):
         similarity: Of the question and the known one, where the score is mixed from it and `match`.
         match: Of the question and the answer.
         explanation: Why it got its score, where that was asked for (`matchloom.explanation.Explanation`).
+        columns: The user's own columns of the answer, such as url or category; None where it has none.
     """
 
     id: str
@@ -116,6 +117,7 @@ class Hit(NamedTuple):
     similarity: float | None = None
     match: float | None = None
     explanation: Any = None
+    columns: dict[str, str] | None = None
 
 
 class Hits(list[Hit]):

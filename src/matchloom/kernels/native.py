@@ -49,6 +49,20 @@ class Library:
         self.int8_cosines = loaded.matchloom_int8_cosines
         self.int8_cosines.argtypes = [place, size, place, size, size, size, place]
         self.k_max.restype = self.int8_cosines.restype = ctypes.c_int
+        flag = ctypes.c_int
+        self.columns_dot = loaded.matchloom_columns_dot
+        self.columns_dot.argtypes = [flag, place, place, place, size, size, place, place, place, place]
+        self.rows_dot = loaded.matchloom_rows_dot
+        self.rows_dot.argtypes = [flag, place, place, place, size, place, place, place]
+        self.dense_dot = loaded.matchloom_dense_dot
+        self.dense_dot.argtypes = [flag, place, size, size, place, place, place, place]
+        self.best_rows = loaded.matchloom_best_rows
+        self.best_rows.argtypes = [flag, *(place,) * 4, size, place, place, size, place, place, place]
+        self.best_rows.restype = size
+        self.vectors_dot = loaded.matchloom_vectors_dot
+        self.vectors_dot.argtypes = [place, size, size, place, place, place]
+        for function in (self.columns_dot, self.rows_dot, self.dense_dot, self.vectors_dot):
+            function.restype = None
 
 
 def path_of(build: str) -> Path:

@@ -21,25 +21,36 @@ class TermStatistics(NamedTuple):
 
     idf: Floats
     mean_length: float
+    new_idf: float = 0.0  # of a term that came later, and that one text has
 
     @classmethod
     def of(cls, counts: sp.csr_array) -> TermStatistics:
         """Of texts as rows of counts."""
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
-        return cls(idf(counts.shape[0], frequencies), float(counts.sum()) / max(1, counts.shape[0]) or 1.0)
+        mean_length = float(counts.sum()) / max(1, counts.shape[0]) or 1.0
+        return cls(idf(counts.shape[0], frequencies), mean_length, float(idf(max(1, counts.shape[0]), 1)))
+
+    def idf_of(self, terms: Ids) -> Floats:
+        """The idf of these terms, new ones among them."""
+        if not len(terms) or terms.max() < len(self.idf):
+            return self.idf[terms]
+        known = terms < len(self.idf)
+        return np.where(known, self.idf[np.where(known, terms, 0)], self.new_idf)
+
+
+def weights_of(statistics: TermStatistics, terms: Ids, tf: Floats, length: Floats | float) -> Floats:
+    """What each of these terms adds to the score of a text of this length that has it so often."""
+    made: Floats = saturation(tf, length, statistics.mean_length) * statistics.idf_of(terms)
+    return made
 
 
 class BM25Matrix:
     """Texts as rows of `counts`, (texts, terms). A query is its terms and how often each is asked."""
 
-    def __init__(self, counts: sp.csr_array, statistics: TermStatistics | None = None) -> None:
-        """`statistics` are those of a larger collection, where these texts are some of it."""
-        self._counts = counts
-        self.lengths: Floats = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-        self.statistics = statistics or TermStatistics.of(counts)
-        self.idf, self.mean_length = self.statistics
+    def __init__(self, counts: sp.csr_array) -> None:
+        lengths: Floats = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        weights = self._weight(counts.data, self.lengths[rows]) * self.idf[counts.indices]
+        weights = weights_of(TermStatistics.of(counts), counts.indices, counts.data, lengths[rows])
         self._weights = Columns(sp.csr_array((weights, counts.indices, counts.indptr), shape=counts.shape))
 
     def scores(self, terms: Ids, times: Floats) -> Floats:
@@ -49,18 +60,3 @@ class BM25Matrix:
     def contributions(self, terms: Ids, times: Floats, row: int) -> Floats:
         """What each term adds to the score of one text."""
         return self._weights.row(row, terms) * times
-
-    def of_counts(self, terms: Ids, times: Floats, tf: Floats, length: float) -> Floats:
-        """What each term adds to the score of a text of this length that has it so often."""
-        added: Floats = self._weight(tf, length) * self.idf[terms] * times
-        return added
-
-    def without(self, terms: Ids, times: Floats, row: int) -> float:
-        """The score of a text from which the query itself was taken out."""
-        left = self._counts[[row]].toarray().ravel()[terms] - times
-        length = max(0.0, self.lengths[row] - times.sum())
-        return float(self.of_counts(terms, times, left, length).sum())
-
-    def _weight(self, tf: Floats, length: Floats | float) -> Floats:
-        made: Floats = saturation(tf, length, self.mean_length)
-        return made

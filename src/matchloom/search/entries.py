@@ -1,25 +1,28 @@
-"""The collection that questions are asked of: answers, each with all the questions it is known to answer."""
+"""The entries of a collection: answers, each with all the questions it is known to answer and the user's own columns."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 
+from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, fold, local_ids, same_answers, spellings
+from matchloom.lexical.columns import Floats, Ids
+from matchloom.text.tokenize import replace_surrogates
 from matchloom.types import MatchloomError, Pair
 
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Own = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Answers in the order in which they first appeared, with ids, texts and known questions.
+class Entries:
+    """Entries by id, whatever the order of lines was.
 
     `other_ids` and `other_texts` are what else an answer is known by, where pairs gave one answer several ids or wrote
     one id's text in several ways. `note` says what a user should know of how pairs were joined.
@@ -28,76 +31,79 @@ class Answers:
     ids: Sequence[str]
     texts: Sequence[str]
     questions: Sequence[Sequence[str]]
+    columns: Sequence[Own] = field(default=())
     other_ids: Sequence[Sequence[str]] = field(default=())
     other_texts: Sequence[Sequence[str]] = field(default=())
     note: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> Answers:
-        """The answers of pairs with label above 0 or none.
+    def of(cls, pairs: Iterable[Pair], own: Iterable[Own] | None = None) -> Entries:
+        """The entries of pairs with label above 0 or none; `own` are the user's columns of each pair.
 
         Pairs that share a text_id or a text (but for case and spaces) are of one answer. A pair with an empty query
         is an answer that nobody asked for yet. What represents an answer depends on its pairs and not on their order:
-        its least id, the text that most of its pairs have, each question once.
+        its least id, the text that most of its pairs have, each question once, the most frequent value of a column.
 
         Where text_ids do not name answers (numbers of candidates that start anew for each question, or documents that
         texts are parts of), one id would join what has nothing in common: then texts alone tell answers apart, and
         `note` says so. `local_ids` says how that is found out.
         """
-        right = [pair for pair in pairs if pair.is_positive]
+        rows = zip(pairs, own, strict=True) if own is not None else ((pair, {}) for pair in pairs)
+        right = [(_clean(pair), columns) for pair, columns in rows if pair.is_positive]
         if not right:
-            raise MatchloomError("answers are taken from pairs with label 1 or none, and there are none")
-        conflicts = local_ids(right)
+            raise MatchloomError("answers are taken from pairs with label 1 or none, and there are none", code="no_data")
+        conflicts = local_ids([pair for pair, _ in right])
         note = ""
         if conflicts:
-            right = [pair._replace(text_id="") for pair in right]
+            right = [(pair._replace(text_id=""), columns) for pair, columns in right]
             note = (
                 f"text_id does not name an answer here: under {len(conflicts):,} of them (such as {conflicts[0]!r}) "
                 "stand clearly different texts. Answers are told apart by their texts."
             )
-        groups: dict[int, list[Pair]] = {}
-        for pair, answer in zip(right, same_answers(right), strict=True):
-            groups.setdefault(answer, []).append(pair)
-        spelt = spellings(pair.query for pair in right)
-        ids, texts, questions, other_ids, other_texts = [], [], [], [], []
-        for members in groups.values():
-            named = sorted({pair.text_id for pair in members if pair.text_id})
-            counts = Counter(pair.text for pair in members)
-            written = sorted(counts, key=lambda text: (-counts[text], text))
-            ids.append(named[0] if named else digest(fold(written[0])))
-            texts.append(written[0])
-            questions.append(sorted({spelt[fold(pair.query)] for pair in members} - {""}))
-            other_ids.append(named[1:])
-            other_texts.append(written[1:])
-        return cls(ids, texts, questions, other_ids, other_texts, note)
+        groups: dict[int, list[tuple[Pair, Own]]] = {}
+        for row, answer in zip(right, same_answers([pair for pair, _ in right]), strict=True):
+            groups.setdefault(answer, []).append(row)
+        spelt = spellings(pair.query for pair, _ in right)
+        made = [_made([pair for pair, _ in rows], [own for _, own in rows], spelt) for rows in groups.values()]
+        made.sort(key=lambda row: row[0].id)
+        entries = [row[0] for row in made]
+        return cls.listed(entries, [row[1] for row in made], [row[2] for row in made], note)
+
+    @classmethod
+    def listed(
+        cls,
+        entries: Iterable[Entry],
+        other_ids: Sequence[Sequence[str]] = (),
+        other_texts: Sequence[Sequence[str]] = (),
+        note: str = "",
+    ) -> Entries:
+        """From entries in the order of their ids."""
+        listed = list(entries)
+        ids, texts, questions, columns = ([one[n] for one in listed] for n in range(4))
+        return cls(ids, texts, questions, columns, other_ids, other_texts, note)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getitem__(self, n: int) -> Entry:
+        own = self.columns[n] if self.columns else {}
+        return Entry(self.ids[n], self.texts[n], tuple(self.questions[n]), own)
+
     def __repr__(self) -> str:
-        return f"Answers({len(self):,} answers, {sum(map(len, self.questions)):,} questions)"
+        return f"Entries({len(self):,} answers, {sum(map(len, self.questions)):,} questions)"
+
+    def row(self, name: str) -> int | None:
+        """Where an id stands; other ids of an answer count, too."""
+        n = bisect_left(self.ids, name)
+        return n if n < len(self) and self.ids[n] == name else self._by_other_id.get(name)
 
     @cached_property
-    def order(self) -> Ids:
-        """The answers by id: in this order everything is computed, whatever the order of lines was."""
-        return np.array(sorted(range(len(self)), key=lambda n: self.ids[n]), dtype=np.int64)
-
-    def sorted(self) -> Answers:
-        """The same answers by id."""
-        order = self.order.tolist()
-        names, texts = ([side[n] for n in order] for side in (self.ids, self.texts))
-        questions, other_ids, other_texts = (
-            [side[n] for n in order] if side else [] for side in (self.questions, self.other_ids, self.other_texts)
-        )
-        return Answers(names, texts, questions, other_ids, other_texts, self.note)
+    def _by_other_id(self) -> dict[str, int]:
+        return {name: n for n, names in enumerate(self.other_ids) for name in names}
 
     @cached_property
-    def _by_id(self) -> dict[str, int]:
-        found = {name: n for n, names in enumerate(self.other_ids) for name in names}
-        return found | {name: n for n, name in enumerate(self.ids)}
-
-    @cached_property
-    def _by_text(self) -> dict[str, int]:
+    def by_text(self) -> dict[str, int]:
+        """Where each text stands, but for case and spaces."""
         found = {fold(text): n for n, texts in enumerate(self.other_texts) for text in texts}
         return found | {fold(text): n for n, text in enumerate(self.texts)}
 
@@ -106,8 +112,42 @@ class Answers:
 
         The text comes first: an id may have been made up for a list of candidates.
         """
-        found = self._by_text.get(fold(text))
-        return self._by_id.get(text_id) if found is None and text_id else found
+        found = self.by_text.get(fold(text))
+        return self.row(text_id) if found is None and text_id else found
+
+
+def _clean(pair: Pair) -> Pair:
+    """Half characters could not be saved."""
+    return pair._replace(query=replace_surrogates(pair.query), text=replace_surrogates(pair.text))
+
+
+def _made(
+    pairs: Sequence[Pair], own: Sequence[Own], spelt: Mapping[str, str]
+) -> tuple[Entry, list[str], list[str]]:
+    """An entry from its pairs, and what else it is known by."""
+    named = sorted({pair.text_id for pair in pairs if pair.text_id})
+    counts = Counter(pair.text for pair in pairs)
+    written = sorted(counts, key=lambda text: (-counts[text], text))
+    questions = tuple(sorted({spelt[fold(pair.query)] for pair in pairs} - {""}))
+    columns = {name: _most_frequent(one[name] for one in own if name in one) for one in own for name in one}
+    name = named[0] if named else digest(fold(written[0]))
+    return Entry(name, written[0], questions, columns), named[1:], written[1:]
+
+
+def _most_frequent(values: Iterable[str]) -> str:
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def known_questions(entries: Entries) -> tuple[list[str], sp.csr_array]:
+    """The different questions of all entries, by digest, and which of them each entry has. (questions, entries)"""
+    different = {question for questions in entries.questions for question in questions}
+    questions = sorted(different, key=lambda question: (digest(fold(question)), question))
+    row = {question: n for n, question in enumerate(questions)}
+    rows = [row[question] for own in entries.questions for question in own]
+    columns = np.repeat(np.arange(len(entries)), [len(own) for own in entries.questions])
+    shape = (len(questions), len(entries))
+    return questions, sp.csr_array((np.ones(len(rows)), (np.array(rows, dtype=np.int64), columns)), shape=shape)
 
 
 def best_first(scores: Floats, top: int | None) -> Ids:

@@ -1,231 +1,322 @@
-"""How the ranker reads a text: its stems, and a vector of words and letters.
+"""How a collection reads a text, once: its stems, and a vector of words and character n-grams.
 
     words    stems, one and two in a row
-    letters  two to five in a row within a word, its ends marked: they catch typing errors and other forms of a word
+    n-grams  two to five characters in a row within a word, its ends marked: they catch typing errors and word forms
     value    (1 + ln count) * idf, each of the two blocks scaled to length sqrt(1/2)
-    idf      ln((1 + A) / (1 + df)) + 1, where df counts ANSWERS that have it, in a question of theirs or in their text
+    idf      ln((1 + A) / (1 + df)) + 1, where df counts ENTRIES that have it, in a question of theirs or in their text
 
-Counting answers and not texts keeps a word that many questions of one answer share from looking common.
-Letters are counted as words times the letters of each word, one sparse product. Large collections are not read `whole`:
-the texts of answers have no letters (there are hundreds in each, and they say little about a long text), and no two
-stems count as one (millions of pairs, most of them seen once, changed nothing on InsuranceQA).
+Counting entries and not texts keeps a word that many questions of one entry share from looking common. Large
+collections are not read `whole`: the texts of answers have no n-grams (there are hundreds in each, and they say little
+about a long text), and no two stems count as one (millions of pairs, most of them seen once, changed nothing on
+InsuranceQA).
+
+A reader that was fitted can be extended by the texts of new entries: what is new gets numbers behind all others and the
+idf of what one entry has. All else stays, so that known texts need not be read again.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, pairwise
+from threading import local
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
 from matchloom.basics.progress import track
-from matchloom.search.entries import Floats, Ids
+from matchloom.search.arrays import Texts
 from matchloom.text.tokenize import Tokenizer, stem
 
 T = TypeVar("T")
-_LETTERS = (2, 3, 4, 5)
+Positions = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurrence the positions of its words
+NGRAMS = (2, 3, 4, 5)
+_STEM, _TWO, _NGRAM = 0, 1, 2  # kinds of features
+_REMEMBERED = 50_000  # words whose features are kept
+_LONGEST = 40  # characters of such a word
+_AT_ONCE = 4_000  # texts that are counted together
 
 
-@dataclass(frozen=True, eq=False)
-class Query:
-    """A question, or a text, as it is read once: for every feature, for its probability and for its explanation.
+def ngrams_of(word: str) -> list[str]:
+    """The n-grams of a word, two to five characters, with a space at either end.
 
-    `terms` and `counts` are its different stems and how often it has each, `features` and `values` its vector; both are
-    ordered by number. Known texts of a collection have neither `text` nor `words`.
-    """
-
-    terms: Ids
-    counts: Floats
-    features: Ids
-    values: Floats
-    text: str = ""
-    words: Sequence[str] = ()
-    _own: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, name: str, make: Callable[[str], T]) -> T:
-        """What `make` does of the text, made when it is first asked for: for features that read it in their own way."""
-        if name not in self._own:
-            self._own[name] = make(self.text)
-        found: T = self._own[name]
-        return found
-
-
-class ReadTexts(NamedTuple):
-    """Many texts: counts of stems (texts, stems) and vectors (texts, features), both in CSR with sorted columns."""
-
-    counts: sp.csr_array
-    vectors: sp.csr_array
-
-    def row(self, n: int) -> Query:
-        """One of them."""
-        found = []
-        for matrix in self:
-            cut = slice(matrix.indptr[n], matrix.indptr[n + 1])
-            found += [matrix.indices[cut].astype(np.int64), matrix.data[cut].astype(np.float64)]
-        return Query(*found)
-
-
-def letters_of(word: str) -> list[str]:
-    """The letters of a word, two to five in a row, with a space at either end.
-
-    >>> letters_of("ab")
+    >>> ngrams_of("ab")
     [' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
     """
     marked = f" {word} "
-    return [marked[i : i + n] for n in _LETTERS for i in range(len(marked) - n + 1)]
+    return [marked[i : i + n] for n in NGRAMS for i in range(len(marked) - n + 1)]
+
+
+@dataclass(eq=False)
+class Queries:
+    """Some texts as they were read once: for every feature, for their probabilities and for their explanations.
+
+    `terms` are their different stems and how often they have each, `vectors` their features and values.
+    """
+
+    texts: Sequence[str]
+    words: Sequence[Sequence[str]]
+    terms: Sparse
+    vectors: Sparse
+    coverage: Floats  # (N,) which part of the different stems and n-grams the collection has
+    _own: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def once(self, name: str, make: Callable[[Queries], T]) -> T:
+        """What `make` makes of the texts, when it is first asked for: for features that read in their own way."""
+        if name not in self._own:
+            self._own[name] = make(self)
+        found: T = self._own[name]
+        return found
+
+    def one(self, n: int) -> Queries:
+        """One of them."""
+        if len(self) == 1:
+            return self
+        terms, vectors = Sparse.one(*self.terms[n]), Sparse.one(*self.vectors[n])
+        return Queries([self.texts[n]], [self.words[n]], terms, vectors, self.coverage[[n]])
+
+
+class Counted(NamedTuple):
+    """How often texts have each feature, and how many of their stems and n-grams have no number."""
+
+    features: Sparse
+    unknown: Ids
+
+
+class _Word(NamedTuple):
+    stem: int  # -1 for one that is not known
+    ngrams: NDArray[np.int64]
+    unknown: tuple[str, ...]  # stems and n-grams without a number
 
 
 class Reader:
-    """What is known of stems, pairs of stems and letters of a collection. Features are numbered in this order."""
+    """What is known of the stems, pairs of stems and n-grams of a collection, each with a number."""
 
     def __init__(self, tokenizer: Tokenizer, *, whole: bool = True) -> None:
-        self.tokenizer = tokenizer
-        self.whole = whole
+        self.tokenizer, self.whole = tokenizer, whole
         self.stems: dict[str, int] = {}
         self.two: dict[tuple[int, int], int] = {}
-        self.letters: dict[str, int] = {}
+        self.ngrams: dict[str, int] = {}
+        self.kinds: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
         self.idf: Floats = np.empty(0)
-        self._letters_from = 0
+        self._new_idf = 1.0  # of a feature that one entry has
+        self._words: dict[str, _Word] = {}
+        self._scratch = local()
 
-    @classmethod
+    @property
+    def size(self) -> int:
+        """How many features have a number."""
+        return len(self.kinds)
+
+    # ---- learning words
+
     def fit(
-        cls,
-        tokenizer: Tokenizer,
-        questions: Sequence[str],
-        texts: Sequence[str],
-        member: sp.csr_array,
-        *,
-        whole: bool = True,
-        progress: bool = False,
-    ) -> tuple[Reader, ReadTexts, ReadTexts]:
-        """The reading of a collection, its known questions and its answers' texts; `member` is (questions, answers)."""
-        self = cls(tokenizer, whole=whole)
-        words = [tokenizer(text) for text in track([*questions, *texts], "reading", show=progress)]
-        for word in dict.fromkeys(chain.from_iterable(words)):
-            self.stems.setdefault(stem(word), len(self.stems))
-        for word in dict.fromkeys(chain.from_iterable(words if whole else words[: len(questions)])):
-            for gram in letters_of(word):
-                self.letters.setdefault(gram, len(self.letters))
-        for row in words if whole else ():
-            for both in pairwise(self.stems[stem(word)] for word in row):
-                self.two.setdefault(both, len(self.two))
-        self._letters_from = len(self.stems) + len(self.two)
-        n = len(questions)
-        asked, answered = self._count(words[:n]), self._count(words[n:], letters=whole)
-        documents = (member.T.tocsr() @ asked + answered).tocsc()
-        df = np.diff(documents.indptr)
-        del documents
-        self.idf = np.log((1 + len(texts)) / (1 + df)) + 1
-        return self, self._read(asked), self._read(answered)
+        self, questions: Sequence[str], texts: Sequence[str], member: sp.csr_array, *, progress: bool = False
+    ) -> tuple[Queries, Queries]:
+        """Learn from a collection, and read its questions and texts; `member` is (questions, entries)."""
+        words = [self.tokenizer(text) for text in track([*questions, *texts], "reading", show=progress)]
+        asked, told = words[: len(questions)], words[len(questions) :]
+        self._number(asked, told)
+        counts = self.count(asked), self.count(told, ngrams=self.whole)
+        matrices = [matrix_of(one.features, self.size) for one in counts]
+        documents = (member.T.tocsr() @ matrices[0] + matrices[1]).tocsc()
+        self.idf = np.log((1 + len(texts)) / (1 + np.diff(documents.indptr))) + 1
+        self._new_idf = float(np.log((1 + len(texts)) / 2) + 1)
+        return self._made(questions, asked, counts[0]), self._made(texts, told, counts[1])
 
-    def read(self, question: str) -> Query:
-        """A question; what the collection does not hold is left out."""
-        return self._read_one(question, letters=True)
+    def extend(self, questions: Sequence[str], texts: Sequence[str]) -> tuple[Queries, Queries]:
+        """Read the questions and texts of new entries, of which everything that is new gets a number."""
+        asked, told = ([self.tokenizer(text) for text in side] for side in (questions, texts))
+        self._number(asked, told)
+        return self._made(questions, asked, self.count(asked)), self._made(
+            texts, told, self.count(told, ngrams=self.whole)
+        )
 
-    def read_text(self, text: str) -> Query:
-        """A text that may answer one."""
-        return self._read_one(text, letters=self.whole)
+    def _number(self, asked: Sequence[Sequence[str]], told: Sequence[Sequence[str]]) -> None:
+        """Give numbers to what has none: all stems, then all pairs of stems, then all n-grams."""
+        start = self.size
+        both = list(chain(asked, told))
+        for word in dict.fromkeys(chain.from_iterable(both)):
+            start += self.stems.setdefault(stem(word), start) == start
+        kinds = [_STEM] * (start - self.size)
+        if self.whole:
+            for row in both:
+                for pair in pairwise(self.stems[stem(word)] for word in row):
+                    start += self.two.setdefault(pair, start) == start
+        kinds += [_TWO] * (start - self.size - len(kinds))
+        for word in dict.fromkeys(chain.from_iterable(both if self.whole else asked)):
+            for gram in ngrams_of(word):
+                start += self.ngrams.setdefault(gram, start) == start
+        kinds += [_NGRAM] * (start - self.size - len(kinds))
+        self.idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
+        self.kinds = np.concatenate([self.kinds, np.array(kinds, dtype=np.uint8)])
+        self._words = {}
 
-    def _read_one(self, text: str, *, letters: bool) -> Query:
-        """A row of `_read`, without the matrices that only pay for many texts."""
-        words = self.tokenizer(text)
-        terms = self.terms(words)
-        found = Counter(term for term in terms if term >= 0)
-        start = len(self.stems)
-        found.update(start + self.two[both] for both in pairwise(terms) if both in self.two)
-        if letters:
-            known, start = self.letters, self._letters_from
-            found.update(start + known[gram] for word in words for gram in letters_of(word) if gram in known)
-        numbers = sorted(found)
-        features = np.array(numbers, dtype=np.int64)
-        counts = np.array([found[n] for n in numbers], dtype=np.float64)
-        block = (features >= self._letters_from).astype(np.int64)
-        own = features < len(self.stems)
-        values = self._values(features, counts, block).astype(np.float64)
-        return Query(features[own], counts[own], features, values, text, words)
+    # ---- reading
 
-    def _values(self, features: Ids, counts: Floats, block: Ids) -> NDArray[np.float32]:
-        """(1 + ln count) * idf, each block scaled to the same length."""
+    def read(self, texts: Sequence[str], *, answers: bool = False) -> Queries:
+        """Questions, or texts that may answer one; what the collection does not hold is left out."""
+        words = [self.tokenizer(text) for text in texts]
+        return self._made(texts, words, self.count(words, ngrams=self.whole or not answers))
+
+    def count(self, texts: Sequence[Sequence[str]], *, ngrams: bool = True) -> Counted:
+        """How often each feature stands in each text, as tokenised words."""
+        parts = [self._count(texts[n : n + _AT_ONCE], ngrams) for n in range(0, max(1, len(texts)), _AT_ONCE)]
+        sizes = np.concatenate([np.diff(one.features.bounds) for one in parts])
+        columns, values = (np.concatenate([getattr(one.features, name) for one in parts]) for name in _SIDES)
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        return Counted(Sparse(bounds, columns, values), np.concatenate([one.unknown for one in parts]))
+
+    def _count(self, texts: Sequence[Sequence[str]], ngrams: bool) -> Counted:
+        found: list[NDArray[np.int64]] = []
+        sizes = np.zeros(len(texts), dtype=np.int64)
+        unknown = np.zeros(len(texts), dtype=np.int64)
+        two, known = self.two, self._words
+        for n, words in enumerate(texts):
+            read = [known.get(word) or self._word(word) for word in words]
+            stems = [one.stem for one in read]
+            plain = [one for one in stems if one >= 0]
+            if two:
+                plain += [two[pair] for pair in pairwise(stems) if pair in two]
+            own = [np.array(plain, dtype=np.int64), *([one.ngrams for one in read] if ngrams else ())]
+            found += own
+            sizes[n] = sum(map(len, own))
+            unknown[n] = len(set(chain.from_iterable(one.unknown for one in read)))
+        size = max(1, self.size)
+        keys = np.repeat(np.arange(len(texts)) * size, sizes)
+        if found:
+            keys += np.concatenate(found)
+        keys, counts = np.unique(keys, return_counts=True)
+        owners, features = keys // size, keys % size
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(texts)))])
+        return Counted(Sparse(bounds, features, counts.astype(np.float64)), unknown)
+
+    def _word(self, word: str) -> _Word:
+        own = stem(word)
+        grams = ngrams_of(word)
+        numbers = [self.ngrams[gram] for gram in grams if gram in self.ngrams]
+        unknown = {gram for gram in grams if gram not in self.ngrams} if len(numbers) < len(grams) else set()
+        if own not in self.stems:
+            unknown.add("\0" + own)  # apart from an n-gram of the same characters
+        made = _Word(self.stems.get(own, -1), np.array(numbers, dtype=np.int64), tuple(unknown))
+        if len(word) <= _LONGEST:
+            if len(self._words) >= _REMEMBERED:
+                self._words = {}
+            self._words[word] = made
+        return made
+
+    def _made(self, texts: Sequence[str], words: Sequence[Sequence[str]], counted: Counted) -> Queries:
+        bounds, features, counts = counted.features.bounds, counted.features.columns, counted.features.values
+        owners = np.repeat(np.arange(len(texts)), np.diff(bounds))
+        kinds = self.kinds[features]
+        block = owners * 2 + (kinds == _NGRAM)
         values = (1 + np.log(counts)) * self.idf[features]
-        squares = np.bincount(block, values**2)
-        scaled: NDArray[np.float32] = (values / np.sqrt(2 * squares)[block]).astype(np.float32)
-        return scaled
+        squares = np.bincount(block, values**2, minlength=2 * len(texts))
+        scaled = (values / np.sqrt(2 * squares)[block]).astype(np.float32).astype(np.float64)
+        stems = kinds == _STEM
+        own = np.concatenate([[0], np.cumsum(np.bincount(owners[stems], minlength=len(texts)))])
+        known = np.bincount(owners[kinds != _TWO], minlength=len(texts))
+        coverage = known / np.maximum(1, known + counted.unknown)
+        terms = Sparse(own, features[stems], counts[stems])
+        return Queries(texts, words, terms, Sparse(bounds, features, scaled), coverage)
 
-    def coverage(self, query: Query) -> float:
-        """The part of a question's different stems and letters that the collection has."""
-        words = query.words
-        stems, letters = {stem(word) for word in words}, {gram for word in words for gram in letters_of(word)}
-        known = len(stems & self.stems.keys()) + len(letters & self.letters.keys())
-        return known / max(1, len(stems) + len(letters))
-
-    def left_coverage(self, features: Ids, times: Ids) -> float:
-        """The same for a known question if it were not known; `times` is in how many texts each feature stands."""
-        kept = features[(features < len(self.stems)) | (features >= self._letters_from)]
+    def coverage_without(self, features: Ids, times: Ids) -> float:
+        """The coverage of a known question if it were not known; `times` is in how many texts each feature stands."""
+        kept = features[self.kinds[features] != _TWO]
         return float((times[kept] > 1).sum()) / max(1, len(kept))
+
+    @contextmanager
+    def dense(self, columns: Ids, values: Floats) -> Iterator[Floats]:
+        """A question as a dense vector of this thread's own. (features,)"""
+        if getattr(self._scratch, "zeros", np.empty(0)).size < self.size:
+            self._scratch.zeros = np.zeros(self.size + self.size // 8)
+        vector: Floats = self._scratch.zeros
+        vector[columns] = values
+        try:
+            yield vector
+        finally:
+            vector[columns] = 0
 
     def terms(self, words: Sequence[str]) -> list[int]:
         """The number of each word's stem, -1 for those that are not known."""
         return [self.stems.get(stem(word), -1) for word in words]
 
-    def places(self, words: Sequence[str]) -> dict[int, list[tuple[int, ...]]]:
+    def positions(self, words: Sequence[str]) -> Positions:
         """Where each feature stands: for each of its occurrences the positions of its words."""
-        found: dict[int, list[tuple[int, ...]]] = {}
+        found: Positions = {}
         terms = self.terms(words)
         for i, word in enumerate(words):
             if terms[i] >= 0:
                 found.setdefault(terms[i], []).append((i,))
-            for gram in letters_of(word):
-                if gram in self.letters:
-                    found.setdefault(self._letters_from + self.letters[gram], []).append((i,))
+            for gram in ngrams_of(word):
+                if gram in self.ngrams:
+                    found.setdefault(self.ngrams[gram], []).append((i,))
         for i, both in enumerate(pairwise(terms)):
             if both in self.two:
-                found.setdefault(len(self.stems) + self.two[both], []).append((i, i + 1))
+                found.setdefault(self.two[both], []).append((i, i + 1))
         return found
 
-    def _count(self, texts: Sequence[Sequence[str]], *, letters: bool = True) -> sp.csr_array:
-        """How often each feature stands in each text, as tokenised words."""
-        index: dict[str, int] = {}
-        flat = np.array([index.setdefault(w, len(index)) for w in chain.from_iterable(texts)], dtype=np.int64)
-        lengths = np.array([len(words) for words in texts], dtype=np.int64)
-        rows = np.repeat(np.arange(len(texts)), lengths)
-        stem_of = np.array(self.terms(list(index)), dtype=np.int64)
-        words = _matrix(rows, flat, (len(texts), len(index)))
-        one = words @ _matrix(*_known(stem_of), (len(index), len(self.stems)))
-        starts = np.flatnonzero(rows[1:] == rows[:-1])
-        pairs = zip(stem_of[flat[starts]].tolist(), stem_of[flat[starts + 1]].tolist(), strict=True)
-        both = np.array([self.two.get(pair, -1) for pair in pairs], dtype=np.int64)
-        kept = both >= 0
-        two = _matrix(rows[starts][kept], both[kept], (len(texts), len(self.two)))
-        spelt = index if letters else ()
-        grams = [[self.letters[gram] for gram in letters_of(word) if gram in self.letters] for word in spelt]
-        owners = np.repeat(np.arange(len(grams)), [len(row) for row in grams])
-        columns = np.array(list(chain.from_iterable(grams)), dtype=np.int64)
-        inside = words @ _matrix(owners, columns, (len(index), len(self.letters)))
-        counted = sp.hstack([one, two, inside], format="csr")
-        counted.sort_indices()
-        return counted
+    # ---- saving
 
-    def _read(self, counts: sp.csr_array) -> ReadTexts:
-        terms = counts[:, : len(self.stems)].astype(np.float64)
-        vectors = counts.astype(np.float32)
-        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        block = rows * 2 + (counts.indices >= self._letters_from)
-        vectors.data = self._values(counts.indices, counts.data.astype(np.float64), block)
-        return ReadTexts(terms, vectors)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        two = np.array(list(self.two), dtype=np.int32).reshape(-1, 2)
+        return {
+            **Texts.of(self.stems).arrays("stems"),
+            **Texts.of(self.ngrams).arrays("ngrams"),
+            "two": two,
+            "idf": self.idf,
+            "new_idf": np.array([self._new_idf]),
+        }
+
+    @classmethod
+    def load(cls, tokenizer: Tokenizer, whole: bool, arrays: Mapping[str, NDArray[Any]]) -> Reader:
+        """From what was saved."""
+        self = cls(tokenizer, whole=whole)
+        self.stems = {one: n for n, one in enumerate(Texts.load(arrays, "stems"))}
+        start = len(self.stems)
+        self.two = {(a, b): n for n, (a, b) in enumerate(arrays["two"].tolist(), start=start)}
+        self.ngrams = {one: n for n, one in enumerate(Texts.load(arrays, "ngrams"), start=start + len(self.two))}
+        sizes = (len(self.stems), len(self.two), len(self.ngrams))
+        self.kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), sizes)
+        self.idf, self._new_idf = arrays["idf"], float(arrays["new_idf"][0])
+        return self
 
 
-def _matrix(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
-    """Counts of (row, column)."""
-    made = sp.csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=shape)
-    made.sum_duplicates()
-    return made
+_SIDES = ("columns", "values")
 
 
-def _known(numbers: Ids) -> tuple[Ids, Ids]:
-    places = np.flatnonzero(numbers >= 0)
-    return places, numbers[places]
+class KnownTexts:
+    """Texts of a collection: counts of stems and vectors of features, by rows."""
+
+    def __init__(self, read: Queries, size: int) -> None:
+        self.counts = matrix_of(read.terms, size)
+        self.vectors = matrix_of(read.vectors, size).astype(np.float32)
+
+    def row(self, n: int) -> Queries:
+        """One of them, as it was read; neither its text nor its words are kept."""
+        terms, vectors = self.count_rows[n], self.vector_rows[n]
+        return Queries([""], [()], Sparse.one(*terms), Sparse.one(*vectors), np.ones(1))
+
+    @cached_property
+    def count_rows(self) -> Rows:
+        """The counts, to be asked by rows."""
+        return Rows(self.counts)
+
+    @cached_property
+    def vector_rows(self) -> Rows:
+        """The vectors, to be asked by rows."""
+        return Rows(self.vectors)
+
+
+def matrix_of(read: Sparse, size: int) -> sp.csr_array:
+    """Rows of texts as a sparse matrix. (texts, features)"""
+    return sp.csr_array((read.values, read.columns, read.bounds), shape=(read.count, size))

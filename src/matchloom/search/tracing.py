@@ -1,11 +1,11 @@
-"""From contributions of stems and letters to pairs of words.
+"""From contributions of stems and n-grams to pairs of words.
 
 The right side of a trace is the matched question followed by the answer. What a feature of the question adds is parted
 equally among the places where both sides have it: a stem between its words, two stems between both pairs of words,
-letters between the words they lie in. A translation is parted as it was made, by what each word of the answer gives.
+n-grams between the words they lie in. A translation is parted as it was made, by what each word of the answer gives.
 A feature that the right side does not have (another question of the answer does, or the classifier learnt it from other
-answers) becomes a component, and so does what a mean answer gets, from which every piece of evidence is measured. A
-cosine of meanings is parted among pairs of words as `sentence_bert` does it.
+answers) becomes a component, and so does what a mean answer gets, from which every feature is measured. A
+cosine of sentence vectors is parted among pairs of words as `sentence_bert` does it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchloom.search.entries import Floats, Ids
-from matchloom.search.features.base import Evidence
-from matchloom.search.features.dense import MeaningOfNearest, MeaningOfText, MeaningRidge
-from matchloom.search.features.svm import SVMEvidence
+from matchloom.lexical.columns import Floats, Ids
+from matchloom.search.features.base import Feature
+from matchloom.search.features.dense import DenseFeature, DenseNearest, DenseRidge
+from matchloom.search.features.svm import SVMFeature
 from matchloom.search.features.translation import Translation
-from matchloom.search.fusion import Mixture
-from matchloom.search.memory import AskedCollection, Weighed
-from matchloom.search.reader import Query
+from matchloom.search.fusion import Fusion
+from matchloom.search.reader import Positions, Queries, Reader
 from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 
 Cells = dict[tuple[int, int], float]
-Meant = MeaningOfNearest | MeaningOfText | MeaningRidge
-Places = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurrence the positions of its words
 
 
 class RightSide(NamedTuple):
@@ -42,75 +39,78 @@ class RightSide(NamedTuple):
     told: Sequence[str]
 
 
-def trace_of(
-    collection: AskedCollection,
-    mixture: Mixture,
-    weighed: Weighed,
-    contributions: Sequence[Floats],
-    read: Query,
-    words: Sequence[str],
-    right: RightSide,
-) -> Trace:
-    """The trace of one question with one text, from what each piece of evidence says on them."""
-    grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.told)), len(mixture.names), axis=0)
+class Compared(NamedTuple):
+    """What each feature adds to the score of one text, and what the scores of all entries are measured from. (E,)"""
+
+    features: Sequence[Feature | None]  # None where it says nothing
+    contributions: Sequence[Floats]
+    mean: Floats
+    spread: Floats
+
+
+def trace_of(reader: Reader, fusion: Fusion, compared: Compared, query: Queries, right: RightSide) -> Trace:
+    """The trace of one question with one text, from what each feature says of them."""
+    words = query.words[0]
+    grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.told)), len(fusion.names), axis=0)
     signals: list[Signal] = []
     components: list[Component] = []
     total = 0.0
-    for channel, (piece, added) in enumerate(zip(collection.evidence, contributions, strict=True)):
-        factor = float(mixture.weights[channel] / weighed.spread[channel])
-        mean, own = float(weighed.mean[channel]), float(added.sum())
-        total += float(mixture.weights[channel]) * ((own - mean) / float(weighed.spread[channel]))
+    there = sum(float(w) for w, one in zip(fusion.weights, compared.features, strict=True) if one is not None)
+    # The features that an entry has count for those that it lacks, see `fusion`.
+    more = float(fusion.weights.sum()) / there if 0 < there < float(fusion.weights.sum()) else 1.0
+    for channel, (feature, added) in enumerate(zip(compared.features, compared.contributions, strict=True)):
+        if feature is None:
+            continue
+        weight, mean, own = more * float(fusion.weights[channel]), float(compared.mean[channel]), float(added.sum())
+        factor = weight / float(compared.spread[channel])
+        total += weight * ((own - mean) / float(compared.spread[channel]))
         if not factor:
             continue
-        cells, elsewhere = _cells(collection, piece, added, read, words, right)
+        cells, elsewhere = _cells(reader, feature, added, query, right)
         for (i, j), value in sorted(cells.items()):
             grid[channel, i, j] = value
             signals.append(Signal(i, j, channel, value, factor * value))
         if elsewhere:
-            where = "the question as a whole" if isinstance(piece, Meant) else "words elsewhere"
-            components.append(Component(f"{piece.name}: {where}", elsewhere, factor * elsewhere, channel))
-        components.append(Component(f"{piece.name}: a mean answer", mean, -factor * mean, channel))
+            where = "the question as a whole" if isinstance(feature, DenseFeature) else "words elsewhere"
+            components.append(Component(f"{feature.name}: {where}", elsewhere, factor * elsewhere, channel))
+        components.append(Component(f"{feature.name}: a mean answer", mean, -factor * mean, channel))
     told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
-    return Trace(total, signals, total - told, grid, list(mixture.names), components)
+    return Trace(total, signals, total - told, grid, list(fusion.names), components)
 
 
-def _cells(
-    collection: AskedCollection,
-    piece: Evidence,
-    added: Floats,
-    read: Query,
-    words: Sequence[str],
-    right: RightSide,
-) -> tuple[Cells, float]:
+def _cells(reader: Reader, feature: Feature, added: Floats, query: Queries, right: RightSide) -> tuple[Cells, float]:
     """What each pair of words adds, and what is left."""
-    reading, matched, text = collection.reading, right.matched, right.told
-    if isinstance(piece, Meant):
-        return _meant(piece, float(added.sum()), read, right) if words else ({}, float(added.sum()))
-    if isinstance(piece, Translation):
-        return _translated(collection, piece, added, read, words, len(matched), text)
-    places = piece.seen.places if isinstance(piece, SVMEvidence) else reading.places
-    here, there = places(words), places(text if piece.name == "bm25_ans" else [*matched, *text])
-    shift = len(matched) if piece.name == "bm25_ans" else 0
-    features = piece.features(read) if isinstance(piece, SVMEvidence) else getattr(read, piece.reads)
+    words, matched, text = query.words[0], right.matched, right.told
+    if isinstance(feature, DenseFeature):
+        return _dense(feature, float(added.sum()), query.texts[0], right) if words else ({}, float(added.sum()))
+    if isinstance(feature, Translation):
+        return _translated(reader, feature, added, query, len(matched), text)
+    positions = feature.seen.positions if isinstance(feature, SVMFeature) else reader.positions
+    here, there = positions(words), positions(text if feature.name == "bm25_ans" else [*matched, *text])
+    shift = len(matched) if feature.name == "bm25_ans" else 0
+    if isinstance(feature, SVMFeature):
+        features = feature.features(query)
+    else:
+        features = (query.terms if feature.reads == "terms" else query.vectors).columns
     return shared_cells(features, added, here, there, shift)
 
 
-def _meant(piece: Meant, whole: float, read: Query, right: RightSide) -> tuple[Cells, float]:
+def _dense(feature: DenseFeature, whole: float, asked: str, right: RightSide) -> tuple[Cells, float]:
     """A cosine of two means is a sum over pairs of words, and marks and punctuation; a classifier knows no words."""
-    if isinstance(piece, MeaningRidge):
+    if isinstance(feature, DenseRidge):
         return {}, whole
-    meanings = piece.vectors.meanings
-    x, shift, text = meanings.asked(read.text), len(right.matched), right.text
-    question = right.question if isinstance(piece, MeaningOfNearest) else None
-    if question is not None and x @ meanings.asked(question) >= x @ meanings.asked(right.text):
+    sentences = feature.vectors.sentences
+    x, shift, text = sentences.one(asked), len(right.matched), right.text
+    question = right.question if isinstance(feature, DenseNearest) else None
+    if question is not None and x @ sentences.one(question) >= x @ sentences.one(right.text):
         shift, text = 0, question
-    grid = meanings.cells(read.text, text)
+    grid = sentences.cells(asked, text)
     most = len(right.matched) + len(right.told) - shift  # a text without words has a place in the encoder's grid
     cells = {(i, j + shift): float(grid[i, j]) for i, j in np.ndindex(*grid.shape) if grid[i, j] and j < most}
     return cells, whole - sum(cells.values())
 
 
-def shared_cells(features: Ids, added: Floats, left: Places, right: Places, shift: int = 0) -> tuple[Cells, float]:
+def shared_cells(features: Ids, added: Floats, left: Positions, right: Positions, shift: int = 0) -> tuple[Cells, float]:
     """What each feature adds, parted among the places where both sides have it; what is left is the second."""
     cells: Cells = defaultdict(float)
     elsewhere = 0.0
@@ -140,20 +140,14 @@ def trace_of_cells(
 
 
 def _translated(
-    collection: AskedCollection,
-    piece: Translation,
-    added: Floats,
-    read: Query,
-    words: Sequence[str],
-    shift: int,
-    text: Sequence[str],
+    reader: Reader, feature: Translation, added: Floats, query: Queries, shift: int, text: Sequence[str]
 ) -> tuple[Cells, float]:
-    left, right = collection.reading.terms(words), np.array(collection.reading.terms(text), dtype=np.int64)
+    left, right = reader.terms(query.words[0]), np.array(reader.terms(text), dtype=np.int64)
     cells: Cells = defaultdict(float)
     elsewhere = 0.0
-    for term, value in zip(read.terms.tolist(), added, strict=True):
-        terms, weights = piece.stands_for(term)
-        dense = np.zeros(len(collection.reading.stems) + 1)  # the last is for words that are not known
+    for term, value in zip(query.terms.columns.tolist(), added, strict=True):
+        terms, weights = feature.stands_for(term)
+        dense = np.zeros(reader.size + 1)  # the last is for words that are not known
         dense[terms] = weights
         shares = dense[right]
         here = [i for i, one in enumerate(left) if one == term]

@@ -1,72 +1,120 @@
-"""The cosine of a question with the centre of an answer (its questions, and its text at half the weight), or its text.
+"""The cosine of a question with the centre of an entry (its questions, and its text at half the weight), or its text.
 
-c_a      = sum over questions x of a of x  +  1/2 text_a
-score    = x . c_a / |c_a|
-left out = (x . c_a - x . x) / sqrt(|c_a|^2 - 2 x . c_a + x . x)       for the answers that have x
+c_a           = sum over questions x of a of x  +  1/2 text_a
+score         = x . c_a / |c_a|
+leave one out = (x . c_a - x . x) / sqrt(|c_a|^2 - 2 x . c_a + x . x)       for the entries that have x
 
-With the text alone c_a = text_a: what tells an answer whose questions are not known from others whose questions are.
+With the text alone c_a = text_a: what tells an entry whose questions are not known from others whose questions are.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchloom.lexical.columns import Columns
-from matchloom.search.entries import Floats
-from matchloom.search.features.base import Known
-from matchloom.search.reader import Query
+from matchloom.lexical.columns import Columns, Floats, Ids, Rows
+from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
+from matchloom.search.reader import Queries
 
 _TEXT = 0.5
 _LEAST = 1e-12
+Dense = Callable[[Ids, Floats], AbstractContextManager[Floats]]  # a question as a vector, see Reader.dense
 
 
 class Centroid:
-    """`centroid` with the questions of each answer, `text` with the text alone."""
+    """`centroid` with the questions of each entry, `text` with the text alone."""
 
-    reads: Literal["terms", "features", "own"] = "features"
+    reads: Reads = "vectors"
 
-    def __init__(self, known: Known, *, questions: bool) -> None:
-        self.name = "centroid" if questions else "text"
-        self._known, self._questions = known, questions
+    def __init__(self, name: str, sums: Columns | Rows, squares: Floats, dense: Dense) -> None:
+        self.name, self._sums, self._squares, self._dense = name, sums, squares, dense
+        self._known: Known | None = None
+
+    @classmethod
+    def fit(cls, known: Known, dense: Dense, *, questions: bool, large: bool) -> Centroid:
+        """From entries; those of a large collection are stored by rows."""
         sums = (known.texts.vectors * np.float32(_TEXT)).tocsr()
         if questions and known.member.nnz:
             sums = (sums + known.member.T.tocsr().astype(np.float32) @ known.questions.vectors).tocsr()
         rows = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
-        squares = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0])
-        self._squares: Floats = squares.astype(np.float64)
-        self._sums = Columns(sums)
+        squares = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0]).astype(np.float64)
+        made = cls("centroid" if questions else "text", Rows(sums) if large else Columns(sums), squares, dense)
+        made._known = known
+        return made
 
-    def scores(self, read: Query) -> Floats:
-        """One score for each answer."""
-        cosines: Floats = self._sums.dot(read.features, read.values) / np.sqrt(np.maximum(self._squares, _LEAST))
+    def scores(self, queries: Queries) -> Floats:
+        """One score for each question and entry."""
+        return self._products(queries) / np.sqrt(np.maximum(self._squares, _LEAST))
+
+    def _products(self, queries: Queries) -> Floats:
+        if isinstance(self._sums, Columns):
+            return self._sums.dots(queries.vectors.below(self._sums.columns))
+        return np.stack([self._row_products(queries, n, None) for n in range(len(queries))])
+
+    def _row_products(self, queries: Queries, n: int, rows: Ids | None) -> Floats:
+        assert isinstance(self._sums, Rows)
+        with self._dense(*queries.vectors[n]) as vector:
+            return self._sums.dot(vector, rows)
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        if isinstance(self._sums, Columns):
+            found: Floats = self.scores(query)[0][rows]
+            return found
+        cosines: Floats = self._row_products(query, 0, rows) / np.sqrt(np.maximum(self._squares[rows], _LEAST))
         return cosines
 
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
+        assert self._known is not None  # it was just fitted
         read = self._known.questions.row(row)
-        products = self._sums.dot(read.features, read.values)
+        products = self._products(read)[0]
         scores: Floats = products / np.sqrt(np.maximum(self._squares, _LEAST))
-        if not self._questions:
+        if self.name == "text":
             return scores
-        own = float((read.values**2).sum())
-        for answer in self._known.answers_of(row):
-            left = self._squares[answer] - 2 * products[answer] + own
+        own = float((read.vectors.values**2).sum())
+        for entry in self._known.entries_of(row):
+            left = self._squares[entry] - 2 * products[entry] + own
             # Nothing but the question was there: what is left is rounding.
             empty = left < 1e-6 * max(own, _LEAST)
-            scores[answer] = 0.0 if empty else (products[answer] - own) / np.sqrt(left)
+            scores[entry] = 0.0 if empty else (products[entry] - own) / np.sqrt(left)
         return scores
 
-    def contributions(self, read: Query, answer: int) -> Floats:
+    def contributions(self, query: Queries, entry: int) -> Floats:
         """What each feature of the question adds."""
-        length = np.sqrt(max(float(self._squares[answer]), _LEAST))
-        added: Floats = self._sums.row(answer, read.features) * read.values / length
+        features, values = query.vectors[0]
+        length = np.sqrt(max(float(self._squares[entry]), _LEAST))
+        if isinstance(self._sums, Columns):
+            inside_table = features < self._sums.columns
+            own = np.zeros(len(features))
+            own[inside_table] = self._sums.row(entry, features[inside_table])
+        else:
+            columns, sums = self._sums[entry]
+            own = np.zeros(len(features))
+            own[np.isin(features, columns)] = sums[np.isin(columns, features)]
+        added: Floats = own * values / length
         return added
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """The same for a text outside the collection, which is its own centre."""
-        _, here, there = np.intersect1d(read.features, text.features, assume_unique=True, return_indices=True)
-        added = np.zeros(len(read.features))
-        added[here] = text.values[there] * read.values[here] / np.sqrt(max(float((text.values**2).sum()), _LEAST))
+        (features, values), (others, theirs) = query.vectors[0], text.vectors[0]
+        _, here, there = np.intersect1d(features, others, assume_unique=True, return_indices=True)
+        added = np.zeros(len(features))
+        added[here] = theirs[there] * values[here] / np.sqrt(max(float((theirs**2).sum()), _LEAST))
         return added
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        by = "columns" if isinstance(self._sums, Columns) else "rows"
+        return {"squares": self._squares, **prefixed(by, self._sums.arrays())}
+
+    @classmethod
+    def load(cls, name: str, arrays: Arrays, dense: Dense) -> Centroid:
+        """From what was saved."""
+        squares, columns = arrays["squares"], inside("columns", arrays)
+        sums = Columns(columns, len(squares)) if columns else Rows(inside("rows", arrays))
+        return cls(name, sums, squares, dense)

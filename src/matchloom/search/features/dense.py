@@ -1,13 +1,13 @@
-"""Evidence from a pretrained encoder: what a question means, beside which words it has.
+"""Features from a pretrained encoder: what a question means, beside which words it has.
 
-A text is the mean of what the encoder made of its pieces, of length one (`models/sentence_bert.py`). x is the question,
-X the rows of all known questions and texts, Y is 1 where a row is of an answer.
+A text is the mean of what the encoder made of its pieces, L2-normalised (`models/sentence_bert.py`). x is the question,
+X the rows of all known questions and texts, Y is 1 where a row is of an entry.
 
-    nearest   the highest cosine of x with a known question of the answer, or with its text
-    text      the cosine of x with the text of the answer
-    ridge     x W,   W = (X' X + noise I)^-1 X' Y: a linear classifier, one answer against all others
+    nearest   the highest cosine of x with a known question of the entry, or with its text
+    text      the cosine of x with the text of the entry
+    ridge     x W,   W = (X' X + noise I)^-1 X' Y: a linear classifier, one entry against all others
 
-What each says about a question that was left out is exact. Of the ridge it needs no second fit:
+Leave-one-out scores are exact. Those of the ridge need no second fit:
 
     y_i - (y_i - x_i W) / (1 - h_i),    h_i = x_i (X' X + noise I)^-1 x_i'
 """
@@ -15,17 +15,17 @@ What each says about a question that was left out is exact. Of the ridge it need
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from matchloom.search.entries import Floats
-from matchloom.search.features.base import Evidence, Known
-from matchloom.search.reader import Query
+from matchloom.lexical.columns import Floats, Ids, products
+from matchloom.search.features.base import Arrays, Known, Reads
+from matchloom.search.reader import Queries
 
 if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
     from matchloom.matcher import Matcher
@@ -33,27 +33,42 @@ if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
 _NOISE = 0.3
 _LEAST = 1e-9
 _ASKED = 1024
-_LONGEST = 1200  # letters of a text that are read, about
+_LONGEST = 1200  # characters of a text that are read, about
+
+Vectors = NDArray[np.float32]
 
 
-class Meanings:
+class SentenceVectors:
     """The vectors of texts, each made once. Fits on parts of one file share them."""
 
-    def __init__(self, matcher: Matcher, vectors: dict[str, NDArray[np.float32]] | None = None) -> None:
+    def __init__(self, matcher: Matcher, vectors: Mapping[str, Vectors] | None = None) -> None:
         """`matcher` has sentence vectors; `vectors` are those that are known already."""
         self.matcher = matcher
-        self.vectors: dict[str, NDArray[np.float32]] = {} if vectors is None else vectors
-        self.asked = lru_cache(_ASKED)(self._asked)
+        self.vectors: dict[str, Vectors] = dict(vectors or {})
+        self._asked = lru_cache(_ASKED)(self._one)
 
-    def of(self, texts: Sequence[str], *, progress: bool = False) -> Floats:
+    def of(self, texts: Sequence[str], *, progress: bool = False) -> Vectors:
         """(N, D), kept for the next time."""
         new = [text for text in dict.fromkeys(texts) if text not in self.vectors]
         if new:
             self.vectors.update(zip(new, self.matcher.vectors(new, progress=progress), strict=True))
-        return np.stack([self.vectors[text] for text in texts]).astype(np.float64)
+        size = len(next(iter(self.vectors.values()))) if self.vectors else 0
+        return np.stack([self.vectors[text] for text in texts]) if texts else np.empty((0, size), dtype=np.float32)
 
-    def _asked(self, text: str) -> Floats:
-        """The vector of a text from outside, (D,); of these the last are kept, for several pieces of evidence ask."""
+    def asked(self, queries: Queries) -> Floats:
+        """The vectors of questions from outside, of which the last are kept. (N, D)"""
+        return queries.once("dense", lambda own: self._all(own.texts))
+
+    def one(self, text: str) -> Floats:
+        """The vector of a text from outside. (D,)"""
+        return self._asked(text)
+
+    def _all(self, texts: Sequence[str]) -> Floats:
+        if len(texts) == 1:
+            return self._asked(texts[0])[None]
+        return self.matcher.vectors(list(texts)).astype(np.float64)
+
+    def _one(self, text: str) -> Floats:
         known = self.vectors.get(text)
         return (self.matcher.vectors([text])[0] if known is None else known).astype(np.float64)
 
@@ -63,25 +78,19 @@ class Meanings:
         return grid
 
 
-class KnownMeanings(NamedTuple):
-    """The vectors of a collection: its different questions, and the texts of its answers."""
+class KnownVectors:
+    """The vectors of some entries: their different questions, and their texts."""
 
-    meanings: Meanings
-    questions: Floats  # (questions, D)
-    texts: Floats  # (answers, D)
+    def __init__(self, sentences: SentenceVectors, questions: Vectors, texts: Vectors) -> None:
+        self.sentences, self.questions, self.texts = sentences, questions, texts
 
     @classmethod
-    def of(cls, meanings: Meanings, questions: Sequence[str], texts: Sequence[str], *, progress: bool) -> KnownMeanings:
+    def of(
+        cls, sentences: SentenceVectors, questions: Sequence[str], texts: Sequence[str], *, progress: bool = False
+    ) -> KnownVectors:
         """Of these texts, which are encoded where they are new."""
-        vectors = meanings.of([*questions, *texts], progress=progress)
-        return cls(meanings, vectors[: len(questions)], vectors[len(questions) :])
-
-    def evidence(self, known: Known, *, words: bool, asked: bool) -> list[Evidence]:
-        """What it says of a collection beside words, or alone; without `asked` of its texts alone."""
-        if not asked:
-            return [MeaningOfText(known, self)]
-        kinds = (MeaningOfNearest, MeaningOfText, MeaningRidge)
-        return [kind(known, self) for kind in (kinds if words else kinds[:1])]
+        vectors = sentences.of([*questions, *texts], progress=progress)
+        return cls(sentences, vectors[: len(questions)], vectors[len(questions) :])
 
 
 def encoding_seconds(texts: Sequence[str]) -> float:
@@ -89,101 +98,133 @@ def encoding_seconds(texts: Sequence[str]) -> float:
     return sum(0.006 + 1.5e-4 * min(len(text), _LONGEST) for text in texts)
 
 
-class _Meaning(ABC):
-    """What the pieces of evidence have in common: a question is one vector, of which no word has a part of its own."""
+class DenseFeature(ABC):
+    """What these features have in common: a question is one vector, of which no word has a part of its own."""
 
     name: str
-    reads: Literal["terms", "features", "own"] = "own"
+    reads: Reads = "own"
 
-    def __init__(self, known: Known, vectors: KnownMeanings) -> None:
-        self._known, self.vectors = known, vectors
+    def __init__(self, vectors: KnownVectors) -> None:
+        self.vectors = vectors
 
-    def scores(self, read: Query) -> Floats:
-        """One score for each answer."""
-        return self._of(self.vectors.meanings.asked(read.text))
+    def scores(self, queries: Queries) -> Floats:
+        """One score for each question and entry."""
+        return np.stack([self._of(x) for x in self.vectors.sentences.asked(queries)])
 
-    def contributions(self, read: Query, answer: int) -> Floats:
-        """The score itself: how words share in it is told by `tracing`."""
-        return self.scores(read)[[answer]]
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        found: Floats = self.scores(query)[0][rows]
+        return found
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def contributions(self, query: Queries, entry: int) -> Floats:
+        """The score itself: how words share in it is said by `tracing`."""
+        return self.some(query, np.array([entry]))
+
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """The cosine with a text that is not in the collection."""
-        asked = self.vectors.meanings.asked
-        return np.array([asked(read.text) @ asked(text.text)])
+        one = self.vectors.sentences.one
+        return np.array([one(query.texts[0]) @ one(text.texts[0])])
 
     @abstractmethod
     def _of(self, x: Floats) -> Floats:
         """The scores of a question with this vector."""
 
     @abstractmethod
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Nothing but the vectors, which are saved once for all features."""
+        return {}
 
 
-class MeaningOfNearest(_Meaning):
-    """Nearness to the best of what is known of an answer."""
+class DenseNearest(DenseFeature):
+    """Nearness to the best of what is known of an entry."""
 
-    name = "meaning_nearest"
+    name = "dense_nearest"
 
-    def __init__(self, known: Known, vectors: KnownMeanings) -> None:
-        super().__init__(known, vectors)
-        links = known.member.tocoo()
-        answers = len(vectors.texts)
-        rows = np.concatenate([links.row, len(vectors.questions) + np.arange(answers)])
-        order = np.argsort(np.concatenate([links.col, np.arange(answers)]), kind="stable")
-        self._rows = rows[order]  # of one answer after the other, its text among them
-        sizes = 1 + np.bincount(links.col, minlength=answers)
+    def __init__(self, vectors: KnownVectors, member: sp.csr_array) -> None:
+        super().__init__(vectors)
+        links = member.tocoo()
+        entries = len(vectors.texts)
+        rows = np.concatenate([links.row, len(vectors.questions) + np.arange(entries)])
+        order = np.argsort(np.concatenate([links.col, np.arange(entries)]), kind="stable")
+        self._rows = rows[order]  # of one entry after the other, its text among them
+        sizes = 1 + np.bincount(links.col, minlength=entries)
         self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
     def _of(self, x: Floats, without: int | None = None) -> Floats:
-        cosines = np.concatenate([self.vectors.questions @ x, self.vectors.texts @ x])
+        cosines = np.concatenate([products(self.vectors.questions, x), products(self.vectors.texts, x)])
         if without is not None:
             cosines[without] = -np.inf
         best: Floats = np.maximum.reduceat(cosines[self._rows], self._starts)
         return best
 
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
-        return self._of(self.vectors.questions[row], row)
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
+        return self._of(self.vectors.questions[row].astype(np.float64), row)
 
 
-class MeaningOfText(_Meaning):
-    """Nearness to the text of an answer."""
+class DenseText(DenseFeature):
+    """Nearness to the text of an entry."""
 
-    name = "meaning_text"
+    name = "dense_text"
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        return products(self.vectors.texts, self.vectors.sentences.asked(query)[0], rows)
 
     def _of(self, x: Floats) -> Floats:
-        cosines: Floats = self.vectors.texts @ x
-        return cosines
+        return products(self.vectors.texts, x)
 
-    def left_out(self, row: int) -> Floats:
+    def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question: the same, for the texts do not depend on it."""
-        return self._of(self.vectors.questions[row])
+        return self._of(self.vectors.questions[row].astype(np.float64))
 
 
-class MeaningRidge(_Meaning):
-    """A linear classifier over meanings."""
+class DenseRidge(DenseFeature):
+    """A linear classifier over sentence vectors."""
 
-    name = "meaning_ridge"
+    name = "dense_ridge"
 
-    def __init__(self, known: Known, vectors: KnownMeanings) -> None:
-        super().__init__(known, vectors)
-        X = np.vstack([vectors.questions, vectors.texts])
+    def __init__(self, vectors: KnownVectors, weights: Vectors) -> None:
+        super().__init__(vectors)
+        self._weights = weights  # (A, D)
+
+    @classmethod
+    def fit(cls, known: Known, vectors: KnownVectors) -> DenseRidge:
+        """Solve the system."""
+        X = np.vstack([vectors.questions, vectors.texts]).astype(np.float64)
         Y = sp.vstack([known.member, sp.eye_array(len(vectors.texts))], format="csr").astype(np.float64)
-        self._inverse = np.linalg.inv(X.T @ X + _NOISE * np.eye(X.shape[1]))
-        self._weights: Floats = self._inverse @ (Y.T.tocsr() @ X).T
+        inverse = np.linalg.inv(X.T @ X + _NOISE * np.eye(X.shape[1]))
+        weights = (Y.T.tocsr() @ X) @ inverse
+        made = cls(vectors, weights.astype(np.float32))
+        made._inverse, made._exact, made._known = inverse, weights, known
+        return made
+
+    _inverse: Floats
+    _exact: Floats
+    _known: Known
 
     def _of(self, x: Floats) -> Floats:
-        scores: Floats = x @ self._weights
-        return scores
+        return products(self._weights, x)
 
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
-        x = self.vectors.questions[row]
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
+        x = self.vectors.questions[row].astype(np.float64)
         target = self._known.member[[row]].toarray().ravel()
-        left: Floats = target - (target - self._of(x)) / max(1 - x @ self._inverse @ x, _LEAST)
+        left: Floats = target - (target - self._exact @ x) / max(1 - x @ self._inverse @ x, _LEAST)
         return left
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """A text that is no class says nothing."""
         return np.zeros(1)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        return {"weights": self._weights}
+
+    @classmethod
+    def load(cls, arrays: Arrays, vectors: KnownVectors) -> DenseRidge:
+        """From what was saved."""
+        return cls(vectors, arrays["weights"])

@@ -1,11 +1,11 @@
-"""Ridge regression on one-hot answers: a linear classifier, one answer against all others, in closed form.
+"""Ridge regression on one-hot entries: a linear classifier, one entry against all others, in closed form.
 
-Examples are the known questions and the texts of the answers, rows of X; Y is 1 where an example is of an answer.
+Examples are the known questions and the texts of the answers, rows of X; Y is 1 where an example is of an entry.
 
     dual     alpha = (X X' + noise I)^-1 Y               score = x X' alpha          up to 6,000 examples
     primal   W     = (Z' Z + noise I)^-1 Z' Y            score = z W                 above
 
-Z are the columns of X that weigh most (by their squares; 6,000 of them, fewer where there are many answers). What
+Z are the columns of X that count most (by their squares; 6,000 of them, fewer where there are many entries). What
 either says about an example that was left out needs no second fit:
 
     dual     Y_i - alpha_i / ((X X' + noise I)^-1)_ii
@@ -14,15 +14,15 @@ either says about an example that was left out needs no second fit:
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from matchloom.lexical.columns import Columns
-from matchloom.search.entries import Floats, Ids
-from matchloom.search.features.base import Known
-from matchloom.search.reader import Query
+from matchloom.lexical.columns import Columns, Floats, Ids, Sparse, Table
+from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
+from matchloom.search.reader import Queries
 
 LARGEST = 6_000  # rows of a system that is solved
 _WEIGHTS = 60_000_000  # of the primal form
@@ -33,89 +33,148 @@ class Ridge:
     """The dual form."""
 
     name = "ridge"
-    reads: Literal["terms", "features", "own"] = "features"
+    reads: Reads = "vectors"
 
-    def __init__(self, known: Known, *, noise: float = _NOISE) -> None:
+    def __init__(self, examples: Columns, dual: Floats) -> None:
+        self._examples, self._dual = examples, Table(dual)
+
+    @classmethod
+    def fit(cls, known: Known, *, noise: float = _NOISE) -> Ridge:
+        """Solve the system."""
         X, Y = _examples(known)
         inverse = _inverse((X @ X.T).toarray(), noise)
-        self._dual: Floats = np.ascontiguousarray((Y.T.tocsr() @ inverse).T)  # Y is sparse, the inverse symmetric
-        self._diagonal: Floats = inverse.diagonal().copy()
-        self._target = Y
-        self._examples = Columns(X)
+        dual: Floats = np.ascontiguousarray((Y.T.tocsr() @ inverse).T)  # Y is sparse, the inverse symmetric
+        made = cls(Columns(X), dual)
+        made._diagonal, made._target = inverse.diagonal().copy(), Y
+        return made
 
-    def scores(self, read: Query) -> Floats:
-        """One score for each answer."""
-        scores: Floats = self._examples.dot(read.features, read.values) @ self._dual
-        return scores
+    _diagonal: Floats
+    _target: sp.csr_array
 
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
-        left: Floats = self._target[[row]].toarray().ravel() - self._dual[row] / self._diagonal[row]
+    def scores(self, queries: Queries) -> Floats:
+        """One score for each question and entry."""
+        return self._dual.dots(_as_questions(self._examples.dots(queries.vectors.below(self._examples.columns))))
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        found: Floats = self.scores(query)[0][rows]
+        return found
+
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
+        left: Floats = self._target[[row]].toarray().ravel() - self._dual.values[row] / self._diagonal[row]
         return left
 
-    def contributions(self, read: Query, answer: int) -> Floats:
+    def contributions(self, query: Queries, entry: int) -> Floats:
         """What each feature of the question adds."""
-        return self._examples.weighted(read.features, self._dual[:, answer]) * read.values
+        features, values = query.vectors[0]
+        known = features < self._examples.columns
+        added = np.zeros(len(features))
+        added[known] = self._examples.weighted(features[known], self._dual.values[:, entry]) * values[known]
+        return added
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """A text that is no class says nothing."""
-        return np.zeros(len(read.features))
+        return np.zeros(len(query.vectors.columns))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        return {"dual": self._dual.values, **prefixed("examples", self._examples.arrays())}
+
+    @classmethod
+    def load(cls, arrays: Arrays) -> Ridge | PrimalRidge:
+        """From what was saved, whichever form it had."""
+        if "positions" in arrays:
+            return PrimalRidge(arrays["positions"], arrays["weights"])
+        dual = arrays["dual"]
+        return cls(Columns(inside("examples", arrays), len(dual)), dual)
 
 
 class PrimalRidge:
     """The primal form, for many examples."""
 
     name = "ridge"
-    reads: Literal["terms", "features", "own"] = "features"
+    reads: Reads = "vectors"
 
-    def __init__(self, known: Known, rows: Ids | None = None, *, noise: float = _NOISE, largest: int = LARGEST) -> None:
+    def __init__(self, positions: Ids, weights: Floats) -> None:
+        self._positions, self._weights = positions, Table(weights)
+
+    @classmethod
+    def fit(
+        cls, known: Known, rows: Ids | None = None, *, noise: float = _NOISE, largest: int = LARGEST
+    ) -> PrimalRidge:
         """`rows` are the questions that may be left out; all without."""
         X, Y = _examples(known)
         squares = np.bincount(X.indices, X.data**2, minlength=X.shape[1])
         size = min(largest, X.shape[1], max(1, _WEIGHTS // Y.shape[1]))
         chosen = np.sort(np.argsort(-squares, kind="stable")[:size])
-        self._place: Ids = np.full(X.shape[1], -1)
-        self._place[chosen] = np.arange(size)
+        positions: Ids = np.full(X.shape[1], -1)
+        positions[chosen] = np.arange(size)
         Z = X[:, chosen].tocsr()
         inverse = _inverse((Z.T.tocsr() @ Z).toarray(), noise)
-        self._weights: Floats = inverse @ (Z.T.tocsr() @ Y).toarray()
-        self._target, self._known = Y, known
+        made = cls(positions, inverse @ (Z.T.tocsr() @ Y).toarray())
+        made._target, made._known = Y, known
         rows = np.arange(known.member.shape[0]) if rows is None else rows
-        self._leverage = {row: _leverage(Z[[row]], inverse) for row in rows.tolist()}
+        made._leverage = {row: _leverage(Z[[row]], inverse) for row in rows.tolist()}
+        return made
 
-    def scores(self, read: Query) -> Floats:
-        """One score for each answer."""
-        places, kept = self._kept(read)
-        scores: Floats = read.values[kept] @ self._weights[places]
-        return scores
+    _target: sp.csr_array
+    _known: Known
+    _leverage: dict[int, float]
 
-    def left_out(self, row: int) -> Floats:
-        """The scores of a known question, if it were not known."""
+    def scores(self, queries: Queries) -> Floats:
+        """One score for each question and entry."""
+        return self._weights.dots(self._kept(queries.vectors))
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        found: Floats = self.scores(query)[0][rows]
+        return found
+
+    def leave_one_out(self, row: int) -> Floats:
+        """The scores of a known question, as if it were not known."""
         target = self._target[[row]].toarray().ravel()
-        left: Floats = target - (target - self.scores(self._known.questions.row(row))) / (1 - self._leverage[row])
+        scores = self.scores(self._known.questions.row(row))[0]
+        left: Floats = target - (target - scores) / (1 - self._leverage[row])
         return left
 
-    def contributions(self, read: Query, answer: int) -> Floats:
+    def contributions(self, query: Queries, entry: int) -> Floats:
         """What each feature of the question adds."""
-        places, kept = self._kept(read)
-        added = np.zeros(len(read.features))
-        added[kept] = read.values[kept] * self._weights[places, answer]
+        features, values = query.vectors[0]
+        at = np.where(features < len(self._positions), self._positions[features.clip(max=len(self._positions) - 1)], -1)
+        added = np.zeros(len(features))
+        added[at >= 0] = values[at >= 0] * self._weights.values[at[at >= 0], entry]
         return added
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """A text that is no class says nothing."""
-        return np.zeros(len(read.features))
+        return np.zeros(len(query.vectors.columns))
 
-    def _kept(self, read: Query) -> tuple[Ids, Ids]:
-        places = self._place[read.features]
-        kept = np.flatnonzero(places >= 0)
-        return places[kept], kept
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        return {"positions": self._positions, "weights": self._weights.values}
+
+    def _kept(self, vectors: Sparse) -> Sparse:
+        """The features that have a weight, by their positions among these."""
+        vectors = vectors.below(len(self._positions))
+        at = self._positions[vectors.columns]
+        kept = at >= 0
+        owners = np.repeat(np.arange(vectors.count), np.diff(vectors.bounds))[kept]
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=vectors.count))])
+        return Sparse(bounds, at[kept], vectors.values[kept])
+
+
+def _as_questions(products: Floats) -> Sparse:
+    """Rows of numbers as sparse questions, without their zeros."""
+    owners, columns = np.nonzero(products)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(products)))])
+    return Sparse(bounds, columns, products[owners, columns])
 
 
 def _examples(known: Known) -> tuple[sp.csr_array, sp.csr_array]:
     X = sp.vstack([known.questions.vectors, known.texts.vectors], format="csr").astype(np.float64)
-    answers = known.member.shape[1]
-    Y = sp.vstack([known.member, sp.eye_array(answers)], format="csr").astype(np.float64)
+    entries = known.member.shape[1]
+    Y = sp.vstack([known.member, sp.eye_array(entries)], format="csr").astype(np.float64)
     return X, Y
 
 

@@ -1,123 +1,164 @@
-"""TF-IDF of words and of letters as scikit-learn makes it by default: what a linear classifier is usually given.
+"""TF-IDF of words and of character n-grams as scikit-learn makes it by default: what a linear classifier is usually given.
 
-    words    as the tokenizer cuts them
-    letters  two to four in a row within what stands between spaces, its ends marked
-    value    (1 + ln count) * idf, each of the two blocks scaled to length 1
+    words    as the tokenizer gives them
+    n-grams  two to four characters in a row within what stands between spaces, its ends marked
+    value    (1 + ln count) * idf, each of the two blocks L2-normalised
 
-It differs on purpose from `matchloom.search.reader`, which joins word forms and counts answers: two views that err
-differently are worth more in a mixture than one view twice.
+It differs on purpose from `matchloom.search.reader`, which joins word forms and counts entries: two views that err
+differently are worth more in a fusion than one view twice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from matchloom.search.entries import Floats, Ids
-from matchloom.text.tokenize import Tokenizer
+from matchloom.lexical.columns import Floats, Sparse
+from matchloom.search.arrays import Texts
+from matchloom.search.features.base import Arrays
+from matchloom.search.reader import Positions, matrix_of
 
-_LETTERS = (2, 4)
+_LEAST, _MOST = 2, 4  # characters
+_REMEMBERED = 50_000  # tokens whose n-grams are kept
+_LONGEST = 40  # characters of such a token
 
 
 class _Block:
-    """One of the two ways to take a text apart: what its parts are numbered by, and how rare each is."""
+    """One of the two ways to take a text apart: the numbers of its parts, and how rare each is."""
 
-    def __init__(self, texts: Sequence[str], analyse: Callable[[str], list[str]]) -> None:
-        self.analyse = analyse
+    def __init__(self, numbers: dict[str, int], idf: Floats) -> None:
+        self.numbers, self.idf = numbers, idf
+
+    @classmethod
+    def fit(cls, texts: Iterable[Iterable[str]]) -> _Block:
+        """From the parts of each text."""
         frequencies: Counter[str] = Counter()
-        for text in texts:
-            frequencies.update(set(analyse(text)))
-        self.numbers = {part: n for n, part in enumerate(sorted(frequencies))}
-        df = np.array([frequencies[part] for part in self.numbers], dtype=np.float64)
-        self.idf: Floats = np.log((len(texts) + 1) / (df + 1)) + 1
+        count = 0
+        for parts in texts:
+            frequencies.update(set(parts))
+            count += 1
+        numbers = {part: n for n, part in enumerate(sorted(frequencies))}
+        df = np.array([frequencies[part] for part in numbers], dtype=np.float64)
+        return cls(numbers, np.log((count + 1) / (df + 1)) + 1)
 
-    def counts(self, text: str) -> list[tuple[int, int]]:
-        """The numbers of a text's known parts, in their order, and how often it has each."""
-        numbers = self.numbers
-        return sorted(Counter(numbers[part] for part in self.analyse(text) if part in numbers).items())
+    def vectors(self, texts: Sequence[Sequence[int]]) -> Sparse:
+        """One row a text, from the numbers of its known parts."""
+        sizes = np.array([len(parts) for parts in texts], dtype=np.int64)
+        size = max(1, len(self.numbers))
+        keys = np.repeat(np.arange(len(texts)) * size, sizes)
+        keys += np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=int(sizes.sum()))
+        keys, counts = np.unique(keys, return_counts=True)
+        owners, features = keys // size, keys % size
+        values = (np.log(counts.astype(np.float64)) + 1) * self.idf[features]
+        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(texts)))
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(texts)))])
+        return Sparse(bounds, features, values / norms[owners])
 
-    def weights(self, features: Ids, counts: Floats) -> Floats:
-        """What parts count before they are scaled."""
-        found: Floats = (np.log(counts) + 1) * self.idf[features]
+
+class TfIdf:
+    """What is known of the words and n-grams of some texts. Words are numbered before n-grams."""
+
+    def __init__(self, words: _Block, ngrams: _Block) -> None:
+        self._words, self._ngrams = words, ngrams
+        self.size = len(words.numbers) + len(ngrams.numbers)
+        self._tokens: dict[str, list[int]] = {}
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], words: Sequence[Sequence[str]]) -> TfIdf:
+        """From texts and their words."""
+        return cls(_Block.fit(words), _Block.fit(_ngrams(text) for text in texts))
+
+    def read(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Sparse:
+        """One row a text, its features ascending."""
+        known = self._words.numbers
+        first = self._words.vectors([[known[word] for word in own if word in known] for own in words])
+        second = self._ngrams.vectors([self._numbers(text) for text in texts])
+        sizes = np.diff(first.bounds) + np.diff(second.bounds)
+        owners = [np.repeat(np.arange(len(texts)), np.diff(one.bounds)) for one in (first, second)]
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        columns = np.concatenate([first.columns, second.columns + len(known)])[order]
+        values = np.concatenate([first.values, second.values])[order]
+        return Sparse(np.concatenate([[0], np.cumsum(sizes)]), columns, values)
+
+    def matrix(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> sp.csr_array:
+        """The same as scikit-learn takes it, which has 32 bits for a column. (texts, features)"""
+        made = matrix_of(self.read(texts, words), self.size)
+        made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)
+        return made
+
+    def _numbers(self, text: str) -> list[int]:
+        """The numbers of a text's known n-grams."""
+        found: list[int] = []
+        for token in text.lower().split():
+            own = self._tokens.get(token)
+            if own is None:
+                known = self._ngrams.numbers
+                own = [known[gram] for gram in _ngrams(token) if gram in known]
+                if len(token) <= _LONGEST:
+                    if len(self._tokens) >= _REMEMBERED:
+                        self._tokens = {}
+                    self._tokens[token] = own
+            found += own
         return found
 
-    def vectors(self, texts: Sequence[str]) -> sp.csr_array:
-        """One row a text. (texts, parts)"""
-        rows = [self.counts(text) for text in texts]
-        ends = np.cumsum([0, *(len(row) for row in rows)])
-        flat = np.array([one for row in rows for one in row], dtype=np.int64).reshape(-1, 2)
-        features, counts = flat[:, 0], flat[:, 1].astype(np.float64)
-        weights = self.weights(features, counts)
-        owners = np.repeat(np.arange(len(texts)), np.diff(ends))
-        norms = np.sqrt(np.bincount(owners, weights**2, minlength=len(texts)))
-        shape = (len(texts), len(self.numbers))  # scikit-learn takes 32 bits alone
-        return sp.csr_array((weights / norms[owners], features.astype(np.int32), ends.astype(np.int32)), shape=shape)
-
-
-class WordsAndLetters:
-    """What is known of the words and letters of some texts. Words are numbered before letters."""
-
-    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer) -> None:
-        self._blocks = (_Block(texts, tokenizer.__call__), _Block(texts, _letters))
-        self._words, self._letters = (block.numbers for block in self._blocks)
-        self.size = len(self._words) + len(self._letters)
-
-    def vectors(self, texts: Sequence[str]) -> sp.csr_array:
-        """One row a text. (texts, features)"""
-        return sp.csr_array(sp.hstack([block.vectors(texts) for block in self._blocks], format="csr"))
-
-    def read(self, text: str) -> tuple[Ids, Floats]:
-        """The features of one text and their values: a row of `vectors`, many times as fast."""
-        features, values, start = [], [], 0
-        for block in self._blocks:
-            counts = block.counts(text)
-            own = np.array([one for one, _ in counts], dtype=np.int64)
-            weights = block.weights(own, np.array([n for _, n in counts], dtype=np.float64))
-            features.append(start + own)
-            values.append(weights / np.sqrt((weights**2).sum() or 1.0))
-            start += len(block.numbers)
-        return np.concatenate(features), np.concatenate(values)
-
-    def places(self, words: Sequence[str]) -> dict[int, list[tuple[int, ...]]]:
+    def positions(self, words: Sequence[str]) -> Positions:
         """Where each feature stands: for each occurrence the positions of its words.
 
-        Letters that reach over the end of a word belong to both words; those of what the tokenizer drops to none.
+        N-grams that reach over the end of a word belong to both words; those of what the tokenizer drops to none.
         """
-        found: dict[int, list[tuple[int, ...]]] = {}
+        found: Positions = {}
+        known = self._words.numbers
         for i, word in enumerate(words):
-            if word in self._words:
-                found.setdefault(int(self._words[word]), []).append((i,))
-            for gram in _grams(f" {word} "):
+            if word in known:
+                found.setdefault(known[word], []).append((i,))
+            for gram in _inside(f" {word} "):
                 self._add(found, gram, (i,))
         for i, (one, other) in enumerate(pairwise(words)):
-            inside = {*_grams(f" {one} "), *_grams(f" {other} ")}
-            for gram in _grams(f" {one}{other} "):
-                if gram not in inside:
+            own = {*_inside(f" {one} "), *_inside(f" {other} ")}
+            for gram in _inside(f" {one}{other} "):
+                if gram not in own:
                     self._add(found, gram, (i, i + 1))
         return found
 
-    def _add(self, found: dict[int, list[tuple[int, ...]]], gram: str, place: tuple[int, ...]) -> None:
-        if gram in self._letters:
-            found.setdefault(len(self._words) + int(self._letters[gram]), []).append(place)
+    def _add(self, found: Positions, gram: str, position: tuple[int, ...]) -> None:
+        if gram in self._ngrams.numbers:
+            found.setdefault(len(self._words.numbers) + self._ngrams.numbers[gram], []).append(position)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        return {
+            **Texts.of(self._words.numbers).arrays("words"),
+            **Texts.of(self._ngrams.numbers).arrays("ngrams"),
+            "word_idf": self._words.idf,
+            "ngram_idf": self._ngrams.idf,
+        }
+
+    @classmethod
+    def load(cls, arrays: Arrays) -> TfIdf:
+        """From what was saved."""
+        numbers: Callable[[str], dict[str, int]] = lambda name: {  # noqa: E731
+            part: n for n, part in enumerate(Texts.load(arrays, name))
+        }
+        return cls(_Block(numbers("words"), arrays["word_idf"]), _Block(numbers("ngrams"), arrays["ngram_idf"]))
 
 
-def _letters(text: str) -> list[str]:
-    """Two to four letters in a row within what stands between spaces; of a shorter word all of it, once."""
-    least, most = _LETTERS
+def _ngrams(text: str) -> list[str]:
+    """Two to four characters in a row within what stands between spaces; of a shorter token all of it, once."""
     found = []
-    for word in text.lower().split():
-        marked = f" {word} "
-        for n in range(least, most + 1):
+    for token in text.lower().split():
+        marked = f" {token} "
+        for n in range(_LEAST, _MOST + 1):
             found += [marked[i : i + n] for i in range(max(1, len(marked) - n + 1))]
             if len(marked) <= n:
                 break
     return found
 
 
-def _grams(marked: str) -> list[str]:
-    least, most = _LETTERS
-    return [marked[i : i + n] for n in range(least, most + 1) for i in range(len(marked) - n + 1)]
+def _inside(marked: str) -> list[str]:
+    return [marked[i : i + n] for n in range(_LEAST, _MOST + 1) for i in range(len(marked) - n + 1)]

@@ -3,24 +3,25 @@
     P(w|a) = (1 - beta) share(w in a) + beta sum over stems t of a of T(w|t) share(t in a)
     score  = sum over different stems w of the question of  ln(1 + (1 - lambda) P(w|a) / (lambda share(w in all)))
 
-This is TransLM (`matchloom.lexical.trans_lm`) over stems and over all answers at once. T(w|t) is IBM Model 1's, learnt
-from the known questions and the texts of their answers. A question's left-out scores come from a T that was learnt
-without it: the questions whose left-out scores are asked for are parted into folds, and each fold's T from all others.
+This is TransLM (`matchloom.lexical.trans_lm`) over stems and over all entries at once. T(w|t) is IBM Model 1's, learnt
+from the known questions and the texts of their answers. The leave-one-out scores of a question come from a T that was
+learnt without it: questions whose scores are asked for are parted into folds, and each fold's T from all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from matchloom.lexical.columns import Columns
+from matchloom.lexical.columns import Columns, Floats, Ids, Rows
 from matchloom.lexical.ibm_model1 import Translations, learn_translations
-from matchloom.search.entries import Floats, Ids
-from matchloom.search.features.base import Known
-from matchloom.search.reader import Query
+from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
+from matchloom.search.features.centroid import Dense
+from matchloom.search.reader import Queries
 
 _BETA, _LAMBDA = 0.5, 0.3
 _LEAST = 1e-3  # of T(w|t) that is kept
@@ -31,76 +32,116 @@ class Translation:
     """What stands for what, learnt from the collection's own questions."""
 
     name = "translation"
-    reads: Literal["terms", "features", "own"] = "terms"
+    reads: Reads = "terms"
 
-    def __init__(self, known: Known, table: Translations, folds: Sequence[tuple[Ids, Translations]] = ()) -> None:
-        self._known = known
-        self.translations = table
-        size = known.texts.counts.shape[1]
-        self._table = _rows(table, size)
-        self._folds = [_rows(fold, size) for _, fold in folds]
-        self._fold_of = {row: n for n, (rows, _) in enumerate(folds) for row in rows.tolist()}
-        counts = known.texts.counts
-        lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
-        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        shares = sp.csr_array((counts.data / lengths[rows], counts.indices, counts.indptr), shape=counts.shape)
-        self._shares = Columns(shares)
-        seen = np.asarray(counts.sum(axis=0) + known.questions.counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
-        self._background: Floats = seen / seen.sum()
+    def __init__(self, table: Rows, shares: Columns | Rows, background: Floats, dense: Dense) -> None:
+        """`table` has the T(w|t) of each w in its row, `shares` the stems of each entry, `background` of all."""
+        self._table, self._shares, self._background, self._dense = table, shares, background, dense
+        self._known: Known | None = None
+        self._folds: Sequence[Rows] = ()
+        self._fold_of: dict[int, int] = {}
 
     @classmethod
-    def fit(cls, known: Known, held_out: Sequence[Ids] = (), *, progress: bool = False) -> Translation:
+    def fit(
+        cls, known: Known, dense: Dense, held_out: Sequence[Ids] = (), *, large: bool, progress: bool = False
+    ) -> Translation:
         """Learn T from all questions, and for each set of rows in `held_out` once more without them."""
-        folds = [(rows, learn(known, rows, progress=progress)) for rows in held_out]
-        return cls(known, learn(known, np.empty(0, dtype=np.int64), progress=progress), folds)
+        size = known.texts.counts.shape[1]
+        seen = np.asarray(known.texts.counts.sum(axis=0) + known.questions.counts.sum(axis=0), dtype=np.float64)
+        background = seen.ravel() + 0.5
+        learnt = learn(known, np.empty(0, dtype=np.int64), progress=progress)
+        made = cls(_rows(learnt, size), _shares(known, large), background / background.sum(), dense)
+        made._known = known
+        made._folds = [_rows(learn(known, rows, progress=progress), size) for rows in held_out]
+        made._fold_of = {row: n for n, rows in enumerate(held_out) for row in rows.tolist()}
+        return made
 
-    def scores(self, read: Query) -> Floats:
-        """One score for each answer."""
-        return self._scores(read, self._table)
+    def of(self, known: Known) -> Translation:
+        """The same translations for other entries."""
+        return Translation(self._table, _shares(known, large=True), self._background, self._dense)
 
-    def left_out(self, row: int) -> Floats:
+    def scores(self, queries: Queries) -> Floats:
+        """One score for each question and entry."""
+        return np.stack([self._scores(queries.terms[n][0], self._table, None) for n in range(len(queries))])
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        return self._scores(query.terms[0][0], self._table, rows)
+
+    def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question by a T that was learnt without it."""
-        return self._scores(self._known.questions.row(row), self._folds[self._fold_of[row]])
+        assert self._known is not None  # it was just fitted
+        return self._scores(self._known.questions.row(row).terms[0][0], self._folds[self._fold_of[row]], None)
 
-    def contributions(self, read: Query, answer: int) -> Floats:
+    def contributions(self, query: Queries, entry: int) -> Floats:
         """What each stem of the question adds."""
-        added = np.zeros(len(read.terms))
-        for i, term in enumerate(read.terms.tolist()):
-            terms, weights = self.stands_for(term)
-            P = float(self._shares.row(answer, terms) @ weights)
-            added[i] = self._gain(term, P)
-        return added
+        terms = query.terms[0][0]
+        one = np.array([entry])
+        return np.array([self._gain(term, self._likely(*self.stands_for(term), one)[0]) for term in terms.tolist()])
 
-    def outside(self, read: Query, text: Query) -> Floats:
+    def outside(self, query: Queries, text: Queries) -> Floats:
         """The same for a text outside the collection."""
-        added = np.zeros(len(read.terms))
-        total = max(1.0, float(text.counts.sum()))
-        for i, term in enumerate(read.terms.tolist()):
-            terms, weights = self.stands_for(term)
-            _, here, there = np.intersect1d(terms, text.terms, assume_unique=True, return_indices=True)
-            added[i] = self._gain(term, float(weights[here] @ text.counts[there]) / total)
+        terms, (theirs, counts) = query.terms[0][0], text.terms[0]
+        added = np.zeros(len(terms))
+        total = max(1.0, float(counts.sum()))
+        for i, term in enumerate(terms.tolist()):
+            others, weights = self.stands_for(term)
+            _, here, there = np.intersect1d(others, theirs, assume_unique=True, return_indices=True)
+            added[i] = self._gain(term, float(weights[here] @ counts[there]) / total)
         return added
 
-    def stands_for(self, term: int, table: sp.csr_array | None = None) -> tuple[Ids, Floats]:
+    def stands_for(self, term: int, table: Rows | None = None) -> tuple[Ids, Floats]:
         """The stems that speak for a stem of the question, and how much: (1 - beta) [w = t] + beta T(w|t)."""
         table = self._table if table is None else table
-        cut = slice(table.indptr[term], table.indptr[term + 1])
-        terms, weights = table.indices[cut].astype(np.int64), _BETA * table.data[cut].astype(np.float64)
-        place = int(np.searchsorted(terms, term))
-        if place < len(terms) and terms[place] == term:
-            weights[place] += 1 - _BETA
+        if term >= len(table):
+            return np.array([term]), np.array([1 - _BETA])
+        terms, weights = table[term]
+        weights = _BETA * weights
+        at = int(np.searchsorted(terms, term))
+        if at < len(terms) and terms[at] == term:
+            weights[at] += 1 - _BETA
             return terms, weights
-        return np.insert(terms, place, term), np.insert(weights, place, 1 - _BETA)
+        return np.insert(terms, at, term), np.insert(weights, at, 1 - _BETA)
 
-    def _scores(self, read: Query, table: sp.csr_array) -> Floats:
-        scores = np.zeros(self._shares.rows)
-        for term in read.terms.tolist():
-            scores += self._gain(term, self._shares.dot(*self.stands_for(term, table)))
+    def _scores(self, terms: Ids, table: Rows, rows: Ids | None) -> Floats:
+        count = self._shares.rows if isinstance(self._shares, Columns) else len(self._shares)
+        scores = np.zeros(count if rows is None else len(rows))
+        for term in terms.tolist():
+            scores += self._gain(term, self._likely(*self.stands_for(term, table), rows))
         return scores
 
+    def _likely(self, terms: Ids, weights: Floats, rows: Ids | None) -> Floats:
+        """P(w|a) of the entries, before it is smoothed."""
+        if isinstance(self._shares, Rows):
+            with self._dense(terms, weights) as vector:
+                return self._shares.dot(vector, rows)
+        kept = terms < self._shares.columns
+        found = self._shares.dot(terms[kept], weights[kept])
+        return found if rows is None else found[rows]
+
     def _gain(self, term: int, P: Floats | float) -> Floats:
-        gain: Floats = np.log1p((1 - _LAMBDA) * P / (_LAMBDA * self._background[term]))
+        seen = self._background[term] if term < len(self._background) else self._background.min()
+        gain: Floats = np.log1p((1 - _LAMBDA) * P / (_LAMBDA * seen))
         return gain
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        by = "columns" if isinstance(self._shares, Columns) else "rows"
+        shares = prefixed(by, self._shares.arrays())
+        entries = np.array([self._shares.rows if isinstance(self._shares, Columns) else len(self._shares)])
+        return {
+            "background": self._background,
+            "entries": entries,
+            **shares,
+            **prefixed("table", self._table.arrays()),
+        }
+
+    @classmethod
+    def load(cls, arrays: Arrays, dense: Dense) -> Translation:
+        """From what was saved."""
+        columns = inside("columns", arrays)
+        shares = Columns(columns, int(arrays["entries"][0])) if columns else Rows(inside("rows", arrays))
+        return cls(Rows(inside("table", arrays)), shares, arrays["background"], dense)
 
 
 def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations:
@@ -110,16 +151,22 @@ def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations
     pairs = known.member.tocoo()
     taken = np.flatnonzero(kept[pairs.row])
     taken = taken[np.argsort(pairs.row[taken], kind="stable")][:_PAIRS]  # the order by digest means nothing
-    rows, answers = pairs.row[taken].tolist(), pairs.col[taken].tolist()
-    asked = {n: known.questions.row(n).terms for n in rows}
+    rows, entries = pairs.row[taken].tolist(), pairs.col[taken].tolist()
+    asked = {n: known.questions.count_rows[n][0] for n in rows}
     told: dict[int, Ids] = {}
-    for answer in np.unique(pairs.col[taken]).tolist():
-        read = known.texts.row(answer)
-        told[answer] = np.repeat(read.terms, read.counts.astype(np.int64))
-    return learn_translations([asked[n] for n in rows], [told[a] for a in answers], least=_LEAST, progress=progress)
+    for entry in np.unique(pairs.col[taken]).tolist():
+        terms, counts = known.texts.count_rows[entry]
+        told[entry] = np.repeat(terms, counts.astype(np.int64))
+    return learn_translations([asked[n] for n in rows], [told[a] for a in entries], least=_LEAST, progress=progress)
 
 
-def _rows(table: Translations, size: int) -> sp.csr_array:
-    made = sp.csr_array((table.probability, (table.w, table.t)), shape=(size, size))
-    made.sort_indices()
-    return made
+def _shares(known: Known, large: bool) -> Columns | Rows:
+    counts = known.texts.counts
+    lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    shares = sp.csr_array((counts.data / lengths[rows], counts.indices, counts.indptr), shape=counts.shape)
+    return Rows(shares) if large else Columns(shares)
+
+
+def _rows(table: Translations, size: int) -> Rows:
+    return Rows(sp.csr_array((table.probability, (table.w, table.t)), shape=(size, size)))

@@ -1,0 +1,685 @@
+"""Collection: answers with their questions, that are asked, changed while they are asked, and kept in a folder.
+
+    question -> Queries (read once) -> candidates -> features -> fusion -> calibration -> Hits
+
+What `fit` keeps and what `index` makes is a collection, with or without weights that its questions taught.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from matchloom import artifact
+from matchloom.artifact.checks import as_saved
+from matchloom.basics.progress import track
+from matchloom.basics.validation import at_least_one, many_texts, one_path
+from matchloom.data.entries import Entry
+from matchloom.data.formats import PairsLike
+from matchloom.data.identity import fold
+from matchloom.explanation import explanation_of
+from matchloom.lexical.columns import Floats
+from matchloom.search.calibration import Calibration
+from matchloom.search.entries import Entries, best_first
+from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, stamp, write_collection
+from matchloom.search.fusion import Fusion, LeaveOneOut
+from matchloom.search.journal import Change, Journal
+from matchloom.search.learning import Learnt, Settings, learn
+from matchloom.search.reader import Queries, Reader
+from matchloom.search.segment import Segment
+from matchloom.search.tracing import Compared, RightSide, trace_of
+from matchloom.search.view import Scored, View, Where
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trace
+
+if TYPE_CHECKING:
+    from matchloom.matcher import Matcher
+
+FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
+_AT_ONCE = 256  # questions that are compared together
+_TRIES = 5  # while another fit is switched to
+
+
+class State(NamedTuple):
+    """What a search needs: entries, and what was learnt from their questions."""
+
+    view: View
+    fusion: Fusion
+    calibration: Calibration
+    figures: LeaveOneOut | None
+
+
+class Refit(NamedTuple):
+    """What became of a refit: how often left-out questions found their answer, before and after."""
+
+    entries: int
+    questions: int
+    before: float | None
+    after: float | None
+    kept: bool  # whether the new fit is in use
+    why: str
+
+
+class Collection:
+    """Answers with their questions. Made by `fit` or `create`, opened by `open`; changed by `add` and `remove`.
+
+    >>> pairs = [Pair("how do I weave?", "Use a loom."), Pair("how do I grind corn?", "Use a mill.")]
+    >>> faq = Collection.fit(pairs)
+    >>> [hit.text for hit in faq.search("griding corn")]
+    ['Use a mill.', 'Use a loom.']
+    >>> faq.add([("how do I bake?", "Use an oven.")])
+    Added(new=1, replaced=0, wrong=0)
+    >>> faq.search("baking", top=1)[0].text
+    'Use an oven.'
+    """
+
+    def __init__(self, state: State, settings: Settings, sentences: SentenceVectors | None = None) -> None:
+        """Not for callers: use `fit`, `create` or `open`."""
+        self.settings = settings
+        self.folder: Path | None = None
+        self.report: dict[str, Any] | None = None  # what `fit` measured
+        self._page: bytes | None = None
+        self._state, self._sentences = state, sentences
+        self._journal: Journal | None = None
+        self._stamp: tuple[int, int] = (0, 0)
+        self._changes: list[Change] = []  # since the fit
+        self._lock = threading.RLock()
+
+    # ---- making
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike | Entries,
+        *,
+        tokenizer: Tokenizer | None = None,
+        sentences: SentenceVectors | None = None,
+        words: bool = True,
+        use_questions: bool = True,
+        learn_weights: bool = True,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> Collection:
+        """Learn from pairs of questions and their answers; `Entries.of` says which pairs are of one answer.
+
+        With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine with
+        the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
+        `use_questions` a question is compared with the answers' texts alone, and known questions only teach how.
+        Nothing is drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        """
+        entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
+        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learn_weights)
+        return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | str,
+        pairs: PairsLike,
+        *,
+        encoder: Matcher | None = None,
+        tokenizer: Tokenizer | None = None,
+        learn_weights: bool = False,
+        progress: bool = False,
+    ) -> Collection:
+        """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
+
+        Args:
+            folder: Where; it is made, and must hold no collection.
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
+            encoder: A matcher with sentence vectors, which are compared, too.
+            tokenizer: How texts become words.
+            learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            progress: Whether to show a bar.
+        """
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) is not None:
+            raise MatchloomError(f"{path} holds something already; choose another folder", code="exists")
+        sentences = None if encoder is None else SentenceVectors(encoder)
+        made = cls.fit(
+            pairs, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress
+        )
+        made.save(path)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Collection:
+        """A collection that is there. What others write into its folder is found by the next search.
+
+        Args:
+            folder: What `save`, `create` or `fit` wrote.
+        """
+        path = one_path("folder", folder)
+        made = cls.__new__(cls)
+        made._lock = threading.RLock()
+        made.folder = path
+        made._sentences = None
+        made._load()
+        return made
+
+    @property
+    def name(self) -> str:
+        """What ranks: words, words and an encoder, or an encoder alone."""
+        if self._sentences is None:
+            return FITTED
+        return WITH_ENCODER if self.settings.words else ENCODER_ALONE
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How texts become words."""
+        return self.settings.tokenizer
+
+    @property
+    def fusion(self) -> Fusion:
+        """The features and their weights."""
+        return self._state.fusion
+
+    @property
+    def calibration(self) -> Calibration:
+        """What makes probabilities of scores."""
+        return self._state.calibration
+
+    @property
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """How often known questions found their answer when they were left out, as it was last fitted."""
+        return self._state.figures
+
+    @property
+    def entries(self) -> Entries:
+        """All entries as they are now, by id."""
+        return self._current().view.entries()
+
+    def __len__(self) -> int:
+        return len(self._current().view)
+
+    def __repr__(self) -> str:
+        return f"Collection({len(self):,} answers, searched by {self.name})"
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._current().view.row_of(name) is not None
+
+    def __getitem__(self, name: str) -> Entry:
+        view = self._current().view
+        row = view.row_of(name)
+        if row is None:
+            raise MatchloomError(f"no entry has the id {name[:80]!r}; a search shows ids", code="missing")
+        return view.entry(row)
+
+    def status(self) -> dict[str, Any]:
+        """What there is: entries, questions, what compares them, and what has changed since it was measured."""
+        view = self._current().view
+        entries = view.entries()
+        questions = sum(len(own) for own in entries.questions)
+        figures = self.leave_one_out
+        return {
+            "entries": len(entries),
+            "questions": questions,
+            "scorer": self.name,
+            "features": list(self.fusion.names),
+            "learnt": self.settings.learn,
+            "changed_since_fit": view.changes,
+            "left_out_precision": None if figures is None else figures.precision_at_1,
+        }
+
+    # ---- searching
+
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is many letters too
+        self, question: str, *, top: int | None = 10, where: Where | None = None, explain: bool = False
+    ) -> Hits: ...
+
+    @overload
+    def search(
+        self,
+        question: Iterable[str],
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        explain: bool = False,
+        progress: bool = False,
+    ) -> list[Hits]: ...
+
+    def search(
+        self,
+        question: str | Iterable[str],
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        explain: bool = False,
+        progress: bool = False,
+    ) -> Hits | list[Hits]:
+        """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
+
+        None where nothing of the question is known. `known` of what is found says how likely it is that any answer is
+        right; the probabilities of all answers add up to it.
+
+        Args:
+            question: The question; many of them, in a list, give a list each.
+            top: At most this many answers; None for all.
+            where: Values that entries must have in your own columns, such as {"language": "en"}.
+            explain: Add to each answer why it got its score; the question is still read once.
+            progress: Whether to show a bar.
+        """
+        if top is not None:
+            at_least_one("top", top)
+        if isinstance(question, str):
+            if not question.strip():
+                raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
+            return self._search([question], top, where, explain)[0]
+        asked = many_texts("question", question)
+        blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
+        found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
+        return [hits for block in found for hits in block]
+
+    def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
+        state = self._current()
+        queries = state.view.base.reader.read(questions)
+        found = []
+        for scored in state.view.scored(queries, where):
+            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            for n in range(len(scores)):
+                query = queries.one(len(found))
+                found.append(self._hits(state, query, scored, n, scores[n], top, explain))
+        return found
+
+    def _hits(
+        self, state: State, query: Queries, scored: Scored, n: int, scores: Floats, top: int | None, explain: bool
+    ) -> Hits:
+        """The answers to one question, from the scores of the rows."""
+        calibration, support = state.calibration, float(scored.support[n])
+        ranked = Hits(known=calibration.known(support))
+        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
+        if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
+            return ranked
+        likely = calibration.probabilities(scores, support)
+        best = best_first(scores, top).tolist()
+        rows = [int(scored.rows[one]) for one in best]
+        for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
+            entry = state.view.entry(row)
+            why = None
+            if explain:
+                traced = self._trace(state, query, scored, n, one, nearest, entry.text)
+                why = explanation_of(self, query.texts[0], entry.text, traced)
+            score, probability = float(scores[one]), float(likely[one])
+            columns = dict(entry.columns) or None
+            ranked.append(
+                Hit(entry.id, entry.text, score, probability, nearest, row, explanation=why, columns=columns)
+            )
+        return ranked
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """One score for each pair of a question and an answer; higher matches better.
+
+        A known answer, told by its text or else its id, gets its score in the ranking. Another text is scored by the
+        same features as an answer without questions; classifiers, which do not know it, give it nothing.
+        """
+        state = self._current()
+        view, reader = state.view, state.view.base.reader
+        places: dict[str, list[int]] = {}
+        for n, pair in enumerate(pairs):
+            places.setdefault(pair.query, []).append(n)
+        scores = np.zeros(len(pairs), dtype=np.float32)
+        texts: dict[str, Queries] = {}
+        for question, own in track(places.items(), self.name, total=len(places), show=progress):
+            query = reader.read([question])
+            scored = view.scored(query)[0]
+            raw = np.empty((1, scored.raw.shape[1], len(own)))
+            for column, n in enumerate(own):
+                row = view.row_of_text(pairs[n].text, pairs[n].text_id)
+                if row is None:
+                    text = pairs[n].text
+                    if text not in texts:
+                        texts[text] = reader.read([text], answers=True)
+                    raw[0, :, column] = _outside(view, query, texts[text])
+                else:
+                    raw[0, :, column] = self._raw(view, query, scored, row)
+            scores[own] = state.fusion.score(raw, scored.mean, scored.spread)[0]
+        return scores
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """Why a text got its score: the words of the question against those of the matched question and the text."""
+        state = self._current()
+        asked = state.view.base.reader.read([query])
+        scored = state.view.scored(asked)[0]
+        row = state.view.row_of_text(text)
+        if row is None:
+            outside = state.view.base.reader.read([text], answers=True)
+            features = state.view.base.features
+            added = [feature.outside(asked, outside) for feature in features if feature is not None]
+            compared = Compared(features, added, scored.mean[0], scored.spread[0])
+            return self._traced(state, asked, compared, None, text)
+        nearest = _nearest(state.view, asked, [row])[0]
+        return self._traced(state, asked, _compared(state.view, asked, scored, 0, row), nearest, text)
+
+    def _trace(
+        self, state: State, query: Queries, scored: Scored, n: int, place: int, nearest: str | None, text: str
+    ) -> tuple[list[str], list[str], Trace]:
+        compared = _compared(state.view, query, scored, n, int(scored.rows[place]))
+        return self._traced(state, query, compared, nearest, text)
+
+    def _traced(
+        self, state: State, query: Queries, compared: Compared, question: str | None, text: str
+    ) -> tuple[list[str], list[str], Trace]:
+        right = RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text))
+        trace = trace_of(state.view.base.reader, state.fusion, compared, query, right)
+        return list(query.words[0]), [*right.matched, *right.told], trace
+
+    def _raw(self, view: View, query: Queries, scored: Scored, row: int) -> Floats:
+        """What every feature says of one row, also where it is no candidate. (E,)"""
+        place = np.flatnonzero(scored.rows == row)
+        if len(place):
+            found: Floats = scored.raw[0, :, place[0]]
+            return found
+        segment, own = view.find(row)
+        return segment.some(query, np.array([own]))[:, 0]
+
+    # ---- changing
+
+    def add(self, pairs: PairsLike, *, progress: bool = False) -> Added:
+        """Add questions and answers: found by every reader, and on the disk, when this returns.
+
+        A question of an answer that is there is one more of its questions. An answer whose id is there with another
+        text takes the new text. Pairs with label 0 are left out.
+
+        Args:
+            pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
+                several pairs with the same text or text_id.
+            progress: Whether to show a bar.
+        """
+        rows = list(_rows_of(pairs))
+        wrong = sum(not pair.is_positive for pair, _ in rows)
+        if wrong == len(rows):
+            return Added(0, 0, wrong)
+        entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])
+        with self._writing():
+            view = self._state.view
+            put, there = [], 0
+            for n in range(len(entries)):
+                entry = entries[n]
+                row = view.row_of(entry.id)
+                row = view.row_of_text(entry.text) if row is None else row
+                there += row is not None
+                put.append(entry if row is None else _joined(view.entry(row), entry))
+            self._change(Change(put))
+        return Added(len(put) - there, there, wrong)
+
+    def replace(self, entries: Iterable[Entry]) -> int:
+        """Put entries as they are given, questions and columns too, in place of those with the same ids.
+
+        Args:
+            entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
+        """
+        put = [_checked(entry) for entry in entries]
+        with self._writing():
+            if put:
+                self._change(Change(put))
+        return len(put)
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove entries; how many there were.
+
+        Args:
+            ids: As `search` gives them; unknown ones are left alone.
+        """
+        if isinstance(ids, str):
+            raise MatchloomError(f"ids is {ids!r}; expected a list of ids, such as [{ids!r}]", code="wrong_type")
+        names = list(ids)
+        with self._writing():
+            view = self._state.view
+            rows = {row for name in names if (row := view.row_of(name)) is not None}
+            gone = [view.entry(row).id for row in sorted(rows)]
+            if len(gone) == len(view):
+                raise MatchloomError("a collection keeps one entry at least; remove its folder instead", code="no_data")
+            if gone:
+                self._change(Change((), gone))
+        return len(gone)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Be the one who changes the collection, as it is now."""
+        with self._lock:
+            if self.folder is None:
+                yield
+                return
+            with artifact.writing(self.folder, wait=30.0):
+                self._current()
+                yield
+
+    def _change(self, change: Change) -> None:
+        view = self._state.view.changed(change)  # what cannot be read is refused before it is written
+        if self._journal is not None:
+            self._journal.append([change])
+        self._changes.append(change)
+        self._state = self._state._replace(view=view)
+
+    # ---- learning anew
+
+    def refit(self, *, progress: bool = False) -> Refit:
+        """Learn from all entries as they are now; searches and changes go on meanwhile.
+
+        The new fit takes the place of the old one whole, and only if left-out questions do not find their answer less
+        often by more than chance.
+
+        Args:
+            progress: Whether to show a bar.
+        """
+        with self._lock:
+            state, count = self._current(), len(self._changes)
+            seen = self._stamp
+        entries = state.view.entries()
+        learnt = learn(entries, self.settings, self._sentences, progress=progress)
+        before, after, worse = _compare(state, learnt)
+        questions = len(learnt.segment.questions)
+        if worse:
+            why = "left-out questions find their answer less often, by more than chance"
+            return Refit(len(entries), questions, before, after, False, why)
+        with self._lock, self._locked():
+            self._current()
+            if self._stamp != seen:
+                return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
+            later = self._changes[count:]
+            self._keep(learnt, later)
+        return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self.folder is None:
+            yield
+        else:
+            with artifact.writing(self.folder, wait=30.0):
+                yield
+
+    def _keep(self, learnt: Learnt, later: Sequence[Change]) -> None:
+        """Switch to a new fit, and to what was changed while it was made."""
+        state = _state(learnt)
+        view = state.view
+        for change in later:
+            view = view.changed(change)
+        self._state, self._changes = state._replace(view=view), list(later)
+        if self.folder is not None:
+            self.report, self._page = None, None  # what was measured is not this
+            self._write(self.folder)
+            self._load()
+
+    # ---- the folder
+
+    def save(self, folder: Path | str) -> None:
+        """Write the collection as a folder: all of it or nothing; no pickle.
+
+        Args:
+            folder: Where; it is made if it is new.
+        """
+        path = one_path("folder", folder)
+        with self._lock:
+            self._write(path)
+
+    def _write(self, folder: Path) -> None:
+        segment = self._state.view.base
+        settings: dict[str, Any] = {
+            "tokenizer": self.tokenizer._asdict(),
+            "words": self.settings.words,
+            "use_questions": self.settings.use_questions,
+            "learn": self.settings.learn,
+            "whole": segment.reader.whole,
+            "features": list(self.fusion.names),
+            "weights": self.fusion.weights.tolist(),
+            "why": self.fusion.why,
+            "calibration": self.calibration._asdict(),
+            "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
+            "note": segment.entries.note,
+            "report": self.report,
+        }
+        encoder = None if self._sentences is None else self._sentences.matcher
+        files = {} if self._page is None else {"report.html": self._page}
+        write_collection(folder, settings, segment.arrays(), self._changes, files=files, encoder=encoder)
+
+    def _load(self) -> None:
+        """Read the folder as it is now."""
+        assert self.folder is not None
+        for left in reversed(range(_TRIES)):
+            seen = stamp(self.folder) if artifact.holds(self.folder, KIND) else (0, 0)
+            try:
+                self._read(self.folder)
+                self._stamp = seen
+                return
+            except MatchloomError:
+                if not left or not artifact.holds(self.folder, KIND) or stamp(self.folder) == seen:
+                    raise  # else another fit was switched to meanwhile
+
+    def _read(self, folder: Path) -> None:
+        settings, arrays, journal, saved = open_collection(folder)
+        with as_saved(folder, REMEDY):
+            tokenizer = Tokenizer.from_dict(settings["tokenizer"])
+            self.settings = Settings(tokenizer, settings["words"], settings["use_questions"], settings["learn"])
+            reader = Reader.load(
+                tokenizer,
+                settings["whole"],
+                {name.removeprefix("reader."): one for name, one in arrays.items() if name.startswith("reader.")},
+            )
+            if self._sentences is None:
+                matcher = saved.inside(ENCODER)
+                self._sentences = None if matcher is None else SentenceVectors(matcher)
+            segment = Segment.load(arrays, reader, settings["features"], self._sentences)
+            segment = replace(segment, entries=replace(segment.entries, note=settings["note"]))
+            weights = np.array(settings["weights"], dtype=np.float64)
+            fusion = Fusion(tuple(settings["features"]), weights, settings["why"])
+            figures = None if settings["leave_one_out"] is None else LeaveOneOut(**settings["leave_one_out"])
+            changes = journal.read()
+            view = View.of(segment)
+            for change in changes:
+                view = view.changed(change)
+            self.report = settings["report"]
+            calibration = Calibration(**settings["calibration"])
+        self._state = State(view, fusion, calibration, figures)
+        self._journal, self._changes, self._page = journal, changes, None
+
+    def _current(self) -> State:
+        """The state as it is now, with what other processes wrote."""
+        journal, folder = self._journal, self.folder
+        if folder is None or journal is None:
+            return self._state
+        try:
+            same = stamp(folder) == self._stamp and not journal.changed()
+        except OSError:
+            same = True  # the folder is gone: what was read goes on
+        if not same:
+            with self._lock:
+                self._follow(folder)
+        return self._state
+
+    def _follow(self, folder: Path) -> None:
+        """Read what others have written since."""
+        assert self._journal is not None
+        if stamp(folder) != self._stamp:
+            self._load()
+            return
+        try:
+            changes = self._journal.read()
+        except MatchloomError:
+            if stamp(folder) == self._stamp:
+                raise
+            self._load()
+            return
+        view = self._state.view
+        for change in changes:
+            view = view.changed(change)
+        self._changes += changes
+        self._state = self._state._replace(view=view)
+
+
+def entries_of(pairs: PairsLike) -> Entries:
+    """The entries of pairs, with the user's own columns."""
+    rows = list(_rows_of(pairs))
+    return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
+
+
+def _rows_of(pairs: PairsLike) -> Iterator[tuple[Pair, Mapping[str, str]]]:
+    from matchloom.data.formats.sources import as_rows
+    from matchloom.data.formats.values import own_columns
+
+    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, whole=True))
+
+
+def _state(learnt: Learnt) -> State:
+    return State(View.of(learnt.segment), learnt.fusion, learnt.calibration, learnt.figures)
+
+
+def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None]:
+    """Of each row the known question that is nearest."""
+    found: dict[int, str | None] = {}
+    for offset, segment in zip(view.offsets, view.segments, strict=True):
+        own = [row for row in rows if offset <= row < offset + len(segment.entries)]
+        if own:
+            found |= zip(own, segment.nearest(query, [row - offset for row in own]), strict=True)
+    return [found[row] for row in rows]
+
+
+def _outside(view: View, query: Queries, text: Queries) -> Floats:
+    """What every feature says of a text that is not in the collection. (E,)"""
+    features = view.base.features
+    return np.array([np.nan if one is None else one.outside(query, text).sum() for one in features])
+
+
+def _compared(view: View, query: Queries, scored: Scored, n: int, row: int) -> Compared:
+    """What each feature adds to the score of a row."""
+    segment, own = view.find(row)
+    features, added = list(segment.features), []
+    for e, feature in enumerate(features):
+        entry = own
+        if feature is None and view.carried[row] >= 0:
+            feature, entry = view.base.features[e], int(view.carried[row])
+            features[e] = feature
+        added.append(np.zeros(0) if feature is None else feature.contributions(query, entry))
+    return Compared(features, added, scored.mean[n], scored.spread[n])
+
+
+def _joined(old: Entry, new: Entry) -> Entry:
+    """An entry that is there with more questions, and with the new text where its id says that it is the same."""
+    known = {fold(question) for question in old.questions}
+    questions = [*old.questions, *(one for one in new.questions if fold(one) not in known)]
+    text = new.text if new.id == old.id else old.text
+    return Entry(old.id, text, tuple(sorted(questions)), {**old.columns, **new.columns})
+
+
+def _checked(entry: Entry) -> Entry:
+    if not (isinstance(entry.id, str) and entry.id and isinstance(entry.text, str) and entry.text.strip()):
+        raise MatchloomError(f"the entry {str(entry)[:80]!r} lacks an id or a text", code="bad_row")
+    return Entry(entry.id, entry.text, tuple(dict.fromkeys(entry.questions)), dict(entry.columns))
+
+
+def _compare(state: State, learnt: Learnt) -> tuple[float | None, float | None, bool]:
+    """The first answer right on left-out questions: by the old weights, by the new ones, and whether that is worse."""
+    from matchloom.search.fusion import compare_weights
+
+    if learnt.figures is None or state.fusion.names != learnt.fusion.names:
+        return None, None if learnt.figures is None else learnt.figures.precision_at_1, False
+    return compare_weights(learnt.cases, state.fusion.weights, learnt.fusion.weights)
+
+

@@ -1,0 +1,96 @@
+"""The folder of a collection: what was fitted, in files that are mapped, and the journal of changes since.
+
+    collection.json         the manifest: settings, weights, checksums
+    index-3.safetensors     entries and features as they were fitted; every fit has a new name
+    changes-3.jsonl         what was changed since (`journal.py`)
+    report.html             where `fit` made it
+    encoder/                a pretrained encoder, where there is one
+
+A fit is written beside the old one and switched to by the manifest's rename: a reader has one or the other, and what it
+has mapped stays there until it lets go. Changes that came while a fit was made are copied into its journal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from matchloom import artifact
+from matchloom.artifact.mapped import Mapped, open_mapped
+from matchloom.search.arrays import map_arrays, write_arrays
+from matchloom.search.journal import Change, Journal
+
+KIND, FORMAT = "collection", 1
+REMEDY = "copy the collection again, or fit it again"
+ENCODER = "encoder"
+
+
+class Opened(NamedTuple):
+    """What is in a folder now."""
+
+    settings: dict[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+    journal: Journal
+    saved: Mapped
+
+
+def write_collection(
+    folder: Path,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    changes: Sequence[Change],
+    *,
+    files: Mapping[str, bytes],
+    encoder: Any = None,
+) -> None:
+    """Write a fit and the changes since; the caller holds the lock of a folder that others write, too."""
+    number = _number(folder) + 1
+    index = f"index-{number}.safetensors"
+    journal = Journal(folder / _journal(number), _seed(settings, number))
+    with artifact.writing(folder, wait=math.inf, held=True):
+        journal.path.unlink(missing_ok=True)
+        journal.append(changes)
+        artifact.write(
+            folder,
+            KIND,
+            FORMAT,
+            {**settings, "number": number},
+            {**files, index: lambda stream: write_arrays(stream, arrays)},
+            inside={} if encoder is None else {ENCODER: encoder},
+        )
+        for old in folder.glob("changes-*.jsonl"):
+            if old.name != journal.path.name:
+                old.unlink(missing_ok=True)
+
+
+def open_collection(folder: Path) -> Opened:
+    """Map what was fitted; what is damaged, altered or newer is refused in one line."""
+    saved = open_mapped(folder, KIND, FORMAT, remedy=REMEDY)
+    number = int(saved.settings["number"])
+    arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
+    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings, number)), saved)
+
+
+def stamp(folder: Path) -> tuple[int, int]:
+    """What changes when another fit is switched to."""
+    found = (folder / f"{KIND}.json").stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _journal(number: int) -> str:
+    return f"changes-{number}.jsonl"
+
+
+def _number(folder: Path) -> int:
+    """Of the fit that is there; 0 where there is none."""
+    found = artifact.settings_of(folder, KIND)
+    number = None if found is None else found.get("number")
+    return number if isinstance(number, int) else 0
+
+
+def _seed(settings: Mapping[str, Any], number: int) -> str:
+    return f"{KIND} {number} {settings.get('digest', '')}"

@@ -1,0 +1,235 @@
+"""From entries to a segment with features, and to what is learnt from their questions: fusion and calibration.
+
+Small collections are compared whole. Above 5,000 entries a question has candidates: the 100 best by BM25 of the
+documents and, with an encoder, the 100 nearest. Means and deviations are taken over them, and only they are ranked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchloom.basics.progress import track
+from matchloom.lexical.columns import Floats, Ids
+from matchloom.search.calibration import Calibration, learn_calibration
+from matchloom.search.entries import Entries, best_first, known_questions
+from matchloom.search.features.base import Feature, Known
+from matchloom.search.features.bm25 import BM25Feature
+from matchloom.search.features.centroid import Centroid
+from matchloom.search.features.dense import DenseNearest, DenseRidge, DenseText, KnownVectors, SentenceVectors
+from matchloom.search.features.ridge import LARGEST, PrimalRidge, Ridge
+from matchloom.search.features.svm import SVMFeature
+from matchloom.search.features.translation import Translation
+from matchloom.search.fusion import (
+    Cases,
+    Fusion,
+    LeaveOneOut,
+    learn_fusion,
+    leave_one_out_figures,
+    prior_of,
+    scale,
+)
+from matchloom.search.reader import KnownTexts, Queries, Reader
+from matchloom.search.segment import WHOLE, Segment
+from matchloom.text.tokenize import Tokenizer
+
+CANDIDATES = 100  # by words, and as many by vectors
+_NUMBERS = 40_000_000  # features in memory when weights are learnt
+_LEARNT = 600  # questions that weights are learnt from, above WHOLE
+_VAST = 50_000  # entries from which a third of them is used
+_FOLDS = 4
+_TRANSLATED = 300  # questions from which translations are worth learning
+CLASSIFIED = 120_000  # examples times entries up to which six support vector machines take some seconds
+_EXCEPTION = 0.3  # of the questions, below which an entry with several of them is an exception
+
+
+class Settings(NamedTuple):
+    """What a collection compares questions with.
+
+    Without `words` the encoder's nearest text is all there is. Without `use_questions` questions are compared with the
+    answers' texts alone, and known questions only teach how. Without `learn` weights stay where they start.
+    """
+
+    tokenizer: Tokenizer
+    words: bool = True
+    use_questions: bool = True
+    learn: bool = True
+
+
+class Learnt(NamedTuple):
+    """A segment, and what its questions taught."""
+
+    segment: Segment
+    fusion: Fusion
+    calibration: Calibration
+    figures: LeaveOneOut | None
+    cases: Cases
+
+
+def learn(
+    entries: Entries, settings: Settings, sentences: SentenceVectors | None = None, *, progress: bool = False
+) -> Learnt:
+    """Read entries, make features, and learn their weights from questions that are left out."""
+    made = _Learner(entries, settings, sentences, progress)
+    segment = made.segment()
+    names = segment.names
+    cases = made.cases(progress=progress)
+    fusion = learn_fusion(names, cases, prior_of(names, use_questions=settings.use_questions))
+    calibration = learn_calibration(cases, fusion.weights)
+    return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases)
+
+
+class _Learner:
+    """Everything that learning needs and searching does not."""
+
+    def __init__(
+        self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool
+    ) -> None:
+        self.entries, self.settings = entries, settings
+        self.large = len(entries) > WHOLE
+        self.questions, self.member = known_questions(entries)
+        texts = list(entries.texts)
+        self.reader = Reader(settings.tokenizer, whole=not self.large)
+        self.asked, self.told = self.reader.fit(self.questions, texts, self.member, progress=progress)
+        size = self.reader.size
+        self.known = Known(KnownTexts(self.asked, size), KnownTexts(self.told, size), self.member)
+        counted = _counted(self.member) if settings.use_questions else np.ones(len(self.questions))
+        self.counted = counted if settings.learn else np.zeros(len(self.questions))
+        self.rows = self._rows_to_learn_from()
+        self.dense = None
+        if sentences is not None:
+            self.dense = KnownVectors.of(sentences, self.questions, texts, progress=progress)
+        self.features = (self._word_features(progress) if settings.words else []) + self._dense_features()
+
+    def segment(self) -> Segment:
+        """What a search needs."""
+        names = tuple(feature.name for feature in self.features)
+        vectors = self.known.questions.vector_rows
+        return Segment(
+            self.entries, self.questions, self.member, vectors, self.reader, names, self.features, self.dense
+        )
+
+    def _word_features(self, progress: bool) -> list[Feature]:
+        known, large, dense = self.known, self.large, self.reader.dense
+        text: list[Feature] = [
+            BM25Feature.fit(known, documents=False, table=None if large else "scores"),
+            Centroid.fit(known, dense, questions=False, large=large),
+        ]
+        if not self.settings.use_questions:
+            return text + self._translations(progress)
+        document: list[Feature] = [
+            BM25Feature.fit(known, documents=True, table="candidates" if large else "scores"),
+            Centroid.fit(known, dense, questions=True, large=large),
+        ]
+        return self._classifiers() + document + text + self._translations(progress)
+
+    def _classifiers(self) -> list[Feature]:
+        questions, entries = self.member.shape
+        links = self.member.nnz
+        found: list[Feature] = []
+        if not self.settings.learn:
+            return found
+        if entries > 1 and links >= entries and (questions + entries) * entries <= CLASSIFIED:
+            found.append(SVMFeature.fit(self.asked, self.told, self.member, folds=len(self.rows) > 0))
+        if questions + entries <= LARGEST:
+            found.append(Ridge.fit(self.known))
+        elif not self.large and links >= 2 * entries:
+            found.append(PrimalRidge.fit(self.known, self.rows))
+        return found
+
+    def _translations(self, progress: bool) -> list[Feature]:
+        """Translations, where there are questions enough to learn some and few others to go by."""
+        questions = self.member.shape[0]
+        answered = len(np.unique(self.member.indices))
+        if not self.settings.learn or questions < _TRANSLATED or self.member.nnz >= 2 * answered:
+            return []
+        every = len(self.rows) == questions
+        held = [self.rows[n::_FOLDS] for n in range(_FOLDS)] if every else [self.rows] if len(self.rows) else []
+        return [Translation.fit(self.known, self.reader.dense, held, large=self.large, progress=progress)]
+
+    def _dense_features(self) -> list[Feature]:
+        if self.dense is None:
+            return []
+        if not self.settings.use_questions:
+            return [DenseText(self.dense)]
+        nearest = DenseNearest(self.dense, self.member)
+        if not self.settings.words:
+            return [nearest]
+        return [nearest, DenseText(self.dense), DenseRidge.fit(self.known, self.dense)]
+
+    def _rows_to_learn_from(self) -> Ids:
+        """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
+        rows = np.flatnonzero(self.counted > 0)
+        entries = len(self.entries)
+        if not self.large:
+            return rows[: max(200, _NUMBERS // (5 * entries))]
+        return rows[: _LEARNT if entries <= _VAST else _LEARNT // 3]
+
+    def cases(self, *, progress: bool = False) -> Cases:
+        """What the features say of known questions that are left out."""
+        rows, count = self.rows, len(self.features)
+        width = len(self.entries) if not self.large else min(len(self.entries), 2 * CANDIDATES)
+        cases = Cases(
+            np.zeros((len(rows), width, count)),
+            np.zeros((len(rows), width), dtype=bool),
+            np.zeros((len(rows), width), dtype=bool),
+            self.counted[rows],
+            float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
+            np.zeros(len(rows)),
+        )
+        asked = self.known.questions.vectors
+        times = np.bincount(asked.indices, minlength=asked.shape[1])
+        times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
+        names = [feature.name for feature in self.features]
+        for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
+            raw = np.stack([feature.leave_one_out(row) for feature in self.features])[None]
+            chosen = candidates_of(names, raw[0]) if self.large else np.arange(len(self.entries))
+            raw = raw[:, :, chosen]
+            mean, spread = scale(raw)
+            size = len(chosen)
+            cases.features[n, :size] = ((raw - mean[:, :, None]) / spread[:, :, None])[0].T
+            cases.present[n, :size] = True
+            cases.positive[n, :size] = np.isin(chosen, self.known.entries_of(row))
+            features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
+            covered = self.reader.coverage_without(features, times)
+            cases.support[n] = support_of(names, raw, np.array([covered]))[0]
+        return cases
+
+
+def candidates_of(names: list[str], raw: Floats) -> Ids:
+    """The entries that come into question by what all features say of all entries (E, A), by their order."""
+    found = []
+    for name in ("bm25_doc", "bm25_ans", "dense_nearest", "dense_text"):
+        if name in names:
+            scores = raw[names.index(name)]
+            best = best_first(scores, CANDIDATES)
+            found.append(best[scores[best] > 0] if name.startswith("bm25") else best)
+            if name == "bm25_doc":
+                names = [one for one in names if one != "bm25_ans"]
+            if name == "dense_nearest":
+                break
+    return np.unique(np.concatenate(found)) if found else np.arange(raw.shape[1])
+
+
+def support_of(names: list[str] | tuple[str, ...], raw: Floats, coverage: Floats) -> Floats:
+    """How much is known of questions, see `matchloom.search.calibration`. (N, E, C), (N,) -> (N,)
+
+    By words the best cosine times the part of them that is known; by vectors the square of the best cosine.
+    """
+    name = next(one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names)
+    if not raw.shape[2]:
+        return np.zeros(len(raw))
+    best: Floats = np.maximum(0.0, np.nanmax(raw[:, names.index(name)], axis=1))
+    return best * (best if name.startswith("dense") else coverage)
+
+
+def _counted(member: sp.csr_array) -> Floats:
+    """How much each known question counts when weights are learnt, see `matchloom.search.fusion`."""
+    sizes = np.bincount(member.indices, minlength=member.shape[1])
+    alone = min(1.0, float((sizes == 0).sum()) / max(1, int((sizes == 1).sum())))
+    most = np.maximum.reduceat(sizes[member.indices], member.indptr[:-1]) if member.nnz else np.empty(0)
+    if alone and np.count_nonzero(most > 1) < _EXCEPTION * len(most):
+        return np.full(len(most), alone)
+    return np.where(most > 1, 1.0, alone)

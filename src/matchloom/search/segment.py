@@ -1,0 +1,261 @@
+"""Some entries made ready to be asked: read, and compared with questions in several ways.
+
+A collection is one segment that was fitted, and small ones of what was added since. These are read with the words and
+the counts of the first; what has to be learnt from questions (classifiers) they do not have until the next fit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from matchloom.lexical.columns import Floats, Ids, Rows, products
+from matchloom.search.arrays import Texts
+from matchloom.search.entries import Entries, known_questions
+from matchloom.search.features.base import Feature, Known, inside, prefixed
+from matchloom.search.features.bm25 import BM25Feature
+from matchloom.search.features.centroid import Centroid
+from matchloom.search.features.dense import (
+    DenseNearest,
+    DenseRidge,
+    DenseText,
+    KnownVectors,
+    SentenceVectors,
+)
+from matchloom.search.features.ridge import Ridge
+from matchloom.search.features.svm import SVMFeature
+from matchloom.search.features.translation import Translation
+from matchloom.search.reader import KnownTexts, Queries, Reader
+
+WHOLE = 5_000  # entries that are compared one and all; of more, candidates are
+
+
+class _OwnQuestions(Sequence[Sequence[str]]):
+    """The questions of each entry, from the table of different ones."""
+
+    def __init__(self, questions: Sequence[str], starts: Ids, rows: NDArray[np.int32]) -> None:
+        self._questions, self._starts, self._rows = questions, starts, rows
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, n: int) -> tuple[str, ...]: ...
+
+    @overload
+    def __getitem__(self, n: slice) -> list[tuple[str, ...]]: ...
+
+    def __getitem__(self, n: int | slice) -> tuple[str, ...] | list[tuple[str, ...]]:
+        if isinstance(n, slice):
+            return [self[one] for one in range(*n.indices(len(self)))]
+        own = self._rows[self._starts[n] : self._starts[n + 1]].tolist()
+        return tuple(sorted(self._questions[row] for row in own))
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (self[n] for n in range(len(self)))
+
+
+class _Json(Sequence[Any]):
+    """What was saved as one line of JSON for each entry; an empty line is nothing."""
+
+    def __init__(self, lines: Sequence[str], nothing: Any) -> None:
+        self._lines, self._nothing = lines, nothing
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, n: Any) -> Any:
+        return json.loads(self._lines[n]) if self._lines[n] else self._nothing
+
+
+@dataclass(eq=False)
+class Segment:
+    """Entries with features. A feature that has to be learnt is None in a segment that was added."""
+
+    entries: Entries
+    questions: Sequence[str]  # the different ones
+    member: sp.csr_array  # (questions, entries)
+    vectors: Rows  # of the questions
+    reader: Reader
+    names: tuple[str, ...]
+    features: Sequence[Feature | None]
+    dense: KnownVectors | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of its entries are compared with a question."""
+        return len(self.entries) <= WHOLE
+
+    def scores(self, queries: Queries) -> Floats:
+        """What every feature says of every entry; NaN where a feature was not learnt. (N, E, A)"""
+        found = np.full((len(queries), len(self.features), len(self.entries)), np.nan)
+        for e, feature in enumerate(self.features):
+            if feature is not None:
+                found[:, e] = feature.scores(queries)
+        return found
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The same of these entries, for one question. (E, C)"""
+        found = np.full((len(self.features), len(rows)), np.nan)
+        for e, feature in enumerate(self.features):
+            if feature is not None:
+                found[e] = feature.some(query, rows)
+        return found
+
+    def feature(self, name: str) -> Feature | None:
+        """The feature of this name, if it is there."""
+        return self.features[self.names.index(name)] if name in self.names else None
+
+    def nearest(self, query: Queries, rows: Sequence[int]) -> list[str | None]:
+        """Of each of these entries the known question that is nearest to the one asked; equal ones by their text."""
+        starts, places = self._owned
+        own = [places[starts[row] : starts[row + 1]] for row in rows]
+        different = np.concatenate([*own, []]).astype(np.int64)
+        if not len(different):
+            return [None] * len(own)
+        if self.dense is not None:
+            found = products(self.dense.questions, self.dense.sentences.asked(query)[0], different)
+        else:
+            with self.reader.dense(*query.vectors[0]) as vector:
+                found = self.vectors.dot(vector, different)
+        similar = found.tolist()
+        nearest: list[str | None] = []
+        start = 0
+        for one in own:
+            mine = similar[start : start + len(one)]
+            best = max(mine, default=0.0)
+            texts = [self.questions[int(row)] for row, value in zip(one, mine, strict=True) if value == best]
+            nearest.append(min(texts) if texts else None)
+            start += len(one)
+        return nearest
+
+    @property
+    def _owned(self) -> tuple[Ids, NDArray[np.int32]]:
+        by_entry = self.__dict__.get("_by_entry")
+        if by_entry is None:
+            columns = self.member.tocsc()
+            by_entry = self.__dict__["_by_entry"] = (columns.indptr.astype(np.int64), columns.indices.astype(np.int32))
+        found: tuple[Ids, NDArray[np.int32]] = by_entry
+        return found
+
+    # ---- more entries
+
+    def extended(self, entries: Entries) -> Segment:
+        """New entries, read and compared as those of this segment are."""
+        questions, member = known_questions(entries)
+        asked, told = self.reader.extend(questions, list(entries.texts))
+        size = self.reader.size
+        known = Known(KnownTexts(asked, size), KnownTexts(told, size), member)
+        dense = None
+        if self.dense is not None:
+            dense = KnownVectors.of(self.dense.sentences, questions, list(entries.texts))
+        features = [None if one is None else _extended(one, known, self.reader, dense) for one in self.features]
+        vectors = known.questions.vector_rows
+        return Segment(entries, questions, member, vectors, self.reader, self.names, features, dense)
+
+    # ---- saving
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved."""
+        entries = self.entries
+        starts, places = self._owned
+        lines = {
+            "columns": [json.dumps(dict(own), ensure_ascii=False) if own else "" for own in entries.columns],
+            "other_ids": [json.dumps(list(own), ensure_ascii=False) if own else "" for own in entries.other_ids],
+            "other_texts": [json.dumps(list(own), ensure_ascii=False) if own else "" for own in entries.other_texts],
+        }
+        found: dict[str, NDArray[Any]] = {
+            **Texts.of(entries.ids).arrays("ids"),
+            **Texts.of(entries.texts).arrays("texts"),
+            **Texts.of(self.questions).arrays("questions"),
+            "owned.starts": starts,
+            "owned.places": places,
+            **prefixed("vectors", self.vectors.arrays()),
+            **prefixed("reader", self.reader.arrays()),
+        }
+        for name, own in lines.items():
+            if any(own):
+                found |= Texts.of(own).arrays(name)
+        if self.dense is not None:
+            found |= {"dense.questions": self.dense.questions, "dense.texts": self.dense.texts}
+        for feature in self.features:
+            if feature is not None:
+                found |= prefixed(f"feature.{feature.name}", feature.arrays())
+        return found
+
+    @classmethod
+    def load(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        reader: Reader,
+        names: Sequence[str],
+        sentences: SentenceVectors | None,
+    ) -> Segment:
+        """From what was saved."""
+        ids, texts, questions = (Texts.load(arrays, name) for name in ("ids", "texts", "questions"))
+        starts, places = arrays["owned.starts"], arrays["owned.places"]
+        more: dict[str, Any] = {}
+        for name, nothing in (("columns", {}), ("other_ids", ()), ("other_texts", ())):
+            if f"{name}.block" in arrays:
+                more[name] = _Json(Texts.load(arrays, name), nothing)
+        entries = Entries(ids, texts, _OwnQuestions(questions, starts, places), **more)
+        shape = (len(questions), len(ids))
+        member = sp.csc_array((np.ones(len(places)), places, starts), shape=shape).tocsr()
+        dense = None
+        if sentences is not None:
+            dense = KnownVectors(sentences, arrays["dense.questions"], arrays["dense.texts"])
+        features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense) for name in names]
+        vectors = Rows(inside("vectors", arrays))
+        made = cls(entries, questions, member, vectors, reader, tuple(names), features, dense)
+        made.__dict__["_by_entry"] = (starts, places)
+        return made
+
+
+def _extended(feature: Feature, known: Known, reader: Reader, dense: KnownVectors | None) -> Feature | None:
+    """The same feature for new entries; None for one that has to be learnt."""
+    if isinstance(feature, BM25Feature):
+        documents = feature.name == "bm25_doc"
+        return BM25Feature.fit(known, documents=documents, table=None, statistics=feature.statistics)
+    if isinstance(feature, Centroid):
+        return Centroid.fit(known, reader.dense, questions=feature.name == "centroid", large=True)
+    if isinstance(feature, Translation):
+        return feature.of(known)
+    if dense is not None and isinstance(feature, DenseNearest):
+        return DenseNearest(dense, known.member)
+    if dense is not None and isinstance(feature, DenseText):
+        return DenseText(dense)
+    return None
+
+
+def _loaded(
+    name: str,
+    arrays: Mapping[str, NDArray[Any]],
+    reader: Reader,
+    member: sp.csr_array,
+    dense: KnownVectors | None,
+) -> Feature:
+    """A feature by its name."""
+    if name in ("bm25_doc", "bm25_ans"):
+        return BM25Feature.load(name, arrays)
+    if name in ("centroid", "text"):
+        return Centroid.load(name, arrays, reader.dense)
+    if name == Ridge.name:
+        return Ridge.load(arrays)
+    if name == SVMFeature.name:
+        return SVMFeature.load(arrays)
+    if name == Translation.name:
+        return Translation.load(arrays, reader.dense)
+    if dense is not None:
+        if name == DenseNearest.name:
+            return DenseNearest(dense, member)
+        if name == DenseText.name:
+            return DenseText(dense)
+        if name == DenseRidge.name:
+            return DenseRidge.load(arrays, dense)
+    raise KeyError(f"no feature is named {name!r}")
