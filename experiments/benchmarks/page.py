@@ -229,7 +229,7 @@ def deletion_lines(done: dict[str, Any]) -> str:
     return f"""## Words on Match-SRNN's path
 
 `python -m experiments.benchmarks.deletion` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]}
-right pairs of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path
+positive pairs of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path
 lowers the score by {done["path"]:.2f} on average, deleting as many random words by {done["random"]:.2f}
 ({done["draws"]} draws). The path's words matter more in {done["pairs where the path matters more"]:.0%} of the pairs
 (mean difference {done["difference"]:.2f}, standard error {done["standard error"]:.2f}).

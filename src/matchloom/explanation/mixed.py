@@ -47,8 +47,10 @@ def term_of(
     """
     if isinstance(scorer, Explains):
         left, right, trace = scorer.trace(query, text)
-        cut = getattr(scorer, "tokenizer", None)
-        return Term(name, weight, left, right, trace, (source_of(cut, query, left), source_of(cut, text, right)))
+        tokenize = getattr(scorer, "tokenizer", None)
+        return Term(
+            name, weight, left, right, trace, (source_of(tokenize, query, left), source_of(tokenize, text, right))
+        )
     left, right = words(query), words(text)
     sources = (source_of(words, query, left), source_of(words, text, right))
     nothing = np.zeros((0, len(left), len(right)), np.float32)

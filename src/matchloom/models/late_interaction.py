@@ -1,6 +1,6 @@
 """Late interaction: each query word and its best partners, ColBERT's MaxSim (Khattab & Zaharia, SIGIR 2020).
 
-Symbols      E_q, E_d -> left, right (positions of length one);  E_q E_d' -> cosines;
+Symbols      E_q, E_d -> left, right (L2-normalised positions);  E_q E_d' -> cosines;
              c_i1 >= c_i2 >= ... -> best, the k largest cosines of query word i;  g_i -> gates, which add up to one
              score = sum over i of g_i (w_1 c_i1 + ... + w_k c_ik + u' e_i),   g = softmax over i of a'q_i
              e_i -> what word i finds exactly: the same word, stem or start
@@ -72,7 +72,7 @@ class LateInteraction(PairModel):
         self.channels = ["cosine", *(SLICES if lexical else ())]
 
     def encode(self, texts: Texts) -> Tensor:
-        """E: a vector of length one for every word (N, L, D); or int8 with its length behind (N, L, D + 4)."""
+        """E: an L2-normalised vector for every word (N, L, D); or int8 with its length behind (N, L, D + 4)."""
         x = self.encoder(texts)
         if self.projection is not None:
             x = self.projection(x)
