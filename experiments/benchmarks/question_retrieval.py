@@ -124,7 +124,7 @@ def lists_of(some: Asked) -> CandidateLists:
 
 
 def parts(name: str, kept: Path, seed: int, some: Asked, rows: Sequence[Archived], words: Tokenizer) -> list[Scores]:
-    """One or both parts of the mixture for every candidate of every question."""
+    """One or both parts of the fusion for every candidate of every question."""
     pairs = [(t, rows[n]) for t, own in zip(some.questions, some.rows, strict=True) for n in own]
     if name in ("Okapi", "TransLM"):
         texts = [one.question for one in rows]

@@ -122,7 +122,7 @@ def _experiment_one(
     A corrupted answer is a right answer of another question of the same split, as in the paper: an answer is then
     wrong in some lists and right in others, and knowing it by heart helps nobody. `near` takes them from the answers of
     the collection that BM25 puts first for the question. With `anew` all positive pairs of training questions are given
-    and no wrong ones, which training then draws anew in every epoch.
+    and no negatives, which training then draws anew in every epoch.
     """
     tokenizer, folder = Tokenizer(KINDS[language], max_words=50), data / "insuranceqa"
     collection = list(insuranceqa_answers(folder, language=language, truncate=tokenizer).values()) if near else None

@@ -16,7 +16,7 @@ from matchloom.cli.printing import console, note, table
 
 LEXICAL_ABOUT = {
     "random": "A number drawn from the seed and the pair: the lowest baseline.",
-    "overlap": "The share of the query's words that the text holds, rare words weighing more.",
+    "overlap": "The share of the query's words that the text holds, rare words counting more.",
     "bm25": "BM25 on the words as they are.",
     "bm25_stemmed": "BM25 on stems, without function words.",
     "soft_coverage": "For each query word its nearest word of the text; needs word vectors.",

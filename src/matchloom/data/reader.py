@@ -71,7 +71,7 @@ class Reader:
     def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each
 
-        A Chinese word is its own stem and, mostly, its own start: such faces weigh nothing, or it would count thrice.
+        A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
         faces: dict[str, list[tuple[int, float]]] = {}

@@ -50,7 +50,7 @@ class ListFusion:
 
     @classmethod
     def fit(cls, scorers: Sequence[Scorer], lists: Sequence[Pair], tokenizer: Tokenizer) -> ListFusion:
-        """Learn the weights from judged lists, which the scorers have not learnt from."""
+        """Learn the weights from held-out judged lists."""
         raw = np.stack([scorer.score(lists) for scorer in scorers], axis=1).astype(np.float64)
         cases, deviations = _cases(raw, lists)
         names = [scorer.name for scorer in scorers]

@@ -40,7 +40,7 @@ def fit(
 ) -> Fitted:
     """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
 
-    Systems are compared on development questions that they have not learnt from, each ranked against every answer (or
+    Systems are compared on held-out development questions, each ranked against every answer (or
     all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
     chosen among rankers of answers is made again from everything.
 

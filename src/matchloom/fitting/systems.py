@@ -77,7 +77,7 @@ class Task(ABC):
 
     @abstractmethod
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
-        """The figures of a scorer on questions that it has not learnt from."""
+        """The figures of a scorer on held-out questions."""
 
     @abstractmethod
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:

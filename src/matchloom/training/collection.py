@@ -104,7 +104,7 @@ class CollectionExamples:
     """Questions, each with a positive and negatives drawn from the collection.
 
     A member of an example is a pair of a question and a text, as one number: row of the question times the number of
-    texts plus row of the text. `read` holds the positive pairs, for what looks at them before the first step.
+    texts plus row of the text. `read` holds the positive pairs, for what reads them before the first step.
     """
 
     def __init__(

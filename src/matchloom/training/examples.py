@@ -1,4 +1,4 @@
-"""What one step of training looks at: triples of a candidate list (hinge) or single pairs, cut into batches.
+"""The examples of one step of training: triples of a candidate list (hinge) or single pairs, cut into batches.
 
 Every draw comes from the seed and the epoch alone, so that an interrupted run continues exactly where it stopped.
 """
