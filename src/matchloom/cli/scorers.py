@@ -15,7 +15,7 @@ from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 
-class Run:
+class RunFile:
     """The scores of a TREC run file, by query_id and text_id."""
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ def load_scorer(
     if folder:
         return matchloom.Fitted.load(path) if kind_of(path) == "fit" else matchloom.Matcher.load(path)
     if file:
-        return TransLM.load(path) if path.suffix == TRANS_LM else Run(path)
+        return TransLM.load(path) if path.suffix == TRANS_LM else RunFile(path)
     raise MatchloomError(
         f"scorer {name[:80]!r} is no folder of a fitted system or matcher, no trans_lm or run file and none of "
         f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file",

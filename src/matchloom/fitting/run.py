@@ -13,7 +13,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.kinds import kind_of
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import ABOUT, Fitted
-from matchloom.fitting.measured import FILE, Measured, key_of
+from matchloom.fitting.outcomes import FILE, OutcomeStore, key_of
 from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
 from matchloom.text.tokenize import Tokenizer
@@ -40,7 +40,7 @@ def fit(
 ) -> Fitted:
     """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
 
-    Systems are compared on development questions that they have not learnt from, each ranked against every answer (or
+    Systems are compared on held-out development questions, each ranked against every answer (or
     all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
     chosen among rankers of answers is made again from everything.
 
@@ -67,16 +67,16 @@ def fit(
     pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
     found = kind_of(pairs, kind)
     say(f"Found {found}.")
-    cut = tokenizer or tokenizer_for(pairs)
+    tokenize = tokenizer or tokenizer_for(pairs)
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
     own = None if test is None else list(as_pairs(test, columns=columns))
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     work = None if folder is None else folder / WORK
     name = "" if pretrained is None else pretrained.name
-    key = key_of(pairs, own or [], found.name, cut, seed, name)
-    measured = Measured(work, key, resume=resume)
-    run = Trial(task, found, cut, seed, start + 60 * minutes, work, measured, say)
+    key = key_of(pairs, own or [], found.name, tokenize, seed, name)
+    measured = OutcomeStore(work, key, resume=resume)
+    run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
     if measured.resumed:
         say(f"Going on with a fit that was stopped: {measured.resumed} measurements are kept.")
     run.tidy(measurements=False)

@@ -22,7 +22,7 @@ from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
 from matchloom.search.calibration import Calibration
@@ -662,8 +662,8 @@ def _compared(view: View, query: Queries, scored: Scored, n: int, row: int) -> C
 
 def _joined(old: Entry, new: Entry) -> Entry:
     """An entry that is there with more questions, and with the new text where its id says that it is the same."""
-    known = {fold(question) for question in old.questions}
-    questions = [*old.questions, *(one for one in new.questions if fold(one) not in known)]
+    known = {normalize_text(question) for question in old.questions}
+    questions = [*old.questions, *(one for one in new.questions if normalize_text(one) not in known)]
     text = new.text if new.id == old.id else old.text
     return Entry(old.id, text, tuple(sorted(questions)), {**old.columns, **new.columns})
 

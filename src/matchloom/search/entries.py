@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchloom.data.entries import Entry
-from matchloom.data.identity import digest, fold, local_ids, same_answers, spellings
+from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.text.tokenize import replace_surrogates
 from matchloom.types import MatchloomError, Pair
@@ -104,15 +104,15 @@ class Entries:
     @cached_property
     def by_text(self) -> dict[str, int]:
         """Where each text stands, but for case and spaces."""
-        found = {fold(text): n for n, texts in enumerate(self.other_texts) for text in texts}
-        return found | {fold(text): n for n, text in enumerate(self.texts)}
+        found = {normalize_text(text): n for n, texts in enumerate(self.other_texts) for text in texts}
+        return found | {normalize_text(text): n for n, text in enumerate(self.texts)}
 
     def find(self, text: str, text_id: str = "") -> int | None:
         """Where an answer stands, known by its text or else by its id; None for a text outside the collection.
 
         The text comes first: an id may have been made up for a list of candidates.
         """
-        found = self.by_text.get(fold(text))
+        found = self.by_text.get(normalize_text(text))
         return self.row(text_id) if found is None and text_id else found
 
 
@@ -128,9 +128,9 @@ def _made(
     named = sorted({pair.text_id for pair in pairs if pair.text_id})
     counts = Counter(pair.text for pair in pairs)
     written = sorted(counts, key=lambda text: (-counts[text], text))
-    questions = tuple(sorted({spelt[fold(pair.query)] for pair in pairs} - {""}))
+    questions = tuple(sorted({spelt[normalize_text(pair.query)] for pair in pairs} - {""}))
     columns = {name: _most_frequent(one[name] for one in own if name in one) for one in own for name in one}
-    name = named[0] if named else digest(fold(written[0]))
+    name = named[0] if named else digest(normalize_text(written[0]))
     return Entry(name, written[0], questions, columns), named[1:], written[1:]
 
 
@@ -142,7 +142,7 @@ def _most_frequent(values: Iterable[str]) -> str:
 def known_questions(entries: Entries) -> tuple[list[str], sp.csr_array]:
     """The different questions of all entries, by digest, and which of them each entry has. (questions, entries)"""
     different = {question for questions in entries.questions for question in questions}
-    questions = sorted(different, key=lambda question: (digest(fold(question)), question))
+    questions = sorted(different, key=lambda question: (digest(normalize_text(question)), question))
     row = {question: n for n, question in enumerate(questions)}
     rows = [row[question] for own in entries.questions for question in own]
     columns = np.repeat(np.arange(len(entries)), [len(own) for own in entries.questions])

@@ -53,7 +53,7 @@ class Folder(NamedTuple):
 
 
 @dataclass(eq=False)
-class System:
+class ServedSystem:
     """One folder as it was read: a fitted system, a matcher or an archive. It never changes; a reload makes another."""
 
     name: str
@@ -136,28 +136,28 @@ class System:
         }
 
 
-def read_system(folder: Folder, generation: int = 1) -> System:
+def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
     """Read a folder and try it once, so that what is broken is refused here and the first request is no slower."""
     name, path = folder
     if (path / "fit.json").is_file():
         from matchloom.fitting import Fitted
 
         fitted = Fitted.load(path)
-        made = System(name, FITTED, path, fitted, fitted=fitted, generation=generation)
+        made = ServedSystem(name, FITTED, path, fitted, fitted=fitted, generation=generation)
         if made.answers is not None:
             fitted.rank(_PROBE, top=1)
     elif (path / "archive.json").exists():
         from matchloom.search.index import QuestionIndex
 
         index = QuestionIndex.open(path)
-        made = System(name, ARCHIVE, path, index.matcher, index=index, generation=generation)
+        made = ServedSystem(name, ARCHIVE, path, index.matcher, index=index, generation=generation)
         index.search(_PROBE, top=1)
     elif (path / "matcher.json").exists():
         from matchloom.matcher import Matcher
 
         matcher = Matcher.load(path)
         matcher.refuse_if_unlearnt(str(path))
-        made = System(name, MATCHER, path, matcher, generation=generation)
+        made = ServedSystem(name, MATCHER, path, matcher, generation=generation)
     else:
         raise MatchloomError(
             f"{path} is no folder that 'matchloom fit', 'train' or 'index' made, so there is nothing to serve",
@@ -186,7 +186,7 @@ class Shelf:
                 f"two folders are named {min(twice)!r}; give one another name as NAME=FOLDER", code="conflict"
             )
         self.folders = {folder.name: folder for folder in folders}
-        self.systems: dict[str, System] = {}
+        self.systems: dict[str, ServedSystem] = {}
         self._lock = threading.Lock()
 
     @property
