@@ -18,15 +18,16 @@ from matchloom.explanation.cells import cells
 from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.search.baselines import BASELINES, RankingBaseline
-from matchloom.search.entries import Answers
-from matchloom.search.features.dense import Meanings, encoding_seconds
+from matchloom.search.collection import ENCODER_ALONE, FITTED, WITH_ENCODER, Collection
+from matchloom.search.entries import Entries
+from matchloom.search.features.dense import SentenceVectors, encoding_seconds
 from matchloom.search.features.ridge import LARGEST
-from matchloom.search.memory import CLASSIFIED, WHOLE
-from matchloom.search.ranker import ENCODER_ALONE, AnswerRanker
+from matchloom.search.learning import CLASSIFIED
+from matchloom.search.segment import WHOLE
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, Hits, MatchloomError, Pair, Scorer
 
-RANKER, NEAREST, WITH_ENCODER = "answer_ranker", ENCODER_ALONE, "encoder_ranker"
+RANKER, NEAREST = FITTED, ENCODER_ALONE
 ABOUT = {
     "bm25_stemmed": "stemmed BM25 of the question with each answer",
     "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
@@ -51,10 +52,13 @@ _SHOWN = 5
 class Ranker(Protocol):
     """What ranks all answers."""
 
-    answers: Answers
+    @property
+    def entries(self) -> Entries:
+        """Answers with their questions."""
+        ...
 
-    def rank(self, question: str, top: int | None = 10) -> Hits:
-        """The best answers, the best first."""
+    def search(self, question: Sequence[str], *, top: int | None = 10) -> list[Hits]:
+        """The best answers to each question, the best first."""
         ...
 
 
@@ -85,7 +89,7 @@ class AnswersTask(Task):
 
     def note(self, pairs: Sequence[Pair]) -> str:
         """How answers are told apart, where text_ids do not name them."""
-        return Answers.of(pairs).note
+        return Entries.of(pairs).note
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
         """Each is made for every round, for the test questions, and at last."""
@@ -112,7 +116,7 @@ class AnswersTask(Task):
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """The baselines that suit the collection, and the ranker."""
-        answers = Answers.of(pairs)
+        answers = Entries.of(pairs)
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
         texts = [*answers.texts, *(one for own in answers.questions for one in own)]
@@ -136,12 +140,12 @@ class AnswersTask(Task):
             seconds += 1.5e-10 * min(examples, LARGEST) ** 3
         made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds))
         if self.encoder is not None:
-            meanings = _Encoded(self.encoder, tokenizer)
+            encoded = _Encoded(self.encoder, tokenizer)
             # Every text is encoded once, in the first round.
             rounds = 1 + (1 if asked > _CROSSED else _FOLDS)
             once = encoding_seconds(texts) / rounds
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
-                make = _ranker(tokenizer, meanings, words=words)
+                make = _ranker(tokenizer, encoded, words=words)
                 cost += 0.0 if words else once
                 made.append(Candidate(name, ABOUT[name], make, not words, cost, report_only=alone and not words))
         return made
@@ -162,8 +166,10 @@ class AnswersTask(Task):
         asked = []
         confused: Counter[tuple[str, str]] = Counter()
         examples: dict[tuple[str, str], str] = {}
+        questions = list(questions_of(pairs))
+        firsts = dict(zip(questions, ranker.search(questions, top=1), strict=True))
         for (question, golds), rank in zip(questions_of(pairs).items(), right_ranks(ranker, pairs), strict=True):
-            first = ranker.rank(question, 1)
+            first = firsts[question]
             if not first:
                 continue
             right = golds[0].text
@@ -195,31 +201,35 @@ def _held_out(
 
 def right_ranks(ranker: Ranker, pairs: Sequence[Pair]) -> list[int | None]:
     """Where the first right answer of each question stands, from 1; None where it is not among the first hundred."""
+    asked, entries = questions_of(pairs), ranker.entries
     ranks = []
-    for question, golds in questions_of(pairs).items():
-        rows = (ranker.answers.find(pair.text, pair.text_id) for pair in golds)
-        right = {ranker.answers.ids[row] for row in rows if row is not None}
-        found = (n for n, one in enumerate(ranker.rank(question, _FIRST), start=1) if one.id in right)
-        ranks.append(next(found, None))
+    for golds, hits in zip(asked.values(), ranker.search(list(asked), top=_FIRST), strict=True):
+        rows = (entries.find(pair.text, pair.text_id) for pair in golds)
+        positives = {entries.ids[row] for row in rows if row is not None}
+        ranks.append(next((n for n, one in enumerate(hits, start=1) if one.id in positives), None))
     return ranks
 
 
 def _ranks_all(scorer: Scorer) -> Ranker:
-    assert isinstance(scorer, AnswerRanker | RankingBaseline)
+    assert isinstance(scorer, Collection | RankingBaseline)
     return scorer
 
 
 def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
-    return lambda train, development, folder, seconds: BASELINES[name](Answers.of([*train, *development]), tokenizer)
+    return lambda train, development, folder, seconds: BASELINES[name](Entries.of([*train, *development]), tokenizer)
 
 
 def _ranker(
     tokenizer: Tokenizer, encoded: _Encoded | None = None, *, words: bool = True
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
-        pairs, meanings = [*train, *development], None if encoded is None else encoded.meanings
-        return AnswerRanker.fit(
-            pairs, tokenizer=tokenizer, meanings=meanings, words=words, asked=not texts_alone(pairs)
+        pairs, sentences = [*train, *development], None if encoded is None else encoded.sentences
+        return Collection.fit(
+            Entries.of(pairs),
+            tokenizer=tokenizer,
+            sentences=sentences,
+            words=words,
+            use_questions=not texts_alone(pairs),
         )
 
     return make
@@ -232,11 +242,11 @@ class _Encoded:
         self._encoder, self._tokenizer = encoder, tokenizer
 
     @cached_property
-    def meanings(self) -> Meanings:
+    def sentences(self) -> SentenceVectors:
         """Vectors of the texts seen so far."""
         from matchloom.matcher import Matcher  # torch comes with it
 
-        return Meanings(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
+        return SentenceVectors(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
 
 
 def _ends(asked: list[Asked], wanted: Callable[[Asked], bool]) -> list[Asked]:

@@ -241,7 +241,7 @@ def products(table: NDArray[np.float32], vector: Floats, rows: Ids | None = None
     """The product of these rows of a dense table, or of all, with a vector: the same to the bit for each row."""
     size = table.shape[1]
     if size % 8:
-        table, vector = (np.pad(one, [(0, 0)] * (one.ndim - 1) + [(0, -size % 8)]) for one in (table, vector))
+        table, vector = np.pad(table, [(0, 0), (0, -size % 8)]), np.pad(vector, (0, -size % 8))
     native = library()
     if native is None:
         return _products(table if rows is None else table[rows], vector)

@@ -83,7 +83,7 @@ def write_arrays(stream: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     plain += b" " * (-(len(plain) + 8) % _ALIGNED)
     stream.write(len(plain).to_bytes(8, "little") + plain)
     for array, padding in filled:
-        stream.write(memoryview(array).cast("B") if array.size else b"")
+        stream.write(array.data.cast("B") if array.size else b"")
         stream.write(b"\0" * padding)
 
 

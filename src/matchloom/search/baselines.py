@@ -1,9 +1,9 @@
-"""What the ranker must be seen beside, over the same answers and with the same `rank`, `search` and `score`.
+"""What a fitted collection must be seen beside, over the same entries and with the same `search` and `score`.
 
     bm25_stemmed       BM25 over stems of the question with each answer's text
     nearest_question   BM25 with each known question; an answer is as good as its best one: an archive of questions
     trans_lm           the translation-based language model of the question given each text
-    linear_classifier  what one would try first: TF-IDF of words and letters, a linear SVM, one class an answer
+    linear_classifier  what one would try first: TF-IDF of words and character n-grams, a linear SVM, one class an answer
 
 A text outside the collection gets what the worst answer gets: none of these knows anything about it.
 """
@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +22,13 @@ import scipy.sparse as sp
 from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
 from matchloom.lexical.bm25_matrix import BM25Matrix
-from matchloom.lexical.columns import Columns
+from matchloom.lexical.columns import Columns, Floats, Sparse
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.search.entries import Answers, Floats, best_first
-from matchloom.search.features.svm import LinearWeights, learn_weights
-from matchloom.search.features.tfidf import WordsAndLetters
-from matchloom.search.memory import known_questions
+from matchloom.search.entries import Entries, best_first, known_questions
+from matchloom.search.features.svm import machine_of
+from matchloom.search.features.tfidf import TfIdf
+from matchloom.search.reader import matrix_of
 from matchloom.search.tracing import Cells, shared_cells, trace_of_cells
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.types import Component, Hit, Hits, Pair, Scores, Trace
@@ -38,48 +39,59 @@ class RankingBaseline(ABC):
 
     name: str
 
-    def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
-        self._listed = answers
-        self.answers = answers.sorted()
+    def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
+        self.entries = entries
         self.tokenizer = tokenizer or Tokenizer()
 
     @abstractmethod
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
 
-    def rank(self, question: str, top: int | None = 10, *, explain: bool = False) -> Hits:
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is many letters too
+        self, question: str, *, top: int | None = 10, explain: bool = False
+    ) -> Hits: ...
+
+    @overload
+    def search(self, question: Iterable[str], *, top: int | None = 10, explain: bool = False) -> list[Hits]: ...
+
+    def search(
+        self, question: str | Iterable[str], *, top: int | None = 10, explain: bool = False
+    ) -> Hits | list[Hits]:
         """The best answers, the best first; equal scores are ordered by id. With `explain` each says why."""
+        if not isinstance(question, str):
+            return [self.search(one, top=top, explain=explain) for one in question]
         scores = self.scores(question)
         best = best_first(scores, top).tolist()
         ranked = Hits()
         for n, nearest in zip(best, self.nearest(question, best), strict=True):
-            name, text, index = self.answers.ids[n], self.answers.texts[n], int(self._listed.order[n])
+            name, text = self.entries.ids[n], self.entries.texts[n]
             why = explanation_of(self, question, text, self.trace(question, text)) if explain else None
-            ranked.append(Hit(name, text, float(scores[n]), None, nearest, index, explanation=why))
+            ranked.append(Hit(name, text, float(scores[n]), None, nearest, n, explanation=why))
         return ranked
 
     def nearest(self, question: str, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers, by their places, the known question that stands for it; None where none does."""
-        likeness = self.likeness(question)
+        similarity = self.similarity(question)
         found: list[str | None] = []
         for answer in answers:
             rows = self._rows_of.indices[self._rows_of.indptr[answer] : self._rows_of.indptr[answer + 1]]
-            best = max(rows.tolist(), key=lambda row: likeness[row], default=None) if len(likeness) else None
-            found.append(None if best is None or likeness[best] <= 0 else self.questions[best])
+            best = max(rows.tolist(), key=lambda row: similarity[row], default=None) if len(similarity) else None
+            found.append(None if best is None or similarity[best] <= 0 else self.questions[best])
         return found
 
-    def likeness(self, question: str) -> Floats:
-        """How like the question each known one is; none where known questions are not looked at."""
+    def similarity(self, question: str) -> Floats:
+        """How similar to the question each known one is; none where known questions are not looked at."""
         return np.empty(0)
 
     @cached_property
     def questions(self) -> list[str]:
         """The different questions of all answers."""
-        return known_questions(self.answers)[0]
+        return known_questions(self.entries)[0]
 
     @cached_property
     def _rows_of(self) -> sp.csc_array:
-        return known_questions(self.answers)[1].tocsc()
+        return known_questions(self.entries)[1].tocsc()
 
     @abstractmethod
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
@@ -90,14 +102,14 @@ class RankingBaseline(ABC):
     ) -> tuple[list[str], list[str], Trace]:
         """What a row of an index says of a query, between its words and the matched ones, which come first."""
         words = self.tokenizer(query)
-        told = [*matched, *(self.tokenizer(text) if index.texts is not self.answers.texts else ())]
+        told = [*matched, *(self.tokenizer(text) if index.texts is not self.entries.texts else ())]
         stems, theirs = [stem(word) for word in words], [stem(word) for word in matched]
         cells: Cells = {}
         for one, value in ({} if row is None else index.parts(query, row)).items():
             here, there = ([n for n, other in enumerate(side) if other == one] for side in (stems, theirs))
             cells |= {(i, j): value / (len(here) * len(there)) for i in here for j in there}
         score = float(self.score([Pair(query, text)])[0])
-        outside = self.answers.find(text) is None
+        outside = self.entries.find(text) is None
         rest = Component("a text outside the collection", score, score if outside else 0.0)
         return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
 
@@ -110,7 +122,7 @@ class RankingBaseline(ABC):
         for question, own in track(places.items(), self.name, total=len(places), show=progress):
             found = self.scores(question)
             for n in own:
-                known = self.answers.find(pairs[n].text, pairs[n].text_id)
+                known = self.entries.find(pairs[n].text, pairs[n].text_id)
                 scores[n] = found.min() if known is None else found[known]
         return scores
 
@@ -120,9 +132,9 @@ class StemmedBM25(RankingBaseline):
 
     name = "bm25_stemmed"
 
-    def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
-        super().__init__(answers, tokenizer)
-        self._index = _Index(self.answers.texts, self.tokenizer)
+    def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
+        super().__init__(entries, tokenizer)
+        self._index = _Index(self.entries.texts, self.tokenizer)
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
@@ -130,7 +142,7 @@ class StemmedBM25(RankingBaseline):
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The stems that the question shares with the text."""
-        row, told = self.answers.find(text), self.tokenizer(text)
+        row, told = self.entries.find(text), self.tokenizer(text)
         return self._traced(self._index, query, row, told, text)
 
 
@@ -139,24 +151,24 @@ class NearestQuestion(RankingBaseline):
 
     name = "nearest_question"
 
-    def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
-        super().__init__(answers, tokenizer)
+    def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
+        super().__init__(entries, tokenizer)
         self._index = _Index(self.questions, self.tokenizer)
-        self._rows, self._columns = known_questions(self.answers)[1].nonzero()
+        self._rows, self._columns = known_questions(self.entries)[1].nonzero()
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        scores = np.zeros(len(self.answers))
-        np.maximum.at(scores, self._columns, self.likeness(question)[self._rows])
+        scores = np.zeros(len(self.entries))
+        np.maximum.at(scores, self._columns, self.similarity(question)[self._rows])
         return scores
 
-    def likeness(self, question: str) -> Floats:
+    def similarity(self, question: str) -> Floats:
         """BM25 of each known question."""
         return self._index.scores(question)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The stems that the question shares with the known one that stands for the text, which comes first."""
-        answer = self.answers.find(text)
+        answer = self.entries.find(text)
         nearest = None if answer is None else self.nearest(query, [answer])[0]
         row = None if nearest is None else self.questions.index(nearest)
         return self._traced(self._index, query, row, self.tokenizer(nearest or ""), text)
@@ -167,18 +179,18 @@ class TransLMRanker(RankingBaseline):
 
     name = "trans_lm"
 
-    def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
-        super().__init__(answers, tokenizer)
+    def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
+        super().__init__(entries, tokenizer)
         pairs = [
             Pair(question, text)
-            for text, own in zip(self.answers.texts, self.answers.questions, strict=True)
+            for text, own in zip(self.entries.texts, self.entries.questions, strict=True)
             for question in own
         ]
-        self._model = TransLM.fit(self.answers.texts, pairs, tokenizer=self.tokenizer)
+        self._model = TransLM.fit(self.entries.texts, pairs, tokenizer=self.tokenizer)
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        return self._model.score([Pair(question, text) for text in self.answers.texts]).astype(np.float64)
+        return self._model.score([Pair(question, text) for text in self.entries.texts]).astype(np.float64)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Which words of the text speak for each word of the query."""
@@ -186,53 +198,53 @@ class TransLMRanker(RankingBaseline):
 
 
 class LinearClassifier(RankingBaseline):
-    """scikit-learn's LinearSVC on TF-IDF of words and of letters (2 to 4 within words), one class an answer.
+    """scikit-learn's LinearSVC on TF-IDF of words and of n-grams (2 to 4 characters within words), one class an answer.
 
     Examples are the known questions and the texts of the answers, so that every answer is a class.
     """
 
     name = "linear_classifier"
 
-    def __init__(self, answers: Answers, tokenizer: Tokenizer | None = None) -> None:
-        super().__init__(answers, tokenizer)
-        examples = [*self.answers.texts]
-        classes = list(range(len(self.answers)))
-        for n, own in enumerate(self.answers.questions):
+    def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
+        super().__init__(entries, tokenizer)
+        examples = [*self.entries.texts]
+        classes = list(range(len(self.entries)))
+        for n, own in enumerate(self.entries.questions):
             examples += own
             classes += [n] * len(own)
-        self._seen = WordsAndLetters(examples, self.tokenizer)
-        self._asked = Columns(self._seen.vectors(self.questions))
-        size = (self._seen.size, len(self.answers))
-        self._weights = (
-            learn_weights(self._seen.vectors(examples), np.array(classes))
-            if min(size) > 0 and len(self.answers) > 1
-            else LinearWeights(np.zeros(size, dtype=np.float32), np.zeros(len(self.answers), dtype=np.float32))
-        )
+        words = [self.tokenizer(text) for text in examples]
+        self._seen = TfIdf.fit(examples, words)
+        self._asked = Columns(matrix_of(self._read(*self.questions), self._seen.size))
+        self._weights = machine_of(self._seen, examples, words, np.array(classes))
+
+    def _read(self, *texts: str) -> Sparse:
+        return self._seen.read(texts, [self.tokenizer(text) for text in texts])
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        return self._weights.scores(*self._seen.read(question))
+        found: Floats = self._weights.scores(self._read(question))[0]
+        return found
 
-    def likeness(self, question: str) -> Floats:
-        """The cosine of each known question, over words and letters: it helped to learn, and is shown for it."""
-        return self._asked.dot(*self._seen.read(question))
+    def similarity(self, question: str) -> Floats:
+        """The cosine of each known question, over words and n-grams: it helped to learn, and is shown for it."""
+        return self._asked.dot(*self._read(question)[0])
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """What each word and run of letters of the question adds: its weight for this answer times its value.
+        """What each word and n-gram of the question adds: its weight for this answer times its value.
 
         Those that the nearest known question or the text have are signals between words; all others, which the machine
         knows from elsewhere, are one component, and what the answer has before anything is asked another.
         """
-        answer = self.answers.find(text)
+        answer = self.entries.find(text)
         score = float(self.score([Pair(query, text)])[0])
         matched = self.tokenizer((None if answer is None else self.nearest(query, [answer])[0]) or "")
         words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
         if answer is None:
             rest = [Component("a text outside the collection", score, score)]
             return words, told, trace_of_cells(score, {}, rest, (len(words), len(told)), self.name)
-        features, values = self._seen.read(query)
+        features, values = self._read(query)[0]
         *added, bias = self._weights.parts(features, values, answer).tolist()
-        cells, elsewhere = shared_cells(features, np.array(added), self._seen.places(words), self._seen.places(told))
+        cells, elsewhere = shared_cells(features, np.array(added), self._seen.positions(words), self._seen.positions(told))
         rest = [Component("words elsewhere", elsewhere, elsewhere), Component("to begin with", bias, bias)]
         return words, told, trace_of_cells(score, cells, rest, (len(words), len(told)), self.name)
 

@@ -25,6 +25,7 @@ from matchloom.data.formats import PairsLike
 from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
+from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.calibration import Calibration
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
@@ -83,6 +84,7 @@ class Collection:
     def __init__(self, state: State, settings: Settings, sentences: SentenceVectors | None = None) -> None:
         """Not for callers: use `fit`, `create` or `open`."""
         self.settings = settings
+        self.name = _name(settings, sentences)
         self.folder: Path | None = None
         self.report: dict[str, Any] | None = None  # what `fit` measured
         self._page: bytes | None = None
@@ -90,6 +92,7 @@ class Collection:
         self._journal: Journal | None = None
         self._stamp: tuple[int, int] = (0, 0)
         self._changes: list[Change] = []  # since the fit
+        self._made: tuple[View, RankingBaseline] | None = None
         self._lock = threading.RLock()
 
     # ---- making
@@ -104,6 +107,7 @@ class Collection:
         words: bool = True,
         use_questions: bool = True,
         learn_weights: bool = True,
+        baseline: str | None = None,
         seed: int = 0,
         progress: bool = False,
     ) -> Collection:
@@ -111,11 +115,13 @@ class Collection:
 
         With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine with
         the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
-        `use_questions` a question is compared with the answers' texts alone, and known questions only teach how.
+        `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
+        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better.
         Nothing is drawn at random: `seed` is taken as every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learn_weights)
+        learns = learn_weights and baseline is None
+        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline)
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -160,16 +166,9 @@ class Collection:
         made = cls.__new__(cls)
         made._lock = threading.RLock()
         made.folder = path
-        made._sentences = None
+        made._sentences = made._made = None
         made._load()
         return made
-
-    @property
-    def name(self) -> str:
-        """What ranks: words, words and an encoder, or an encoder alone."""
-        if self._sentences is None:
-            return FITTED
-        return WITH_ENCODER if self.settings.words else ENCODER_ALONE
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -280,8 +279,10 @@ class Collection:
 
     def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
         state = self._current()
+        if self.settings.baseline is not None:
+            return [self._by_baseline(state.view, question, top, where, explain) for question in questions]
         queries = state.view.base.reader.read(questions)
-        found = []
+        found: list[Hits] = []
         for scored in state.view.scored(queries, where):
             scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
             for n in range(len(scores)):
@@ -314,6 +315,27 @@ class Collection:
             )
         return ranked
 
+    def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
+        """What a baseline finds; answers that are all equal are no answers."""
+        baseline, mask = self._baseline(view), view.matching(where)
+        found = baseline.search(question, top=None if where is not None else max(2, top) if top else None)
+        if len(found) > 1 and found[0].score == found[-1].score:
+            return Hits()
+        if where is not None and mask is not None:
+            found = Hits(hit for hit in found if mask[view.row_of(hit.id) or 0])
+        hits = Hits(hit._replace(columns=dict(self[hit.id].columns) or None) for hit in found[:top])
+        if explain:
+            traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
+            return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
+        return hits
+
+    def _baseline(self, view: View) -> RankingBaseline:
+        """The baseline over the entries of a view, made once."""
+        if self._made is None or self._made[0] is not view:
+            assert self.settings.baseline is not None
+            self._made = (view, BASELINES[self.settings.baseline](view.entries(), self.tokenizer))
+        return self._made[1]
+
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair of a question and an answer; higher matches better.
 
@@ -321,6 +343,8 @@ class Collection:
         same features as an answer without questions; classifiers, which do not know it, give it nothing.
         """
         state = self._current()
+        if self.settings.baseline is not None:
+            return self._baseline(state.view).score(pairs, progress=progress)
         view, reader = state.view, state.view.base.reader
         places: dict[str, list[int]] = {}
         for n, pair in enumerate(pairs):
@@ -346,6 +370,8 @@ class Collection:
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score: the words of the question against those of the matched question and the text."""
         state = self._current()
+        if self.settings.baseline is not None:
+            return self._baseline(state.view).trace(query, text)
         asked = state.view.base.reader.read([query])
         scored = state.view.scored(asked)[0]
         row = state.view.row_of_text(text)
@@ -527,6 +553,7 @@ class Collection:
             "words": self.settings.words,
             "use_questions": self.settings.use_questions,
             "learn": self.settings.learn,
+            "baseline": self.settings.baseline,
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
@@ -557,7 +584,8 @@ class Collection:
         settings, arrays, journal, saved = open_collection(folder)
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            self.settings = Settings(tokenizer, settings["words"], settings["use_questions"], settings["learn"])
+            own = (settings[name] for name in ("words", "use_questions", "learn", "baseline"))
+            self.settings = Settings(tokenizer, *own)
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -566,6 +594,7 @@ class Collection:
             if self._sentences is None:
                 matcher = saved.inside(ENCODER)
                 self._sentences = None if matcher is None else SentenceVectors(matcher)
+            self.name = _name(self.settings, self._sentences)
             segment = Segment.load(arrays, reader, settings["features"], self._sentences)
             segment = replace(segment, entries=replace(segment.entries, note=settings["note"]))
             weights = np.array(settings["weights"], dtype=np.float64)
@@ -625,6 +654,15 @@ def _rows_of(pairs: PairsLike) -> Iterator[tuple[Pair, Mapping[str, str]]]:
     from matchloom.data.formats.values import own_columns
 
     return ((pair, own_columns(row)) for pair, row in as_rows(pairs, whole=True))
+
+
+def _name(settings: Settings, sentences: SentenceVectors | None) -> str:
+    """What ranks: words, words and an encoder, an encoder alone, or a baseline."""
+    if settings.baseline is not None:
+        return settings.baseline
+    if sentences is None:
+        return FITTED
+    return WITH_ENCODER if settings.words else ENCODER_ALONE
 
 
 def _state(learnt: Learnt) -> State:

@@ -49,13 +49,15 @@ class Settings(NamedTuple):
     """What a collection compares questions with.
 
     Without `words` the encoder's nearest text is all there is. Without `use_questions` questions are compared with the
-    answers' texts alone, and known questions only teach how. Without `learn` weights stay where they start.
+    answers' texts alone, and known questions only teach how. Without `learn` weights stay where they start. With
+    `baseline`, which names one of `search/baselines.py`, that ranks in place of the features.
     """
 
     tokenizer: Tokenizer
     words: bool = True
     use_questions: bool = True
     learn: bool = True
+    baseline: str | None = None
 
 
 class Learnt(NamedTuple):

@@ -233,7 +233,7 @@ class View:
 
     def _best(self, query: Queries, alive: NDArray[np.bool_] | None) -> Ids:
         """Candidates of the fitted segment, by row."""
-        found = []
+        found: list[Ids] = []
         for name in ("bm25_doc", "dense_nearest", "bm25_ans", "dense_text"):
             feature = self.base.feature(name)
             if isinstance(feature, BM25Feature) and not found:
