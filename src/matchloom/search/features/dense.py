@@ -196,7 +196,7 @@ class DenseRidge(DenseFeature):
         """Solve the system."""
         X = np.vstack([vectors.questions, vectors.texts]).astype(np.float64)
         Y = sp.vstack([known.member, sp.eye_array(len(vectors.texts))], format="csr").astype(np.float64)
-        inverse: Floats = np.linalg.inv(X.T @ X + _NOISE * np.eye(X.shape[1]))
+        inverse: Floats = np.linalg.inv(X.T @ X + _NOISE * np.eye(X.shape[1])).astype(np.float64)
         weights: Floats = (Y.T.tocsr() @ X) @ inverse
         made = cls(vectors, weights.astype(np.float32))
         made._inverse, made._exact, made._known = inverse, weights, known
