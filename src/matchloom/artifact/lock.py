@@ -49,7 +49,8 @@ def writing(folder: Path | str, *, wait: float = 0.0, held: bool = False) -> Ite
                 return
         if time.monotonic() >= until:
             raise MatchloomError(
-                f"{folder} is being written by another run; wait until it has ended, or choose another folder"
+                f"{folder} is being written by another run; wait until it has ended, or choose another folder",
+                code="busy",
             )
         time.sleep(_POLL)
 
@@ -100,10 +101,12 @@ def _open(path: Path) -> int:
     try:
         file = os.open(path, flags, 0o666)
     except OSError as error:
-        raise MatchloomError(f"{path.parent} cannot be written: {error.strerror or error}") from None
+        raise MatchloomError(f"{path.parent} cannot be written: {error.strerror or error}", code="unwritable") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise MatchloomError(f"{path} is no file, so that {path.parent} cannot be written; remove it")
+        raise MatchloomError(
+            f"{path} is no file, so that {path.parent} cannot be written; remove it", code="unwritable"
+        )
     return file
 
 
@@ -111,7 +114,7 @@ def _key(folder: Path) -> tuple[int, int]:
     try:
         found = folder.stat()
     except OSError as error:
-        raise MatchloomError(f"{folder} cannot be written: {error.strerror or error}") from None
+        raise MatchloomError(f"{folder} cannot be written: {error.strerror or error}", code="unwritable") from None
     return found.st_dev, found.st_ino
 
 

@@ -14,29 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchloom.artifact import as_saved
 from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
-from matchloom.sealed import as_saved
 from matchloom.search.calibration import Certainty, learn_certainty
 from matchloom.search.entries import Answers, Floats, best_first
 from matchloom.search.features.dense import Meanings
 from matchloom.search.fusion import LeftOut, Mixture, learn_mixture, left_out_figures, prior_of
 from matchloom.search.memory import AskedCollection, Weighed, known_questions
-from matchloom.search.ranker_files import (
-    ENCODER,
-    MeaningVectors,
-    SavedRanker,
-    encoder_seal,
-    read_ranker,
-    write_ranker,
-)
+from matchloom.search.ranker_files import REMEDY, MeaningVectors, SavedRanker, read_ranker, write_ranker
 from matchloom.search.reader import Query
 from matchloom.search.tracing import RightSide, trace_of
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import Hit, Hits, MatchloomError, Pair, Scores, Trace
 
 if TYPE_CHECKING:
-    from matchloom.matcher import Matcher
+    pass
 
 ENCODER_ALONE = "encoder_nearest"  # the name of a ranker that has no evidence but an encoder's
 
@@ -198,21 +191,17 @@ class AnswerRanker:
         vectors = None
         if meaning is not None:
             vectors = MeaningVectors(meaning.questions.astype(np.float32), meaning.texts.astype(np.float32))
-            meaning.meanings.matcher.save(Path(folder) / ENCODER)
-            settings["encoder"] = encoder_seal(Path(folder))
-        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights, vectors))
+        encoder = None if meaning is None else meaning.meanings.matcher
+        write_ranker(Path(folder), SavedRanker(settings, self.answers, translations, weights, vectors), encoder)
 
     @classmethod
     def load(cls, folder: Path | str) -> AnswerRanker:
         """Read a saved ranker and compute its evidence again; a folder that was cut off or altered is refused."""
-        about, answers, translations, weights, vectors = read_ranker(Path(folder))
-        matcher = None if vectors is None else _encoder(Path(folder))
-        with as_saved(folder, "copy or fit the ranker again"):
+        (about, answers, translations, weights, vectors), matcher = read_ranker(Path(folder))
+        with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(about["tokenizer"])
             meanings = None
             if matcher is not None and vectors is not None:
-                if encoder_seal(Path(folder)) != about["encoder"]:
-                    raise MatchloomError(f"{folder} has another encoder than it was fitted with; copy or fit it again")
                 texts = [*known_questions(answers.sorted())[0], *answers.sorted().texts]
                 known = np.concatenate([vectors.questions, vectors.texts])
                 meanings = Meanings(matcher, dict(zip(texts, known, strict=True)))
@@ -234,12 +223,6 @@ class AnswerRanker:
             left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
             certainty = Certainty(**about.get("certainty", {}))
             return cls(answers, mixture, left_out, collection, certainty, str(about["ranker"]))
-
-
-def _encoder(folder: Path) -> Matcher:
-    from matchloom.matcher import Matcher  # torch comes with it
-
-    return Matcher.load(folder / ENCODER)
 
 
 def _mended(pair: Pair) -> Pair:
