@@ -294,9 +294,7 @@ def test_kinds(folder: Path, tmp_path: Path) -> None:
         load(7)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param(n, marks=[pytest.mark.slow] if n % 4 else []) for n in range(32)] + [99]
-)
+@pytest.mark.parametrize("step", [pytest.param(n, marks=[pytest.mark.slow] if n % 4 else []) for n in range(32)] + [99])
 def test_a_kill_leaves_the_old_or_the_new(tmp_path: Path, step: int) -> None:
     folder = write(
         tmp_path / "thing", settings={"number": 1}, files={"same.txt": b"old", "gone.txt": b"old"}, part=Inner("warp")

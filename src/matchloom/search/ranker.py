@@ -31,6 +31,7 @@ from matchloom.types import Hit, Hits, MatchloomError, Pair, Scores, Trace
 if TYPE_CHECKING:
     pass
 
+_MOST = 1e30  # of a weight
 ENCODER_ALONE = "encoder_nearest"  # the name of a ranker that has no evidence but an encoder's
 
 
@@ -219,7 +220,10 @@ class AnswerRanker:
                 raise MatchloomError(
                     f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
                 )
-            mixture = Mixture(tuple(about["evidence"]), np.array(about["weights"], dtype=np.float64), about["why"])
+            learnt = np.array(about["weights"], dtype=np.float64)
+            if learnt.shape != (len(about["evidence"]),) or not (np.abs(learnt) < _MOST).all():
+                raise MatchloomError(f"{folder} holds weights that no scores can be made of; {REMEDY}", code="damaged")
+            mixture = Mixture(tuple(about["evidence"]), learnt, about["why"])
             left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])
             certainty = Certainty(**about.get("certainty", {}))
             return cls(answers, mixture, left_out, collection, certainty, str(about["ranker"]))

@@ -56,7 +56,7 @@ def read_ranker(folder: Path) -> tuple[SavedRanker, Any]:
     found = read(folder, "ranker", FORMAT, remedy=REMEDY)
     with as_saved(folder, REMEDY):
         answers = load_answers(found.content(ANSWERS))
-        tables = {name: found.tensors(name) for name in (TRANSLATIONS, WEIGHTS, VECTORS) if name in found}
+        tables = {name: found.tensors(name, finite=True) for name in (TRANSLATIONS, WEIGHTS, VECTORS) if name in found}
         translations = Translations(**tables[TRANSLATIONS]) if TRANSLATIONS in tables else None
         weights = LinearWeights(**tables[WEIGHTS]) if WEIGHTS in tables else None
         vectors = MeaningVectors(**tables[VECTORS]) if VECTORS in tables else None
