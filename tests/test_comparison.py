@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from matchloom import Matcher, Pair, compare, evaluate
-from matchloom.comparison import Comparison, Row, System, check_systems
+from matchloom.comparison import Comparison, System, SystemResult, check_systems
 from matchloom.lexical import fit_scorer
 from matchloom.text.tokenize import Tokenizer
 from tests.refusing import refused
@@ -25,7 +25,7 @@ SMALL = {"epochs": 1, "batch": 8}
 
 def test_rows_have_the_figures_of_each_system_alone(tmp_path: Path) -> None:
     systems = ["random", "bm25", System("ours", "nbow_mlp", {"units": 4}, {"epochs": 2}), "trans_lm", "bm25"]
-    seen: list[Row] = []
+    seen: list[SystemResult] = []
     found = compare(
         PAIRS, PAIRS, PAIRS, systems=systems, settings=SMALL, dimensions=4, folder=tmp_path, seed=3, on_row=seen.append
     )
@@ -68,7 +68,7 @@ def test_the_page_tells_what_failed() -> None:
 
 
 def test_what_fails_leaves_the_others_their_rows() -> None:
-    seen: list[Row] = []
+    seen: list[SystemResult] = []
     found = compare(PAIRS, PAIRS, systems=["bm25", "soft_coverage"], on_row=seen.append)
     assert [row.system for row in found.rows] == ["bm25"]
     assert "soft_coverage needs word vectors" in found.failed["soft_coverage"]

@@ -50,7 +50,7 @@ from matchloom.text.tokenize import Tokenizer
 
 DATA = places.DATA / "insuranceqa"
 RESULTS = places.RESULTS / "archive.json"
-CUT = Tokenizer("english", max_words=50)
+TOKENIZER = Tokenizer("english", max_words=50)
 SEARCHES = 300
 CANDIDATES = 100
 REAL = 10_000
@@ -63,10 +63,10 @@ class Words:
         counts: list[Counter[str]] = [Counter(), Counter()]
         with gzip.open(DATA / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
             for line in lines:
-                counts[0].update(CUT(json.loads(line)["en"]))
+                counts[0].update(TOKENIZER(json.loads(line)["en"]))
         with gzip.open(DATA / "answers.en.tsv.gz", "rt", encoding="utf-8") as lines:
             for line in lines:
-                counts[1].update(CUT(line.partition("\t")[2]))
+                counts[1].update(TOKENIZER(line.partition("\t")[2]))
         self.words = [sorted(count) for count in counts]
         self.shares = []
         for count, words in zip(counts, self.words, strict=True):
@@ -103,7 +103,7 @@ class Words:
 
 def encoder(folder: Path) -> None:
     """Train the matcher that encodes, for one epoch."""
-    positives = read_insuranceqa(DATA, "train", cut=CUT)
+    positives = read_insuranceqa(DATA, "train", truncate=TOKENIZER)
     pairs = mine_negatives(positives, source="random", count=2)
     model = "cntn" if "cntn" in MODELS else "lstm_rnn"
     train(
@@ -112,7 +112,7 @@ def encoder(folder: Path) -> None:
         vectors="random",
         model=model,
         config=TrainConfig(epochs=1, negatives=2, margin=0.1),
-        tokenizer=CUT,
+        tokenizer=TOKENIZER,
     ).save(folder)
 
 
@@ -205,8 +205,8 @@ def recall(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     """How often what is best among all is among the candidates."""
     words = Words()
     loaded = Matcher.load(matcher)
-    real = read_insuranceqa(DATA, "train", cut=CUT)[:REAL]
-    questions = [pair.query for pair in read_insuranceqa(DATA, "valid", cut=CUT)[:SEARCHES]]
+    real = read_insuranceqa(DATA, "train", truncate=TOKENIZER)[:REAL]
+    questions = [pair.query for pair in read_insuranceqa(DATA, "valid", truncate=TOKENIZER)[:SEARCHES]]
     made = list(words.pairs(0, size))
     found: dict[str, Any] = {}
     for name, pairs, asked in (("real", real, questions), ("made", made, words.asked(size, SEARCHES))):

@@ -5,7 +5,7 @@
 
 A path runs from one corner of the map to the other, so that most words of the text lie on it. Those are deleted at
 whose cells the running score rose most, three of them, and as many drawn from all words of the text (ten draws). The
-mean drop of the score over 500 right pairs of the cqa test lists goes to experiments/results/deletion.json.
+mean drop of the score over 500 positive pairs of the cqa test lists goes to experiments/results/deletion.json.
 """
 
 from __future__ import annotations

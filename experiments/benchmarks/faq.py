@@ -22,7 +22,7 @@ from experiments import places
 from experiments.reproduction.provenance import commit
 from matchloom.basics.files import atomic_write
 from matchloom.data.formats import read_pairs
-from matchloom.data.identity import digest, fold, questions_of
+from matchloom.data.identity import digest, normalize_text, questions_of
 from matchloom.fitting.answers_task import AnswersTask
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.matcher import Matcher
@@ -52,9 +52,9 @@ def with_encoder() -> dict[str, Callable[[Sequence[Pair]], Scorer]]:
 
 def drawn(pairs: Sequence[Pair], size: int, seed: int) -> list[Pair]:
     """So many of the questions with their answers, and all other answers without a question."""
-    order = sorted(questions_of(pairs), key=lambda question: digest(str(seed), fold(question)))
-    kept = {fold(question) for question in order[:size]}
-    return [pair if fold(pair.query) in kept else pair._replace(query="", query_id="") for pair in pairs]
+    order = sorted(questions_of(pairs), key=lambda question: digest(str(seed), normalize_text(question)))
+    kept = {normalize_text(question) for question in order[:size]}
+    return [pair if normalize_text(pair.query) in kept else pair._replace(query="", query_id="") for pair in pairs]
 
 
 def main() -> None:

@@ -5,9 +5,9 @@
 trecqa       TRAIN (78 questions with both labels) and, where --questions are more, others of TRAIN-ALL drawn by their
              digests; clean DEV, clean TEST
 wikiqa       the questions with both labels, of which --questions are drawn by their digests
-insuranceqa  English, answers cut to 50 words; --questions of train with 30 wrong answers each from the BM25 top 1,000;
+insuranceqa  English, answers cut to 50 words; --questions of train with 30 negatives each from the BM25 top 1,000;
              the papers' lists of five to choose and test on; with --whole also 300 test questions, drawn by their
-             digests, against their own 200 wrong answers and against all 27,413
+             digests, against their own 200 negatives and against all 27,413
 
 Settings are those of `matchloom train --encoder`, but for what --settings changes (layers=3, in_batch=true). "Blind" is
 the AP of the same matcher when each list has another list's query. Seconds are CPU seconds of training alone, memory
@@ -50,8 +50,8 @@ QUESTIONS = {"trecqa": 250, "wikiqa": 350, "insuranceqa": 250}  # as many as fiv
 MEASURES = ("AP", "RR", "P@1")
 BLIND = ("queries shuffled", "random")
 PROBED = 300  # questions of InsuranceQA for what takes long
-_WRONG = 30  # wrong answers of a training question of InsuranceQA
-_AT_ONCE = 20  # questions, so that all answers are not cut into words for each
+_WRONG = 30  # negatives of a training question of InsuranceQA
+_AT_ONCE = 20  # questions, so that all answers are not tokenized for each
 
 
 def main() -> None:
@@ -98,9 +98,9 @@ def main() -> None:
 def lists(corpus: str, data: Path, questions: int) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """Lists to learn from, to look at and to test on."""
     if corpus == "insuranceqa":
-        folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
-        pool = list(insuranceqa_answers(folder, cut=cut).values())
-        right = _some(list(read_insuranceqa(folder, "train", cut=cut)), questions)
+        folder, tokenizer = data / "insuranceqa", Tokenizer(max_words=50)
+        pool = list(insuranceqa_answers(folder, truncate=tokenizer).values())
+        right = _some(list(read_insuranceqa(folder, "train", truncate=tokenizer)), questions)
         mined = mine_negatives(right, count=_WRONG, source="bm25", top=1000, seed=0, pool=pool)
         development, test = (insurance_lists(data, split, "en", 4, "bm25", pool) for split in ("valid", "test"))
         return list(mined), _some(development, questions), test
@@ -143,15 +143,15 @@ def measured(matcher: Matcher, development: Sequence[Pair], test: Sequence[Pair]
 
 
 def against_the_whole(scorer: Matcher | str, data: Path) -> dict[str, Any]:
-    """P@1 and RR of 300 test questions among their own 200 wrong answers, and among all.
+    """P@1 and RR of 300 test questions among their own 200 negatives, and among all.
 
     The rank of the best right one; another id with the same text has the same score and does not push it down.
     """
-    folder, cut = data / "insuranceqa", Tokenizer(max_words=50)
-    ids, texts = zip(*sorted(insuranceqa_answers(folder, cut=cut).items()), strict=True)
+    folder, tokenizer = data / "insuranceqa", Tokenizer(max_words=50)
+    ids, texts = zip(*sorted(insuranceqa_answers(folder, truncate=tokenizer).items()), strict=True)
     place = {one: n for n, one in enumerate(ids)}
     lists: dict[str, list[Pair]] = {}
-    for pair in _some(list(insuranceqa_lists(folder, "test", cut=cut)), PROBED):
+    for pair in _some(list(insuranceqa_lists(folder, "test", truncate=tokenizer)), PROBED):
         lists.setdefault(pair.query_id, []).append(pair)
     encoded = scorer.encode(list(texts), progress=True) if isinstance(scorer, Matcher) else None
     words = None if isinstance(scorer, Matcher) else fit_scorer(scorer, list(texts), tokenizer=Tokenizer())

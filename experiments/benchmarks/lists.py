@@ -3,7 +3,7 @@
 Run: python -m experiments.benchmarks.lists [--corpora wikiqa,trecqa,semeval,cqa,insuranceqa] [--splits 2] [--out FILE]
 
 Each split is one that `fit` would make (70:15:15 by question), of the training and development questions of a corpus;
-no official test question is looked at. For each training of MV-LSTM: the network alone and mixed with words and KNRM,
+no official test question is looked at. For each training of MV-LSTM: the network alone and fused with words and KNRM,
 as `fit` mixes them, measured on the questions that the split holds out. Word vectors are skip-gram of the training
 texts, as a user without any has them. The data are in the folder MATCHLOOM_DATA, or ../shared/data beside the project.
 """
@@ -26,7 +26,7 @@ from matchloom.basics.files import atomic_write
 from matchloom.data.identity import digest
 from matchloom.data.kinds import both_labels
 from matchloom.data.negatives import mine_negatives
-from matchloom.fitting.list_mixture import ListMixture
+from matchloom.fitting.list_fusion import ListFusion
 from matchloom.fitting.lists_task import NETWORKS, WORDS, ListsTask
 from matchloom.fitting.run import tokenizer_for
 from matchloom.fitting.trained import own_vectors, train_within
@@ -41,7 +41,7 @@ SECONDS = 600.0
 TRAININGS: dict[str, tuple[Mapping[str, Argument], Mapping[str, Any]]] = {
     "hinge": ({}, {"loss": "hinge"}),
     "softmax": ({}, {"loss": "softmax"}),
-    "softmax, five members": ({"members": 5}, {"loss": "softmax"}),
+    "softmax, ensemble of five": ({"ensemble_size": 5}, {"loss": "softmax"}),
 }
 
 
@@ -91,7 +91,7 @@ CORPORA: dict[str, Callable[[Path], list[Pair]]] = {
 
 def measured(pairs: list[Pair], seed: int) -> dict[str, dict[str, float]]:
     """The figures of every system on one split."""
-    task, cut = ListsTask(), tokenizer_for(pairs)
+    task, tokenize = ListsTask(), tokenizer_for(pairs)
     data = task.split(pairs, seed)
     found: dict[str, dict[str, float]] = {}
 
@@ -102,8 +102,8 @@ def measured(pairs: list[Pair], seed: int) -> dict[str, dict[str, float]]:
 
     texts = sorted({pair.text for pair in data.train})
     for name in WORDS:
-        tell(name, WordScorer.fit(name, texts, cut), 0.0)
-    vectors = own_vectors(data.train, cut, SECONDS, seed)
+        tell(name, WordScorer.fit(name, texts, tokenize), 0.0)
+    vectors = own_vectors(data.train, tokenize, SECONDS, seed)
 
     def network(model: str, arguments: Mapping[str, Argument], settings: Mapping[str, Any]) -> Matcher:
         _, own_arguments, own_settings = NETWORKS[model]
@@ -116,20 +116,20 @@ def measured(pairs: list[Pair], seed: int) -> dict[str, dict[str, float]]:
                 model=model,
                 arguments={**own_arguments, **arguments},
                 settings={**own_settings, **settings, "seed": seed, "measure": task.measure},
-                tokenizer=cut,
+                tokenizer=tokenize,
                 vectors=vectors,
             )
 
     begun = time.perf_counter()
     knrm = network("knrm", {}, {})
     tell("knrm", knrm, time.perf_counter() - begun)
-    words = [WordScorer.fit(name, texts, cut) for name in ("normalized_bm25", "overlap")]
+    words = [WordScorer.fit(name, texts, tokenize) for name in ("normalized_bm25", "overlap")]
     for name, (arguments, settings) in TRAININGS.items():
         begun = time.perf_counter()
         matcher = network("mv_lstm", arguments, settings)
         seconds = time.perf_counter() - begun
         tell(name, matcher, seconds)
-        tell(f"mixture with {name}", ListMixture.fit([*words, knrm, matcher], data.development, cut), seconds)
+        tell(f"fusion with {name}", ListFusion.fit([*words, knrm, matcher], data.development, tokenize), seconds)
     return found
 
 

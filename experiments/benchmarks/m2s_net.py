@@ -142,7 +142,7 @@ class Runs:
         model = Plain(self.model).train()
         model.embedding.sparse = rows_only
         if rows_only:
-            optimizer: torch.optim.Optimizer = AdaDelta(model.parameters(), rate=1.0)
+            optimizer: torch.optim.Optimizer = AdaDelta(model.parameters(), lr=1.0)
         else:
             optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, rho=RHO, eps=EPSILON)
         number = 0

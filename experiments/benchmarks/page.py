@@ -120,21 +120,21 @@ TREC-QA and WikiQA; [encoders](encoders.md) has the figures.
 
 
 def retrieval_tables(done: dict[str, Any]) -> str:
-    """What retrieval.py found: mixtures over the candidates of each question and over a whole archive."""
+    """What retrieval.py found: fusions over the candidates of each question and over a whole archive."""
     rows, questions = done["rows"], done["questions"]
     bm25 = next(row for row in rows if row["name"] == "BM25")
     best = max((row for row in rows if row["alpha"] is not None), key=lambda row: row["train"])
     engine = ", ".join(f"{name} {value:.3f}" for name, value in done["engine"].items())
     lines = [
-        f"""## CNTN Experiment II: the mixture, and search in a whole archive
+        f"""## CNTN Experiment II: the fusion, and search in a whole archive
 
 `python -m experiments.benchmarks.retrieval runs/cntn_semeval` (the matchers of cntn_semeval): new questions t are
 ranked by alpha * first part + (1 - alpha) * second part. The paper's parts are v_t . v_q and s(t, a); these forum
 questions come without answers, so s reads the forum question itself, s(t, q). Any scorer may be a part; BM25 is then
-its share, BM25 over the question's own. Vectors have a length of one, as the archive compares them; before that change,
+its share, BM25 over the question's own. Vectors are L2-normalised, as the archive compares them; before that change,
 dev figures of raw products had been seen (NBOW+MLP's, .509). alpha has the highest MAP over the {questions["train"]}
 training questions, each scored by a system trained without it (a network's best epoch was chosen on it), and serves
-both tables. The mixtures were listed, after trials on the training questions, before any dev figure was seen. Of them
+both tables. The fusions were listed, after trials on the training questions, before any dev figure was seen. Of them
 that MAP chose **{best["name"]}**.
 
 ![MAP on the training questions against alpha](figures/cntn_figure3.png)
@@ -229,7 +229,7 @@ def deletion_lines(done: dict[str, Any]) -> str:
     return f"""## Words on Match-SRNN's path
 
 `python -m experiments.benchmarks.deletion` with "{done["matcher"]}", commit {done["commit"]}: over {done["pairs"]}
-right pairs of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path
+positive pairs of the cqa test lists, deleting the {done["words"]} text words at which the score rose most on the path
 lowers the score by {done["path"]:.2f} on average, deleting as many random words by {done["random"]:.2f}
 ({done["draws"]} draws). The path's words matter more in {done["pairs where the path matters more"]:.0%} of the pairs
 (mean difference {done["difference"]:.2f}, standard error {done["standard error"]:.2f}).

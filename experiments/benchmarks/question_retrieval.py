@@ -80,9 +80,9 @@ class Asked(NamedTuple):
     right: list[list[bool]]
 
 
-def archive(folder: Path, language: Language, cut: Tokenizer) -> list[Archived]:
+def archive(folder: Path, language: Language, tokenizer: Tokenizer) -> list[Archived]:
     """The training questions by id."""
-    answers = insuranceqa_answers(folder, language=language, cut=cut)
+    answers = insuranceqa_answers(folder, language=language, truncate=tokenizer)
     return [
         Archived(question, answers[own[0]], frozenset(own)) for question, own in questions(folder, "train", language)
     ]
@@ -97,7 +97,7 @@ def questions(folder: Path, split: Split, language: Language) -> list[tuple[str,
 
 
 def asked(folder: Path, split: Split, language: Language, rows: Sequence[Archived], near: Pool) -> Asked:
-    """Those of a part that have a right pair among their candidates."""
+    """Those of a part that have a positive pair among their candidates."""
     by_text: dict[str, list[int]] = {}
     for n, one in enumerate(rows):
         by_text.setdefault(one.question, []).append(n)
@@ -124,7 +124,7 @@ def lists_of(some: Asked) -> CandidateLists:
 
 
 def parts(name: str, kept: Path, seed: int, some: Asked, rows: Sequence[Archived], words: Tokenizer) -> list[Scores]:
-    """One or both parts of the mixture for every candidate of every question."""
+    """One or both parts of the fusion for every candidate of every question."""
     pairs = [(t, rows[n]) for t, own in zip(some.questions, some.rows, strict=True) for n in own]
     if name in ("Okapi", "TransLM"):
         texts = [one.question for one in rows]

@@ -61,7 +61,7 @@ def main() -> None:
     vocab = Vocab.build(words)
     matrix = initial_matrix(vocab, train_vectors(words, dimensions=DIMENSIONS), dimensions=DIMENSIONS, seed=0)
     encoder = WordEmbedding(len(vocab), DIMENSIONS, matrix)
-    model = build_model("rae", {"passes": 1}, encoder, seed=0)
+    model = build_model("rae", {"autoencoder_epochs": 1}, encoder, seed=0)
     assert isinstance(model, RAE)
     table = encoder.reader(tokenizer, vocab).read(sentences)
 
@@ -72,8 +72,8 @@ def main() -> None:
         encoder,
         (table,),
         np.random.default_rng(0),
-        passes=1,
-        rate=model.rate,
+        epochs=1,
+        learning_rate=model.learning_rate,
         decay=model.decay,
         progress=True,
     )

@@ -1,4 +1,4 @@
-"""CNTN's Experiment II beyond single systems: the mixture of Eq. 4, its Figure 3, and search in a whole archive.
+"""CNTN's Experiment II beyond single systems: the fusion of Eq. 4, its Figure 3, and search in a whole archive.
 
     matchloom reproduce cntn_semeval --data ../shared/data --out runs --keep
     python -m experiments.benchmarks.retrieval runs/cntn_semeval --data ../shared/data   # to results/retrieval.json
@@ -30,7 +30,7 @@ from experiments import places
 from experiments.reproduction.provenance import commit
 from experiments.reproduction.results import run_name
 from experiments.reproduction.tables import read_table
-from experiments.reproduction.tasks import TASKS, Task
+from experiments.reproduction.tasks import TASKS, PaperTask
 from matchloom import Matcher
 from matchloom.basics.files import atomic_write
 from matchloom.comparison import System, make_scorer
@@ -48,11 +48,11 @@ UNTRAINED = ("bm25", "bm25_stemmed", "soft_coverage")  # the same for every seed
 SETTINGS = {"lists": ("AP", "RR", "P@1", "P@5", "P@10"), "archive": ("AP@100", "P@1", "P@10")}
 
 Scores = NDArray[np.float32]
-MixtureScores = dict[str, Scores]  # by name, one score for each pair
+FusionScores = dict[str, Scores]  # by name, one score for each pair
 
 
-def part_scores(name: str, model: str, task: Task, seed: int, kept: Path, pairs: list[Pair]) -> Scores:
-    """One part of the mixture for each pair."""
+def part_scores(name: str, model: str, task: PaperTask, seed: int, kept: Path, pairs: list[Pair]) -> Scores:
+    """One part of the fusion for each pair."""
     if model not in MODELS:
         fitted = make_scorer(
             System(name, model),
@@ -82,7 +82,7 @@ def load(folder: Path) -> Matcher:
     return Matcher.load(folder)
 
 
-def mixed(parts: MixtureScores, row: dict[str, Any], alpha: float) -> Scores:
+def mixed(parts: FusionScores, row: dict[str, Any], alpha: float) -> Scores:
     """The scores of a row of the table."""
     if "second" not in row:
         return parts[row["first"]]
@@ -104,8 +104,8 @@ def archive_of(pairs: list[Pair]) -> list[Pair]:
     ]
 
 
-def tuned(row: dict[str, Any], parts: list[MixtureScores], lists: list[CandidateLists]) -> dict[str, Any]:
-    """The row with its mean average precision over all training questions, and alpha where it is a mixture."""
+def tuned(row: dict[str, Any], parts: list[FusionScores], lists: list[CandidateLists]) -> dict[str, Any]:
+    """The row with its mean average precision over all training questions, and alpha where it is a fusion."""
 
     def map_at(alpha: float) -> float:
         held_out = [fifth.measure(mixed(part, row, alpha)) for part, fifth in zip(parts, lists, strict=True)]
@@ -135,8 +135,8 @@ def main() -> None:
     seeds = table.rows[0].seeds
     tasks = [TASKS[table.task](options.data, seed) for seed in seeds]
 
-    def all_parts(pairs: list[list[Pair]]) -> list[MixtureScores]:
-        found: list[MixtureScores] = []
+    def all_parts(pairs: list[list[Pair]]) -> list[FusionScores]:
+        found: list[FusionScores] = []
         for seed, task, some in zip(seeds, tasks, pairs, strict=True):
             same = {name: found[0][name] for name in models if found and some is pairs[0] and models[name] in UNTRAINED}
             rest = {name: model for name, model in models.items() if name not in same}
@@ -148,7 +148,7 @@ def main() -> None:
     lists = [CandidateLists.of(pairs, ["AP"]) for pairs in fifths]
     trained = all_parts(fifths)
     rows: list[dict[str, Any]] = [{"name": name, "first": name} for name in models]
-    rows += [{"name": f"{row['first']} + {row['second']}", **row} for row in table.mixture]
+    rows += [{"name": f"{row['first']} + {row['second']}", **row} for row in table.fusion]
     rows = [tuned(row, trained, lists) for row in rows]
 
     dev = tasks[0].test

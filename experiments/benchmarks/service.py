@@ -98,7 +98,7 @@ def write(folder: Path, pairs: int) -> None:
     QuestionIndex.create(folder / "archive", folder / "cntn").add(made)
 
 
-class Task(NamedTuple):
+class RequestKind(NamedTuple):
     """One kind of request: where it goes, bodies, what the library answers to each, and what an answer says."""
 
     path: str
@@ -107,7 +107,7 @@ class Task(NamedTuple):
     read: Callable[[Any], Any]
 
 
-def tasks(folder: Path) -> dict[str, Task]:
+def tasks(folder: Path) -> dict[str, RequestKind]:
     """Rank, search and score, with the library's own answers."""
     draw = np.random.default_rng(1)
     mv, index = Matcher.load(folder / "mv"), QuestionIndex.open(folder / "archive")
@@ -117,19 +117,19 @@ def tasks(folder: Path) -> dict[str, Task]:
     searches = [{"system": "archive", "question": query, "top": 10} for query in queries]
     scores = [{"system": "mv", "pairs": [{"query": query, "text": texts[n]}]} for n, query in enumerate(queries)]
     return {
-        "rank": Task(
+        "rank": RequestKind(
             "/v1/rank",
             ranks,
             lambda n: [[one.index, one.score] for one in mv.rank(queries[n], encoded, top=10)],
             lambda found: [[one["index"], one["score"]] for one in found["ranking"]],
         ),
-        "search": Task(
+        "search": RequestKind(
             "/v1/search",
             searches,
             lambda n: [[one.id, one.score] for one in index.search(queries[n], top=10)],
             lambda found: [[one["id"], one["score"]] for one in found["answers"]],
         ),
-        "score": Task(
+        "score": RequestKind(
             "/v1/score",
             scores,
             lambda n: [mv.score(queries[n], texts[n])],
@@ -206,7 +206,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 async def load(
-    port: int, asked: Sequence[Task], clients: int, seconds: float, aside: Callable[[], Any] | None = None
+    port: int, asked: Sequence[RequestKind], clients: int, seconds: float, aside: Callable[[], Any] | None = None
 ) -> tuple[Tally, float]:
     """So many clients for so long, each answer compared; `aside` is awaited beside them."""
     tally = Tally()
@@ -253,7 +253,7 @@ async def load(
     return tally, time.perf_counter() - start
 
 
-def library(task: Task, seconds: float) -> tuple[float, float]:
+def library(task: RequestKind, seconds: float) -> tuple[float, float]:
     """Seconds and processor seconds of the library's own call, the median and the mean."""
     task.expected(0)
     found: list[float] = []
@@ -265,7 +265,7 @@ def library(task: Task, seconds: float) -> tuple[float, float]:
     return statistics.median(found), (time.process_time() - cpu) / len(found)
 
 
-def timed(server: Server, task: Task, clients: int, seconds: float) -> dict[str, Any]:
+def timed(server: Server, task: RequestKind, clients: int, seconds: float) -> dict[str, Any]:
     """The figures of one load, with the processor time of an answer."""
     cpu = server.cpu()
     tally, elapsed = asyncio.run(load(server.port, [task], clients, seconds))

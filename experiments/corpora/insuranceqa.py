@@ -10,7 +10,7 @@ import msgspec
 
 from experiments.corpora.insuranceqa_layouts import Language, Layout, Question, Split, layout_of
 from experiments.corpora.lines import write_records, write_table
-from matchloom.data.cutting import first_words
+from matchloom.data.truncation import first_words
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -23,42 +23,42 @@ def read_insuranceqa(
     *,
     language: Language = "en",
     gold: Literal["first", "all"] = "first",
-    cut: Tokenizer | None = None,
+    truncate: Tokenizer | None = None,
 ) -> list[Pair]:
     """Read the questions of a split with their first right answer, or with all of them, as positive pairs.
 
     The folder is that of the release, V1 or V2, of Chatopera's JSON (English and Chinese), or of this project's own
     layout (`{train,valid,test}.jsonl.gz`, `answers.{en,zh}.tsv.gz`). V1's dev is `valid`, its two test sets are `test`
-    and `test2`. Answers run to hundreds of words: `cut=Tokenizer("english", max_words=50)` keeps the first 50.
+    and `test2`. Answers run to hundreds of words: `truncate=Tokenizer("english", max_words=50)` keeps the first 50.
     """
     if gold not in ("first", "all"):
         raise MatchloomError(f"gold {gold!r} of InsuranceQA is unknown; choose first or all")
     pairs = []
-    for where, question, pool in _questions(folder, split, language, cut):
+    for where, question, pool in _questions(folder, split, language, truncate):
         for answer in question.answers[:1] if gold == "first" else question.answers:
             pairs.append(_pair(question, answer, 1.0, pool, language, where))
     return pairs
 
 
 def insuranceqa_lists(
-    folder: Path | str, split: Split, *, language: Language = "en", cut: Tokenizer | None = None
+    folder: Path | str, split: Split, *, language: Language = "en", truncate: Tokenizer | None = None
 ) -> Iterator[Pair]:
     """Yield each question's own candidate list: all its right answers and the others published with it.
 
     These are 200 in Chatopera's JSON and this project's own layout, a pool of 500 in V1 (its training questions have
     none), and in V2 a pool of 500 or, without that file, of the smallest size that is there.
     """
-    for where, question, pool in _questions(folder, split, language, cut):
+    for where, question, pool in _questions(folder, split, language, truncate):
         for answers, label in ((question.answers, 1.0), (question.negatives, 0.0)):
             for answer in answers:
                 yield _pair(question, answer, label, pool, language, where)
 
 
 def insuranceqa_answers(
-    folder: Path | str, *, language: Language = "en", cut: Tokenizer | None = None
+    folder: Path | str, *, language: Language = "en", truncate: Tokenizer | None = None
 ) -> dict[str, str]:
     """The whole pool of answers by id: every answer of every split, the collection to search in."""
-    return _answers(_layout(folder, language), folder, language, cut)
+    return _answers(_layout(folder, language), folder, language, truncate)
 
 
 def write_insuranceqa(source: Path | str, folder: Path) -> dict[Path, int]:
@@ -86,18 +86,18 @@ def _layout(folder: Path | str, language: Language) -> Layout:
     return layout_of(Path(folder), language)
 
 
-def _answers(layout: Layout, folder: Path | str, language: Language, cut: Tokenizer | None) -> dict[str, str]:
+def _answers(layout: Layout, folder: Path | str, language: Language, truncate: Tokenizer | None) -> dict[str, str]:
     found = layout.answers(Path(folder), language)
-    return {answer: text if cut is None else first_words(text, cut) for answer, text in found}
+    return {answer: text if truncate is None else first_words(text, truncate) for answer, text in found}
 
 
 def _questions(
-    folder: Path | str, split: Split, language: Language, cut: Tokenizer | None
+    folder: Path | str, split: Split, language: Language, truncate: Tokenizer | None
 ) -> Iterator[tuple[str, Question, dict[str, str]]]:
     if split not in ("train", "valid", "test", "test2"):
         raise MatchloomError(f"split {split!r} of InsuranceQA is unknown; choose train, valid or test (V1: or test2)")
     layout = _layout(folder, language)
-    pool = _answers(layout, folder, language, cut)
+    pool = _answers(layout, folder, language, truncate)
     for where, question in layout.questions(Path(folder), split):
         # The ids of each split start at 0 again.
         yield where, msgspec.structs.replace(question, id=f"{split}-{question.id}"), pool

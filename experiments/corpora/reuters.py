@@ -16,7 +16,7 @@ from pathlib import Path
 import regex
 
 from matchloom.basics.files import atomic_write
-from matchloom.data.identity import fold, with_ids
+from matchloom.data.identity import normalize_text, with_ids
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -45,7 +45,7 @@ def read_reuters(path: Path | str) -> list[Pair]:
     pairs: dict[tuple[str, str], Pair] = {}
     for story, text, paragraph in _stories(Path(path)):
         for first, second in _two_clauses(text, paragraph):
-            key = fold(first), fold(second)
+            key = normalize_text(first), normalize_text(second)
             pairs.setdefault(key, Pair(first, second, 1.0, group=story))
     return list(with_ids(pairs.values()))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experiments.reproduction.tables import PaperTable
-from experiments.reproduction.tasks import Task
+from experiments.reproduction.tasks import PaperTask
 from matchloom.data.identity import digest
 from matchloom.text.vectors import WordVectors
 from matchloom.types import Pair
@@ -21,7 +21,7 @@ def fast_table(table: PaperTable) -> PaperTable:
     return replace(table, rows=rows, dimensions=min(table.dimensions, DIMENSIONS))
 
 
-def fast_task(task: Task) -> Task:
+def fast_task(task: PaperTask) -> PaperTask:
     """Few of its queries, always the same, and the first numbers of its word vectors."""
     vectors = task.vectors
     if vectors is not None:
@@ -31,7 +31,7 @@ def fast_task(task: Task) -> Task:
 
 
 def few(pairs: Sequence[Pair], count: int) -> list[Pair]:
-    """The pairs of so many queries, drawn by digests; those with right and wrong texts first, others say nothing."""
+    """The pairs of so many queries, drawn by digests; those with positives and negatives first, others say nothing."""
     labels: dict[str, set[bool]] = {}
     for pair in pairs:
         labels.setdefault(_query(pair), set()).add(pair.is_labelled_positive)

@@ -151,7 +151,7 @@ def _draw_variants(systems: dict[str, dict[str, list[float]]]) -> Figure:
 
 
 def _draw_alpha(rows: list[dict[str, Any]]) -> Figure:
-    """A line for each mixture, its best alpha circled, and BM25 alone."""
+    """A line for each fusion, its best alpha circled, and BM25 alone."""
     figure = new_figure(9, 4.5)
     ax = figure.subplots()
     for row in rows:

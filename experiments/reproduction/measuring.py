@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.reproduction.tables import PaperTable, Row
-from experiments.reproduction.tasks import Task
+from experiments.reproduction.tasks import PaperTask
 from matchloom.calibration import best_threshold, labels
 from matchloom.data.formats import write_run
 from matchloom.data.identity import digest, with_ids
@@ -19,7 +19,7 @@ from matchloom.evaluation.report import Report
 from matchloom.types import Pair, Scorer, Scores
 
 
-class Measured(NamedTuple):
+class RowScores(NamedTuple):
     """The figures, and what they were computed from: the part of the task, its pairs and their scores."""
 
     figures: dict[str, Any]
@@ -28,17 +28,17 @@ class Measured(NamedTuple):
     scores: Scores
 
 
-def measure_row(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> Measured:
+def measure_row(scorer: Scorer, row: Row, table: PaperTable, task: PaperTask) -> RowScores:
     """What the table wants to know of a row. Of one without test figures the scores are those of development."""
     return (_measure_pairs if table.kind == "pairs" else _measure_lists)(scorer, row, table, task)
 
 
-def _measure_lists(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> Measured:
+def _measure_lists(scorer: Scorer, row: Row, table: PaperTable, task: PaperTask) -> RowScores:
     pairs, scores = _scored(scorer, task.development)
     development = evaluate(scores, pairs, measures=table.measures, subset=table.subsets[0], baselines=False)
     figures: dict[str, Any] = {"development": development.values}
     if not row.test:
-        return Measured(figures, "development", pairs, scores)
+        return RowScores(figures, "development", pairs, scores)
     pairs, scores = _scored(scorer, task.test)
     first, *others = (
         evaluate(
@@ -58,7 +58,7 @@ def _measure_lists(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> M
     figures["other_subsets"] = {other.subset.protocol: other.values for other in others}
     if table.against:
         figures["per_query"] = {query: each[table.measures[0]] for query, each in first.per_query.items()}
-    return Measured(figures | (_beside(first) if row.baselines else {}), "test", pairs, scores)
+    return RowScores(figures | (_beside(first) if row.baselines else {}), "test", pairs, scores)
 
 
 def _beside(report: Report) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _beside(report: Report) -> dict[str, Any]:
     }
 
 
-def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> Measured:
+def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: PaperTask) -> RowScores:
     """Pairs that match or not, by a threshold from the development pairs, whose own figures it therefore flatters.
 
     It is the best for those of accuracy and F1 that the table has. Where cross-entropy brought one it is not used: of
@@ -87,7 +87,7 @@ def _measure_pairs(scorer: Scorer, row: Row, table: PaperTable, task: Task) -> M
     if row.test and table.against:
         each = zip(pairs, found.each[table.measures[0]].tolist(), strict=True)
         figures["per_query"] = {f"{pair.query_id} {pair.text_id}": value for pair, value in each}
-    return Measured(figures, part, pairs, scores)
+    return RowScores(figures, part, pairs, scores)
 
 
 def _scored(scorer: Scorer, pairs: Sequence[Pair]) -> tuple[list[Pair], Scores]:
@@ -95,7 +95,7 @@ def _scored(scorer: Scorer, pairs: Sequence[Pair]) -> tuple[list[Pair], Scores]:
     return named, as_float32(scorer.score(named, progress=True), len(named))
 
 
-def write_scores(path: Any, measured: Measured, tag: str) -> None:
+def write_scores(path: Any, measured: RowScores, tag: str) -> None:
     """The scores as a TREC run; ids that TREC cannot have (with spaces, or twice in a list) are made from content."""
     pairs = measured.pairs
     ids = [(pair.query_id, pair.text_id) for pair in pairs]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from experiments import places
-from experiments.reproduction.tasks import Task
+from experiments.reproduction.tasks import PaperTask
 
 _HERE = Path(__file__).resolve()
 _SOURCES = (places.ROOT / "src" / "matchloom", _HERE.parent, _HERE.parents[1] / "corpora")
@@ -47,7 +47,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def data_digest(task: Task) -> str:
+def data_digest(task: PaperTask) -> str:
     """SHA-256 of all pairs of a task, part by part and in their order."""
     digest = hashlib.sha256()
     for part in ("train", "development", "test"):

@@ -13,7 +13,7 @@ from experiments.reproduction.measuring import measure_row, write_scores
 from experiments.reproduction.provenance import commit, data_digest, machine
 from experiments.reproduction.results import Entry, Place
 from experiments.reproduction.tables import PaperTable, Row
-from experiments.reproduction.tasks import Task
+from experiments.reproduction.tasks import PaperTask
 from matchloom.artifact import holds, remove
 from matchloom.basics.files import atomic_write, make_folder
 from matchloom.comparison import System, make_scorer, seconds_before
@@ -32,13 +32,13 @@ class Prepared(NamedTuple):
     `vectors` are those that were trained on its texts so far, by length and seed: rows share them.
     """
 
-    task: Task
+    task: PaperTask
     data: str
     commit: str
     vectors: dict[tuple[int, int], WordVectors]
 
     @classmethod
-    def of(cls, task: Task) -> Prepared:
+    def of(cls, task: PaperTask) -> Prepared:
         """Of a task and the sources as they are now."""
         return cls(task, data_digest(task), commit(), {})
 

@@ -14,7 +14,7 @@ from experiments.reproduction.provenance import machine
 from experiments.reproduction.results import Entry, Place, Results, add_run, has_run, read_results, run_name
 from experiments.reproduction.rows import Prepared, run_row
 from experiments.reproduction.tables import PaperTable, Row
-from experiments.reproduction.tasks import TASKS, Task
+from experiments.reproduction.tasks import TASKS, PaperTask
 from matchloom.artifact import try_lock
 from matchloom.basics.files import make_folder
 from matchloom.types import MatchloomError
@@ -25,7 +25,7 @@ _SHARED = {"python", "torch"}  # what the page says of the machine of a table
 Tell = Callable[[str], None]
 
 
-class Run(NamedTuple):
+class SeededRow(NamedTuple):
     """A row with one of its seeds."""
 
     row: Row
@@ -37,8 +37,8 @@ class Plan(NamedTuple):
 
     table: PaperTable
     place: Place
-    wanted: list[Run]
-    to_do: list[Run]
+    wanted: list[SeededRow]
+    to_do: list[SeededRow]
 
     def lines(self) -> list[str]:
         """What will be done and how long that took elsewhere."""
@@ -78,7 +78,7 @@ def plan(
     chosen = fast_table(chosen) if fast else chosen
     place = Place(out, table.name, fast)
     done = read_results(place.results)
-    wanted = [Run(row, seed) for row in chosen.rows for seed in row.seeds]
+    wanted = [SeededRow(row, seed) for row in chosen.rows for seed in row.seeds]
     return Plan(chosen, place, wanted, [run for run in wanted if again or not has_run(done, run.row.name, run.seed)])
 
 
@@ -145,7 +145,7 @@ def _prepared(table: PaperTable, data: Path, split: int, fast: bool) -> Prepared
     return Prepared.of(fast_task(task) if fast else task)
 
 
-def _about(task: Task, place: Place) -> Results:
+def _about(task: PaperTask, place: Place) -> Results:
     """What all runs of a table share."""
     return {
         "protocol": task.protocol,

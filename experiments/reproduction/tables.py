@@ -87,7 +87,7 @@ class PaperTable:
         dimensions: Of word vectors that are trained on the task's texts.
         split_by_seed: Whether a seed also draws the parts of the task.
         train: Fields of `TrainConfig` for every row.
-        mixture: Pairs of rows that `experiments/benchmarks/retrieval.py` mixes.
+        fusion: Pairs of rows that `experiments/benchmarks/retrieval.py` mixes.
     """
 
     name: str
@@ -105,7 +105,7 @@ class PaperTable:
     dimensions: int = 50
     split_by_seed: bool = False
     train: Mapping[str, Any] = field(default_factory=dict)
-    mixture: tuple[Mapping[str, str], ...] = ()
+    fusion: tuple[Mapping[str, str], ...] = ()
 
     @property
     def folders(self) -> tuple[str, ...]:

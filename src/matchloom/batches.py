@@ -13,11 +13,11 @@ class Lexical:
     """What exact matching needs to know of each position; a model asks for it with `needs_lexical`.
 
     Each word has three faces: itself, its stem, and its first four letters. Keys are hashes, so that words which the
-    vocabulary does not know match too. A Chinese word has one face: the others are the word again, and weigh 0.
+    vocabulary does not know match too. A Chinese word has one face: the others are the word again, and have weight 0.
     """
 
     keys: Tensor  # (N, 3, L) int64
-    idf: Tensor  # (N, 3, L) float32, scaled so that a word seen nowhere weighs 1
+    idf: Tensor  # (N, 3, L) float32, scaled so that a word seen nowhere has weight 1
 
     def to(self, device: torch.device) -> Lexical:
         """The same on a device."""

@@ -35,7 +35,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def fit(cls, scores: ArrayLike, right: NDArray[np.bool_]) -> Calibration:
-        """From pairs of both labels that the scorer has not learnt from."""
+        """From held-out pairs of both labels."""
         found = np.asarray(scores, np.float64)
         return cls(best_threshold(found, right), *platt(found, right))
 

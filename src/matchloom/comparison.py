@@ -46,7 +46,7 @@ class System(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class SystemResult:
     """One system's figures on the test pairs and what it cost, or the reason why there are none."""
 
     system: str
@@ -68,7 +68,7 @@ class Row:
 class Comparison:
     """The systems that could be measured, in the order given, and why others failed."""
 
-    rows: list[Row]
+    rows: list[SystemResult]
     failed: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def compare(
     folder: Path | str | None = None,
     resume: bool = False,
     seed: int = 0,
-    on_row: Callable[[Row], None] | None = None,
+    on_row: Callable[[SystemResult], None] | None = None,
     progress: bool = False,
 ) -> Comparison:
     """Train or fit several systems on the same pairs, and measure, time and test them on others.
@@ -169,7 +169,7 @@ def compare(
     measure(measured, [0.0] * len(measured), wanted)  # refuses unknown ones now, not after the first training
     chosen_on = None if development is None else list(as_pairs(development))
     first: Report | None = None
-    rows: list[Row] = []
+    rows: list[SystemResult] = []
     failed: dict[str, str] = {}
     for system in chosen:
         own = None if folder is None else Path(folder) / system.name
@@ -192,12 +192,12 @@ def compare(
             report, speed = _measured(scorer, measured, wanted, progress)
         except MatchloomError as error:
             failed[system.name] = str(error)
-            row = Row(system.name, {}, error=str(error))
+            row = SystemResult(system.name, {}, error=str(error))
         else:
             p = None if first is None else next(iter(compare_runs(report.measured, first.measured).values())).p
             first = first or report
             parameters = scorer.model.size() if isinstance(scorer, Matcher) else None
-            row = Row(system.name, report.values, p, parameters, minutes, speed)
+            row = SystemResult(system.name, report.values, p, parameters, minutes, speed)
             rows.append(row)
         if on_row is not None:
             on_row(row)

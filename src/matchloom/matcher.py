@@ -34,7 +34,7 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, Ranked, Scores, Trace
 
-Cut = Callable[[str], list[str]]
+Tokenize = Callable[[str], list[str]]
 Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
 CALIBRATION = "calibration"  # of `Matcher.training`: threshold, slope and offset from its development pairs
 NOTHING_LEARNT = "nothing_learnt"  # of `Matcher.training`: why its scores mean nothing
@@ -147,17 +147,17 @@ class Matcher:
         weights = {name: x.detach().cpu() for name, x in self.model.state_dict().items()}
         return digest(f"{settings}\n{self.vocab.dumps()}{digest_of(weights)}".encode())
 
-    def read(self, texts: Sequence[str], *, cut: Cut | None = None, progress: bool = False) -> TokenizedTexts:
-        """The texts as this matcher reads them; `cut` as for `Reader.read`.
+    def read(self, texts: Sequence[str], *, tokenize: Tokenize | None = None, progress: bool = False) -> TokenizedTexts:
+        """The texts as this matcher reads them; `tokenize` as for `Reader.read`.
 
         Args:
             texts: Any texts.
-            cut: What gives the words of a text, capitals included, where somebody has them; else the tokenizer does.
+            tokenize: What gives the words of a text, capitals included; without it the matcher's tokenizer does.
             progress: Whether to show a bar.
         """
         model = self.model
         return self.reader.read(
-            texts, lexical=model.needs_lexical, features=model.needs_features, cut=cut, progress=progress
+            texts, lexical=model.needs_lexical, features=model.needs_features, tokenize=tokenize, progress=progress
         )
 
     @overload
@@ -184,16 +184,16 @@ class Matcher:
         chunks = [self.score_read(self.read_pairs(pairs[start : start + _CHUNK])) for start in starts]
         return np.concatenate([np.empty(0, dtype=np.float32), *chunks])
 
-    def read_pairs(self, pairs: Sequence[Pair], *, cut: Cut | None = None) -> ReadPairs:
-        """Pairs made ready to be scored, once or many times; `cut` as for `Reader.read`.
+    def read_pairs(self, pairs: Sequence[Pair], *, tokenize: Tokenize | None = None) -> ReadPairs:
+        """Pairs made ready to be scored, once or many times; `tokenize` as for `Reader.read`.
 
         Args:
             pairs: Any pairs; labels are not looked at.
-            cut: As for `read`.
+            tokenize: As for `read`.
         """
         left_texts, left_rows = deduplicate([pair.query for pair in pairs])
         right_texts, right_rows = deduplicate([pair.text for pair in pairs])
-        left, right = self.read(left_texts, cut=cut), self.read(right_texts, cut=cut)
+        left, right = self.read(left_texts, tokenize=tokenize), self.read(right_texts, tokenize=tokenize)
         return ReadPairs(left, right, left_rows, right_rows, features_of(left, right, left_rows, right_rows))
 
     def score_read(self, pairs: ReadPairs) -> Scores:

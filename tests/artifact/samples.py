@@ -12,8 +12,8 @@ import torch
 from matchloom import Fitted, artifact, fit
 from matchloom.calibration import Calibration
 from matchloom.fitting.calibrated import Calibrated
-from matchloom.fitting.list_mixture import ListMixture
-from matchloom.fitting.measured import Measured
+from matchloom.fitting.list_fusion import ListFusion
+from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
@@ -51,10 +51,10 @@ def make_calibrated(folder: Path, seed: int) -> None:
     Calibrated(made_matcher(seed=seed), Calibration(0.5, 1.0, 0.0), Tokenizer()).save(folder)
 
 
-def make_list_mixture(folder: Path, seed: int) -> None:
+def make_list_fusion(folder: Path, seed: int) -> None:
     """Of words and a matcher."""
     words = WordScorer.fit("overlap", [pair.text for pair in PAIRS], Tokenizer())
-    ListMixture([words, made_matcher(seed=seed)], np.ones(2), np.ones(2), "why", Tokenizer()).save(folder)
+    ListFusion([words, made_matcher(seed=seed)], np.ones(2), np.ones(2), "why", Tokenizer()).save(folder)
 
 
 def make_checkpoint(folder: Path, seed: int) -> None:
@@ -80,14 +80,14 @@ def _stepped(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
 
 def make_measured(folder: Path, seed: int) -> None:
     """Two systems, of which one failed."""
-    made = Measured(folder, "key", resume=False, measures=("P@1",))
+    made = OutcomeStore(folder, "key", resume=False, measures=("P@1",))
     made.keep(Outcome({"P@1": 0.5}, {"P@1": np.array([0.0, 1.0])}), 1.0 + seed, "test", "bm25")
     made.keep(MatchloomError("none"), 0.0, "test", "other")
 
 
 def use_measured(folder: Path) -> Any:
     """What is kept."""
-    found = Measured(folder, "key", resume=True, measures=("P@1",))
+    found = OutcomeStore(folder, "key", resume=True, measures=("P@1",))
     outcome = found.outcome("test", "bm25")
     if outcome is None:
         raise MatchloomError(f"{folder} has no such figures")  # as where the fit was not begun
@@ -124,7 +124,7 @@ SAMPLES: dict[str, Sample] = {
         lambda folder, seed: PairClassifier.fit(labelled(40, seed), labelled(20, 9), Tokenizer()).save(folder), scores
     ),
     "calibrated": Sample(make_calibrated, scores),
-    "list_mixture": Sample(make_list_mixture, scores),
+    "list_fusion": Sample(make_list_fusion, scores),
     "ranker": Sample(lambda folder, seed: AnswerRanker.fit(faq(20, seed)).save(folder), scores),
     "fit": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
     "baseline": Sample(

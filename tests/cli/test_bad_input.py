@@ -71,7 +71,7 @@ def test_no_label(run: Run, tmp_path: Path) -> None:
     ("label", "remedy"),
     [
         (1, "every text is right for every question: there is nothing to learn; give more answers"),
-        (0, "(0 have positives, 11 have negatives); label right texts 1"),
+        (0, "(0 have positives, 11 have negatives); label positives 1"),
     ],
 )
 def test_one_label_only(run: Run, tmp_path: Path, label: int, remedy: str) -> None:

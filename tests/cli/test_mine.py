@@ -17,14 +17,12 @@ def lists(path: Path) -> dict[str, list[Pair]]:
 
 
 @pytest.mark.parametrize("source", ["bm25", "query", "random", "matcher"])
-def test_each_right_pair_gets_its_wrong_ones(
-    run: Run, corpus: Path, trained: Path, tmp_path: Path, source: str
-) -> None:
+def test_each_positive_gets_its_negatives(run: Run, corpus: Path, trained: Path, tmp_path: Path, source: str) -> None:
     out = tmp_path / "mined.tsv"
     chosen = trained if source == "matcher" else source
     result = run("mine", corpus / "right.tsv", "--out", out, "--count", 3, "--source", chosen, "--top", 6)
     assert result.code == 0, result.err
-    assert "12 right pairs, each with 3 wrong ones" in result.out
+    assert "12 positive pairs, each with 3 negatives" in result.out
     found = lists(out)
     assert set(found) == {f"making {name}" for name in THINGS}
     for query, pairs in found.items():

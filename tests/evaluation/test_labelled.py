@@ -56,4 +56,4 @@ def test_a_report_of_pairs_shows_itself() -> None:
 def test_independent_pairs_that_are_measured_as_lists_are_told() -> None:
     lists = [Pair("n1 red loom", "a mill", 0.0), *PAIRS]
     (warning,) = [one for one in evaluate("bm25", lists).warnings if "independent" in one]
-    assert warning.startswith("1 of 12 questions have right and wrong texts")
+    assert warning.startswith("1 of 12 questions have positives and negatives")

@@ -82,7 +82,7 @@ def test_a_leak_is_told() -> None:
     leaks = [w for w in evaluate(bm25(pairs), pairs).warnings if "leak" in w]
     assert len(leaks) == 1
     assert leaks[0].startswith(
-        "the candidate lists leak: without the question, text length (the shorter text wins) gets AP 1.0000 where"
+        "the candidate lists leak: without the question, text length (shorter first) gets AP 1.0000 where"
     )
 
 
@@ -90,7 +90,7 @@ def test_one_list_says_nothing_of_leaks() -> None:
     pairs = sorted(five_candidates(lists=1, positive_words=5), key=lambda pair: -(pair.label or 0))
     report = evaluate([5, 4, 3, 2, 1], pairs, tokenizer=SPACE)
     assert not [warning for warning in report.warnings if "leak" in warning or "positives first" in warning]
-    assert "the shorter text wins: too few to tell" in printed(report)
+    assert "shorter first: too few to tell" in printed(report)
     assert [probe["leaks"] for probe in report.to_dict()["probes"]] == [False]
 
 
@@ -134,7 +134,7 @@ def test_printed_in_a_hundred_columns() -> None:
     assert max(map(len, text.splitlines())) <= 100
     rows = {line.split("  ")[0]: line.rstrip() for line in text.splitlines()}
     assert rows["input order"].endswith("as listed")
-    assert "the shorter text wins: above chance" in rows["text length"]
+    assert "shorter first: above chance" in rows["text length"]
     assert "another list's query: at chance" in rows["queries shuffled"]
     assert "60 of 60 questions (with a positive and a negative; none left out), 300 pairs" in text
     assert "! this scorer's AP" in text

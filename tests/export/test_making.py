@@ -81,8 +81,8 @@ def test_graphs_score_as_the_matcher_does(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mv_lstm", "cntn", "late_interaction"])
-def test_graphs_of_a_committee(name: str, tmp_path: Path) -> None:
-    encoder, arguments = embedding(), {**SMALL[name], "members": 2}
+def test_graphs_of_a_ensemble(name: str, tmp_path: Path) -> None:
+    encoder, arguments = embedding(), {**SMALL[name], "ensemble_size": 2}
     model = make_model(name, encoder=encoder, **arguments).float()
     matcher = Matcher(name, arguments, model, encoder.reader(TOKENIZER, VOCAB))
     found = scores_by_graphs(export_onnx(matcher, tmp_path / "graphs").folder, TEXTS[0], TEXTS)

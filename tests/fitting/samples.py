@@ -21,7 +21,7 @@ def small_report() -> FitReport:
                 "nearest_question", "known questions", {}, {"P@1": 0.75, "R@3": 0.8, "RR": 0.7}, 0.31, baseline=True
             ),
             SystemFigures("mv_lstm", "a network", seconds=181, error="it learnt nothing"),
-            SystemFigures("answer_ranker", "a mixture", {}, {"P@1": 0.8, "R@3": 0.9, "RR": 0.85}, None, 24.0),
+            SystemFigures("answer_ranker", "a fusion", {}, {"P@1": 0.8, "R@3": 0.9, "RR": 0.85}, None, 24.0),
         ],
         chosen="answer_ranker",
         tested=100,

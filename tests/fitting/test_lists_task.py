@@ -10,7 +10,7 @@ import pytest
 from matchloom.artifact import load
 from matchloom.explanation import explain
 from matchloom.fitting import lists_task
-from matchloom.fitting.list_mixture import ListMixture
+from matchloom.fitting.list_fusion import ListFusion
 from matchloom.fitting.lists_task import MAXSIM, TUNED, ListsTask
 from matchloom.fitting.report import FitReport
 from matchloom.fitting.trained import train_within
@@ -110,7 +110,7 @@ def test_a_text_that_is_listed_twice_is_measured() -> None:
 
 def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer], tmp_path: Path) -> None:
     pairs = lists(8)
-    assert list(made) == ["bm25", "bm25_stemmed", "overlap", "knrm", "mv_lstm", "list_mixture"]
+    assert list(made) == ["bm25", "bm25_stemmed", "overlap", "knrm", "mv_lstm", "list_fusion"]
     for name, scorer in made.items():
         assert isinstance(scorer, Explains)
         scores = scorer.score(pairs)
@@ -126,31 +126,34 @@ def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer],
 def test_several_networks_score_together_where_there_is_time(made: dict[str, Scorer]) -> None:
     network = made["mv_lstm"]
     assert isinstance(network, Matcher)
-    assert network.arguments["members"] == lists_task.MEMBERS
+    assert network.arguments["ensemble_size"] == lists_task.ENSEMBLE_SIZE
     many = [Pair("", "")] * 25_001
-    assert [lists_task.members(name, many[:n]) for name, n in (("mv_lstm", 25_000), ("mv_lstm", 25_001))] == [5, 1]
-    assert lists_task.members("knrm", []) == 1
+    assert [lists_task.ensemble_size(name, many[:n]) for name, n in (("mv_lstm", 25_000), ("mv_lstm", 25_001))] == [
+        5,
+        1,
+    ]
+    assert lists_task.ensemble_size("knrm", []) == 1
 
 
-def test_a_mixture_depends_on_the_pair_alone_and_its_words_stand_once(made: dict[str, Scorer]) -> None:
-    mixture, pairs = made["list_mixture"], lists(6)
-    assert isinstance(mixture, ListMixture)
-    assert (mixture.weights >= 0).all()
-    np.testing.assert_allclose(mixture.score(pairs)[3:4], mixture.score(pairs[3:4]), rtol=1e-5)
-    left, right, _ = mixture.trace("where is the loomer", "the loomer is old")
+def test_a_fusion_depends_on_the_pair_alone_and_its_words_stand_once(made: dict[str, Scorer]) -> None:
+    fusion, pairs = made["list_fusion"], lists(6)
+    assert isinstance(fusion, ListFusion)
+    assert (fusion.weights >= 0).all()
+    np.testing.assert_allclose(fusion.score(pairs)[3:4], fusion.score(pairs[3:4]), rtol=1e-5)
+    left, right, _ = fusion.trace("where is the loomer", "the loomer is old")
     assert (left, right) == (["where", "is", "the", "loomer"], ["the", "loomer", "is", "old"])
 
 
-def test_a_mixture_with_another_scorer_is_refused(made: dict[str, Scorer], tmp_path: Path) -> None:
-    mixture = made["list_mixture"]
-    assert isinstance(mixture, ListMixture)
-    mixture.save(tmp_path)
+def test_a_fusion_with_another_scorer_is_refused(made: dict[str, Scorer], tmp_path: Path) -> None:
+    fusion = made["list_fusion"]
+    assert isinstance(fusion, ListFusion)
+    fusion.save(tmp_path)
     WordScorer.fit("overlap", ["another text"], Tokenizer()).save(tmp_path / "overlap")
     with pytest.raises(MatchloomError, match=r"overlap/words\.json was altered since it was saved, or belongs"):
-        ListMixture.load(tmp_path)
+        ListFusion.load(tmp_path)
 
 
-def test_a_mixture_of_good_and_useless_scorers_trusts_the_good_one() -> None:
+def test_a_fusion_of_good_and_useless_scorers_trusts_the_good_one() -> None:
     pairs = lists(30)
     good = WordScorer.fit("normalized_bm25", [pair.text for pair in pairs], Tokenizer())
     random = np.random.default_rng(0)
@@ -161,8 +164,8 @@ def test_a_mixture_of_good_and_useless_scorers_trusts_the_good_one() -> None:
         def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
             return random.normal(size=len(pairs)).astype(np.float32)
 
-    mixture = ListMixture.fit([Noise(), good], pairs, Tokenizer())
-    assert mixture.weights[1] > 1.5 * mixture.weights[0], mixture.weights
+    fusion = ListFusion.fit([Noise(), good], pairs, Tokenizer())
+    assert fusion.weights[1] > 1.5 * fusion.weights[0], fusion.weights
 
 
 def test_details_fill_a_report(made: dict[str, Scorer]) -> None:
@@ -200,7 +203,7 @@ def test_an_encoder_is_tried_as_it_is_and_fine_tuned(tmp_path: Path) -> None:
     candidates = {one.name: one for one in task.candidates(data.train, Tokenizer(), 0)}
     untrained, tuned = candidates[MAXSIM], candidates[TUNED]
     assert (untrained.baseline, tuned.baseline) == (True, False)
-    assert [one.name for one in candidates.values() if one.doubtful] == ["knrm", "mv_lstm", "list_mixture"]
+    assert [one.name for one in candidates.values() if one.needs_significance] == ["knrm", "mv_lstm", "list_fusion"]
     made = {one.name: one.make(data.train, data.development, tmp_path / one.name, 60.0) for one in (untrained, tuned)}
     assert tuned.make(data.train, data.development, tmp_path / "again", 60.0) is made[TUNED]  # trained once
     for scorer in made.values():

@@ -81,7 +81,7 @@ def test_everything_is_on_the_page() -> None:
         "Notes",
         "What next",
     ]
-    assert "100 test questions that no system had learnt from, looked at once" in page.texts("dd")
+    assert "100 held-out test questions, measured once" in page.texts("dd")
     assert "1 development question, by P@1" in page.texts("dd")
     assert page.texts("li") == ["14 questions stand twice in the file."]
     assert page.texts("code")[0] == 'matchloom search DIR "question"'

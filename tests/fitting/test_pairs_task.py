@@ -128,14 +128,14 @@ def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer],
     assert PairsTask().measure_on(made["pair_classifier"], pairs).values["AP"] > 0.9
 
 
-def test_likeness_never_speaks_against_a_match() -> None:
+def test_similarity_never_speaks_against_a_match() -> None:
     """Even where labels are turned round."""
     pairs = [pair._replace(label=1 - (pair.label or 0)) for pair in labelled(80)]
     classifier = PairClassifier.fit(pairs[:60], pairs[60:], Tokenizer())
     for name, weight in zip(NAMES, classifier.weights, strict=True):
         assert weight * _side_of(name) >= 0, name
     sides = {name: _side_of(name) for name in NAMES}
-    assert sides["same letters"] == sides["back: BM25"] == sides["stems found"] == 1
+    assert sides["same character n-grams"] == sides["back: BM25"] == sides["stems found"] == 1
     assert sides["rarest content word missed"] == -1
     assert sides["difference of lengths"] == sides["length ratio"] == 0
 

@@ -21,7 +21,7 @@ def printed(report: FitReport) -> str:
 def test_a_system_takes_one_line_in_the_terminal() -> None:
     long = [replace(one, about="about " * 50) for one in small_report().systems]
     lines = printed(replace(small_report(), systems=long)).splitlines()
-    assert lines[0] == "On 100 test questions, looked at once (p: against answer_ranker):"
+    assert lines[0] == "On 100 test questions, measured once (p: against answer_ranker):"
     assert [line.split()[0] for line in lines[1:6]] == ["system", *(one.name for one in long)]
     assert lines[2].split()[1:6] == ["0.400", "0.600", "0.500", "<.001", "1.2"]
     assert "(chosen)" in lines[5]

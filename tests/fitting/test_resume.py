@@ -19,7 +19,7 @@ from matchloom.artifact import write
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
 from matchloom.fitting import answers_task
-from matchloom.fitting.measured import FORMAT, Measured
+from matchloom.fitting.outcomes import FORMAT, OutcomeStore
 from matchloom.fitting.report import FitReport
 from matchloom.search.baselines import LinearClassifier
 from matchloom.types import MatchloomError
@@ -134,10 +134,10 @@ def test_an_error_leaves_nothing_to_resume(tmp_path: Path, monkeypatch: pytest.M
 def test_forged_measurements_are_refused_in_one_line(tmp_path: Path, forged: Any) -> None:
     write(tmp_path, "measured", FORMAT, {"key": "key", "measured": forged})
     if forged == {}:
-        assert Measured(tmp_path, "key", resume=True, measures=("P@1",)).resumed == 0
+        assert OutcomeStore(tmp_path, "key", resume=True, measures=("P@1",)).resumed == 0
         return
     with pytest.raises(MatchloomError, match="holds figures that no fit has; start anew") as caught:
-        Measured(tmp_path, "key", resume=True, measures=("P@1",))
+        OutcomeStore(tmp_path, "key", resume=True, measures=("P@1",))
     assert caught.value.code == "damaged"
 
 

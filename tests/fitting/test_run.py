@@ -18,7 +18,7 @@ from matchloom.data.identity import questions_of
 from matchloom.data.kinds import kind_of
 from matchloom.data.splits import asked_once, texts_alone
 from matchloom.fitting.answers_task import AnswersTask
-from matchloom.fitting.measured import Measured
+from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.systems import Candidate, Outcome
 from matchloom.fitting.trial import Trial
 from matchloom.search.baselines import BASELINES
@@ -161,11 +161,11 @@ def test_eight_questions_of_two_answers_are_not_one_each() -> None:
 
 
 def test_what_is_only_shown_is_not_chosen() -> None:
-    measured = Measured(None, "", resume=False, measures=())
+    measured = OutcomeStore(None, "", resume=False, measures=())
     run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     ranker, values = Candidate("ranker", "", lambda *_: None), np.random.default_rng(0).random(200)
-    for shown_only, expected in ((False, "bm25"), (True, "ranker")):
-        bm25 = Candidate("bm25", "", lambda *_: None, baseline=True, shown_only=shown_only)
+    for report_only, expected in ((False, "bm25"), (True, "ranker")):
+        bm25 = Candidate("bm25", "", lambda *_: None, baseline=True, report_only=report_only)
         for name, each in (("ranker", values), ("bm25", values + 0.1)):
             run.developed[name] = Outcome({"P@1": float(each.mean())}, {"P@1": each})
         assert run.choose([bm25, ranker]).name == expected
@@ -291,10 +291,10 @@ def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pyt
 
 
 def test_a_system_that_looked_at_the_development_pairs_must_win_by_more_than_chance() -> None:
-    measured = Measured(None, "", resume=False, measures=())
+    measured = OutcomeStore(None, "", resume=False, measures=())
     run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     simple = Candidate("simple", "", lambda *_: None)
-    network = Candidate("network", "", lambda *_: None, doubtful=True)
+    network = Candidate("network", "", lambda *_: None, needs_significance=True)
     base = np.random.default_rng(0).random(200)
     for each, expected in ((np.random.default_rng(1).permutation(base) + 0.001, simple), (base + 0.1, network)):
         for one, values in ((simple, base), (network, each)):

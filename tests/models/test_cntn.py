@@ -43,7 +43,7 @@ def test_every_shape_of_the_cnn_equals_the_paper(depth: int, width: int, k_top: 
 
 
 def test_sentence_vectors_may_keep_their_lengths() -> None:
-    check_scores_and_gradients("cntn", unit=False, **SMALL)
+    check_scores_and_gradients("cntn", normalize=False, **SMALL)
 
 
 def test_the_baselines_equal_the_reference() -> None:

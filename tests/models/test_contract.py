@@ -22,8 +22,8 @@ SRNN: dict[str, list[int | float | str | bool]] = {
     "dimensions": [1, 3],
     "reset": [False],
     "tied": [True],
-    "start": ["random"],
-    "unit": [True],
+    "init": ["random"],
+    "normalize": [True],
     "features": ["pair"],
 }
 LSTM: dict[str, list[int | float | str | bool]] = {
@@ -41,10 +41,10 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "slices": [1, 7],
         "k": [1, 10, 300],
         "units": [3],
-        "start": ["random"],
+        "init": ["random"],
         "factored": [True],
         "words": [True],
-        "unit": [False],
+        "normalize": [False],
         "lexical": [False],
         "features": ["overlap", "pair"],
     },
@@ -63,7 +63,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "units": [3],
         "dropout": [0.0, 0.2],
         "similarity_dropout": [0.0],
-        "start": ["xavier"],
+        "init": ["xavier"],
     },
     "knrm": {"kernels": [2, 5], "sigma": [0.3], "features": ["overlap", "pair"]},
     "arc_i": {"maps": [3], "window": [1, 2], "layers": [1, 3], "max_words": [1, 4, 64], "units": [3], "dropout": [0.5]},
@@ -104,7 +104,7 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
         "width": [1, 2, 5],
         "k_top": [1, 3, 60],
         "sentence": [3],
-        "unit": [False],
+        "normalize": [False],
     },
     "nbow_mlp": {"units": [3]},
     "cnn_mlp": {
@@ -118,8 +118,8 @@ VARIED: dict[str, dict[str, list[int | float | str | bool]]] = {
     "rae": {
         "grid": [1, 3, 40],
         "features": ["", "overlap", "pair"],
-        "passes": [1],
-        "rate": [0.1],
+        "autoencoder_epochs": [1],
+        "autoencoder_learning_rate": [0.1],
         "decay": [0.0],
     },
     "late_interaction": {"k": [1, 2, 300], "size": [2, 3], "lexical": [True], "bits": [32]},
@@ -134,10 +134,10 @@ VARIANTS = [
         for argument, values in varied.items()
         for value in values
     ),
-    *((name, {"members": 2}) for name in MODELS),
+    *((name, {"ensemble_size": 2}) for name in MODELS),
 ]
 each_case = pytest.mark.parametrize(("name", "arguments"), cases(DEFAULTS + VARIANTS))
-LARGE = [("cntn", {"unit": False})]  # whose scores are in the hundreds
+LARGE = [("cntn", {"normalize": False})]  # whose scores are in the hundreds
 
 
 def more_padding(texts: Texts, extra: int) -> Texts:
@@ -150,7 +150,7 @@ def more_padding(texts: Texts, extra: int) -> Texts:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_argument_is_varied(name: str) -> None:
-    assert VARIED[name].keys() == model_arguments(name).keys(), "members are varied for all"
+    assert VARIED[name].keys() == model_arguments(name).keys(), "ensemble_size is varied for all"
     for argument, default in model_arguments(name).items():
         assert default not in VARIED[name][argument]
 

@@ -132,7 +132,7 @@ def test_defaults_are_the_authors() -> None:
 
 
 def test_xavier_draws_convolutions_and_layers_by_their_sizes() -> None:
-    model = build_model("m2s_net", {"start": "xavier", "units": 64}, embedding(6), seed=0)
+    model = build_model("m2s_net", {"init": "xavier", "units": 64}, embedding(6), seed=0)
     for weights, inputs, outputs in (
         (model.blocks[0].F, 4 * 25, 32 * 25),
         (model.blocks[1].F, 32 * 25, 64 * 25),
@@ -220,7 +220,7 @@ def test_wrong_arguments() -> None:
         ({"frame": 41}, "frame 41 of m2s_net does not fit 2 blocks; up to 96 these do: 24, 28, 32, 36, 40"),
         ({"dropout": 1.0}, "below 1; found 1.0"),
         ({"similarity_dropout": -0.1}, "similarity_dropout of m2s_net is a part of 1"),
-        ({"start": "zero"}, "start 'zero' of m2s_net is unknown; choose one of uniform, xavier"),
+        ({"init": "zero"}, "init 'zero' of m2s_net is unknown; choose one of uniform, xavier"),
         ({"features": "more"}, "features 'more' are unknown; choose one of overlap, paraphrase, pair, or none"),
     ):
         with pytest.raises(MatchloomError) as raised:

@@ -19,7 +19,7 @@ VARIANTS = [
     {"interaction": "cosine"},
     {"interaction": "indicator"},
     {"tied": True, "slices": 2},
-    {"unit": True},
+    {"normalize": True},
     {"interaction": "indicator", "reset": False, "dimensions": 1},
 ]
 

@@ -19,22 +19,24 @@ def word_ids(n: int) -> list[int]:
 @pytest.mark.parametrize("interaction", ["cosine", "bilinear", "tensor"])
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_equals_the_paper_cell_by_cell(interaction: str, k: int) -> None:
-    model = make_model("mv_lstm", lexical=False, unit=False, interaction=interaction, k=k, hidden=4, slices=3, units=6)
+    model = make_model(
+        "mv_lstm", lexical=False, normalize=False, interaction=interaction, k=k, hidden=4, slices=3, units=6
+    )
     expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
     torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("interaction", ["bilinear", "tensor"])
-@pytest.mark.parametrize("given", [{"factored": True}, {"unit": False, "words": True}, {"words": True}, {}])
+@pytest.mark.parametrize("given", [{"factored": True}, {"normalize": False, "words": True}, {"words": True}, {}])
 def test_what_trials_add_equals_the_reference(interaction: str, given: dict[str, bool]) -> None:
     model = make_model("mv_lstm", lexical=False, interaction=interaction, hidden=4, slices=3, units=6, **given)
     expected = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])
     torch.testing.assert_close(model(make_pairs(model)), expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("unit", [False, True])
-def test_gradients_equal_the_reference(unit: bool) -> None:
-    model = make_model("mv_lstm", lexical=False, unit=unit, hidden=4, slices=2, k=3, units=6)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_gradients_equal_the_reference(normalize: bool) -> None:
+    model = make_model("mv_lstm", lexical=False, normalize=normalize, hidden=4, slices=2, k=3, units=6)
     weights = torch.linspace(-1, 1, len(PAIRS), dtype=torch.double)
     ours = torch.autograd.grad((model(make_pairs(model)) * weights).sum(), list(model.parameters()))
     slow = torch.stack([reference.mv_lstm(model, word_ids(i), word_ids(j)) for i, j in PAIRS])

@@ -105,7 +105,7 @@ def test_the_autoencoder_learns_from_texts_alone() -> None:
         return float(sum(errors))
 
     before = error(build_model("rae", {}, embedding(), seed=0))  # type: ignore[arg-type]
-    assert error(fitted(passes=25, rate=0.05)) < 0.5 * before
+    assert error(fitted(autoencoder_epochs=25, autoencoder_learning_rate=0.05)) < 0.5 * before
     model = fitted()
     assert error(model) < before
     assert torch.equal(model.encoder.embedding.weight, embedding().embedding.weight)
@@ -133,7 +133,10 @@ def test_the_seed_decides_and_nothing_else() -> None:
 
 
 def test_weight_decay_makes_the_weights_smaller() -> None:
-    plain, decayed = fitted(passes=12, rate=0.02), fitted(passes=12, rate=0.02, decay=10.0)
+    plain, decayed = (
+        fitted(autoencoder_epochs=12, autoencoder_learning_rate=0.02),
+        fitted(autoencoder_epochs=12, autoencoder_learning_rate=0.02, decay=10.0),
+    )
     assert decayed.autoencoder.W_e.weight.norm() < 0.9 * plain.autoencoder.W_e.weight.norm()
 
 
@@ -151,7 +154,7 @@ def test_training_moves_the_classifier_alone_and_learns() -> None:
     assert measure(unseen, runs[1].score(unseen), ("P@1",)).values["P@1"] > 0.5
 
 
-@pytest.mark.parametrize("arguments", [{"rate": 0.0}, {"decay": -1.0}])
+@pytest.mark.parametrize("arguments", [{"autoencoder_learning_rate": 0.0}, {"decay": -1.0}])
 def test_wrong_rates_are_named(arguments: dict) -> None:
-    with refused("bad_value", "rate", "0"):
+    with refused("bad_value", "learning_rate", "0"):
         build_model("rae", arguments, embedding(), seed=0)

@@ -10,7 +10,7 @@ import pytest
 from matchloom.pages.blocks import Cell, Column, Row, table
 from matchloom.pages.contributions import Axis, highlight
 from matchloom.pages.document import document, frame, without_styles
-from matchloom.pages.markup import cut, quoted
+from matchloom.pages.markup import quoted, truncate
 
 COLUMNS = [Column("system"), Column("P@1", "number"), Column("", "said")]
 
@@ -55,8 +55,8 @@ def test_words_are_marked_by_what_they_contributed() -> None:
 
 
 def test_texts_are_cut_where_it_is_seen() -> None:
-    assert cut("a\n b", 5) == "a b"
-    assert cut("abcdef", 3) == "abc …"
+    assert truncate("a\n b", 5) == "a b"
+    assert truncate("abcdef", 3) == "abc …"
     assert quoted(" ", 3) == '<span class="note">(no text)</span>'
 
 

@@ -40,7 +40,7 @@ def sentence_vector(cnn, words: list[Tensor]) -> Tensor:
         columns = [torch.tanh(torch.stack([row[p] for row in rows]) + layer.b) for p in range(len(rows[0]))]
     columns = columns + [torch.zeros_like(columns[0])] * (cnn.k_top - len(columns))
     z = cnn.W.weight @ torch.cat(columns) + cnn.W.bias
-    return z / z.square().sum().sqrt() if cnn.unit else z
+    return z / z.square().sum().sqrt() if cnn.normalize else z
 
 
 def cntn(model, left: list[int], right: list[int]) -> Tensor:

@@ -16,7 +16,7 @@ def interactions(model, left: Sequence, right: Sequence) -> Tensor:
         same = [[[float(x == y)] for y in right] for x in left]
         return torch.tensor(same, dtype=model.head.weight.dtype).permute(2, 0, 1)
     U = model.encoder.embedding.weight
-    if model.unit:
+    if model.normalize:
         U = torch.stack([u / u.norm() if u.any() else u for u in U])
     grid = [[torch.stack(mv_lstm.interaction(model.interaction, U[x], U[y])) for y in right] for x in left]
     return torch.stack([torch.stack(row) for row in grid]).permute(2, 0, 1)

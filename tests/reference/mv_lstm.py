@@ -71,7 +71,7 @@ def mv_lstm(model, left: list[int], right: list[int], lexical: list[list[float]]
         p = positions(words, *readers)
         if model.words:
             p = [torch.cat([x, state]) for x, state in zip(words, p, strict=True)]
-        sides.append([u / u.norm() for u in p] if model.unit else p)
+        sides.append([u / u.norm() for u in p] if model.normalize else p)
     X, Y = sides
     grid = [[interaction(model.interaction, u, v) for v in Y] for u in X]
     q = []

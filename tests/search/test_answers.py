@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from matchloom.data.identity import digest, fold
+from matchloom.data.identity import digest, normalize_text
 from matchloom.search.entries import Answers, best_first
 from matchloom.types import MatchloomError, Pair
 
@@ -26,7 +26,7 @@ def test_pairs_of_one_text_or_one_id_are_one_answer() -> None:
 
 
 def test_an_answer_without_id_has_the_digest_of_its_folded_text() -> None:
-    assert list(Answers.of([Pair("q", "An  Answer")]).ids) == [digest(fold("an answer"))]
+    assert list(Answers.of([Pair("q", "An  Answer")]).ids) == [digest(normalize_text("an answer"))]
 
 
 def test_equal_questions_count_once_and_wrong_pairs_not_at_all() -> None:

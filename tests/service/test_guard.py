@@ -25,7 +25,7 @@ KEY = "correct-horse-battery"
 
 @pytest.fixture(scope="module")
 def guarded(served: Path) -> FastAPI:
-    return make_app(served, "mv", key=KEY, limits=Limits(body=2000, letters=400, words=20, texts=3, upload=0.2))
+    return make_app(served, "mv", key=KEY, limits=Limits(body=2000, characters=400, words=20, texts=3, upload=0.2))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def test_rows_that_wait_equal_a_table_that_is_moved_whole(rate: float) -> None:
     generator = torch.Generator().manual_seed(3)
     table, whole = (nn.Parameter(torch.ones(6, 2, dtype=torch.double)) for _ in range(2))
     dense, other = (nn.Parameter(torch.ones(3, dtype=torch.double)) for _ in range(2))
-    ours = AdaDelta([table, dense], rate=rate)
+    ours = AdaDelta([table, dense], lr=rate)
     theirs = torch.optim.Adadelta([whole, other], lr=rate, rho=RHO, eps=EPSILON)
     for step in range(40):
         rows = torch.randint(0, 5, (3,), generator=generator) if step % 7 else torch.tensor([2])  # row 5 never moves
@@ -38,10 +38,10 @@ def test_a_state_that_was_put_back_goes_on_the_same() -> None:
             optimizer.step()
 
     one, two = (nn.Parameter(torch.zeros(4, 1)) for _ in range(2))
-    first, second = (AdaDelta([x], rate=1.0) for x in (one, two))
+    first, second = (AdaDelta([x], lr=1.0) for x in (one, two))
     run(first, one, range(10))
     run(second, two, range(4))
-    again = AdaDelta([two], rate=1.0)
+    again = AdaDelta([two], lr=1.0)
     again.load_state_dict(second.state_dict())
     run(again, two, range(4, 10))
     assert torch.equal(one, two)

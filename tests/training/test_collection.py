@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.data.splits import hold_out_questions
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
@@ -76,7 +76,7 @@ def test_texts_of_the_others_in_a_batch_are_compared_with_unless_they_are_right(
             assert set(member // len(found.texts)) == {q}
             answer = int(own[0]) % len(found.texts) < found.answers
             alike = {n for n in drawn if (n < found.answers) == answer}
-            assert rows == {int(own[0]) % len(found.texts)} | (alike - set(found.right[q].tolist()))
+            assert rows == {int(own[0]) % len(found.texts)} | (alike - set(found.relevant[q].tolist()))
             assert len(rows) == len(member)
             gained += len(member) - len(own)
     assert gained > 0
@@ -100,7 +100,7 @@ def test_a_question_with_two_answers_has_neither_as_a_negative() -> None:
     pairs = [Pair("how?", "so"), Pair("how?", "or so"), Pair("when?", "now"), Pair("HOW?", "thus")]
     found = collect(pairs, Tokenizer(), questions=True)
     assert found.questions == ["HOW?", "when?"]
-    [how, when] = [[found.texts[row] for row in rows if row < found.answers] for rows in found.right]
+    [how, when] = [[found.texts[row] for row in rows if row < found.answers] for rows in found.relevant]
     assert (how, when) == (["so", "or so", "thus"], ["now"])
 
 
@@ -148,7 +148,7 @@ def test_what_is_held_out_leaves_every_answer_a_question() -> None:
     kept, held = hold_out_questions(COLLECTION, 0.25, seed=3)
     assert len(held) == len(COLLECTION) // 4
     assert {pair.text_id for pair in kept} == set(THINGS)
-    assert not {fold(pair.query) for pair in kept} & {fold(pair.query) for pair in held}
+    assert not {normalize_text(pair.query) for pair in kept} & {normalize_text(pair.query) for pair in held}
     one_each = [pair for pair in COLLECTION if pair.query.startswith("how")]
     assert len(hold_out_questions(one_each, 0.25)[1]) == 3
 
@@ -196,7 +196,7 @@ def test_the_papers_start_is_one_word_away() -> None:
         )
         M = matcher.model.interaction.M.detach()  # type: ignore[union-attr]
         assert abs(float(torch.diagonal(M, dim1=1, dim2=2).mean()) - diagonal) < 0.3
-        assert matcher.arguments.get("start", "identity") == ("random" if paper else "identity")
+        assert matcher.arguments.get("init", "identity") == ("random" if paper else "identity")
 
 
 def test_a_folder_with_a_matcher_is_not_overwritten_without_a_word(tmp_path: Path) -> None:

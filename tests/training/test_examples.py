@@ -108,7 +108,7 @@ def test_lists_without_both_labels_are_left_out_and_counted() -> None:
             {},
             r"no query of the 101 has both .* \(1 have positives, 100 have negatives\); train independent pairs",
         ),
-        ([Pair("a", "b", 0.0, "1", "1")], {}, r"\(0 have positives, 1 have negatives\); label right texts 1"),
+        ([Pair("a", "b", 0.0, "1", "1")], {}, r"\(0 have positives, 1 have negatives\); label positives 1"),
         ([Pair("a", "b", None, "1", "1")], {}, "1 of 1 training pairs have no label"),
         ([Pair("a", "b", 1.0)] * 3, {"loss": "squared_error"}, "all training labels are equal"),
         ([Pair("a", "b", 2.0), Pair("a", "c", 0.0)], {"loss": "cross_entropy"}, "needs labels 0 and 1"),

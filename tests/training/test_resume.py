@@ -42,7 +42,7 @@ MODELS = {
         *("--set", "blocks=1", "--set", "frame=12", "--set", "features=pair", "--batch", "8", "--check-every", "20"),
     ],
     # What was learnt before the first epoch.
-    "rae": ["--set", "grid=4", "--set", "passes=2", "--batch", "16"],
+    "rae": ["--set", "grid=4", "--set", "autoencoder_epochs=2", "--batch", "16"],
 }
 
 

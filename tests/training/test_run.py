@@ -106,7 +106,7 @@ def test_looks_between_epochs_choose_and_end_the_run_but_change_no_step() -> Non
     best = max(looks, key=lambda look: look["RR"])
     assert matcher.training["best"] == {k: best[k] for k in best if k not in ("seconds", "pairs_per_second")}
     assert measure(turned, matcher.score(turned), ("RR",)).values["RR"] == best["RR"]
-    # Two whole epochs after the best look, and not a look more.
+    # Two whole epochs after the best evaluation, and not a look more.
     done = [(look["epoch"] - best["epoch"]) * steps + look["step"] - best["step"] for look in looks]
     assert done[-1] >= 2 * steps > done[-2]
 

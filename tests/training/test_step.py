@@ -23,7 +23,7 @@ def fresh_model(words: int) -> torch.nn.Module:
     with torch.no_grad():
         embedding.embedding.weight[0] = 0
     return build_model(
-        "mv_lstm", {"hidden": 4, "slices": 2, "unit": False, "lexical": False}, embedding, seed=2
+        "mv_lstm", {"hidden": 4, "slices": 2, "normalize": False, "lexical": False}, embedding, seed=2
     ).double()
 
 

@@ -19,7 +19,7 @@ KINDS: dict[str, str] = {
     "ranker": "matchloom.search.ranker:AnswerRanker.load",
     "matcher": "matchloom.matcher:Matcher.load",
     "trans_lm": "matchloom.lexical.trans_lm:TransLM.load",
-    "list_mixture": "matchloom.fitting.list_mixture:ListMixture.load",
+    "list_fusion": "matchloom.fitting.list_fusion:ListFusion.load",
     "calibrated": "matchloom.fitting.calibrated:Calibrated.load",
     "pair_classifier": "matchloom.fitting.pair_classifier:PairClassifier.load",
     "words": "matchloom.fitting.word_scorers:WordScorer.load",

@@ -82,7 +82,7 @@ GROUPS = {
     },
     "Data": {
         "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
-        "mine": Command("matchloom.cli.mine:command", "Add wrong texts to right pairs.", PAIRS_FILE),
+        "mine": Command("matchloom.cli.mine:command", "Add negatives to positive pairs.", PAIRS_FILE),
         "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
         "reproduce": Command("experiments.cli.reproduce:command", "Repeat a published table or experiment."),
     },

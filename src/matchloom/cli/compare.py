@@ -27,7 +27,7 @@ from matchloom.text.vectors import first_vectors
 from matchloom.types import MatchloomError, Pair
 
 if TYPE_CHECKING:
-    from matchloom.comparison import Row, System
+    from matchloom.comparison import System, SystemResult
 
 _LINE, _LETTER = 10.0, 4.6  # points of the names in the picture
 
@@ -112,7 +112,7 @@ def command(
         raise MatchloomError("--out FOLDER is missing: models are trained and must be kept somewhere", code="conflict")
     if plot is not None:
         check_plot(plot)
-    cut = tokenizer_of(tokenizer, max_words)
+    tokenize = tokenizer_of(tokenizer, max_words)
     training, measured = (read_all(path, require_label=True, columns=columns) for path in (pairs, test))
     wanted = measures.replace(",", " ").split()
     measure(measured, [0.0] * len(measured), wanted)  # refuse them now, not after vectors are trained
@@ -122,9 +122,9 @@ def command(
         training, development = set_aside(training, HOLD_OUT, seed, note)
     start = None
     if any(name in MODELS or name == "soft_coverage" for name in names):
-        words = (cut(text) for text in both_sides(training))
+        words = (tokenize(text) for text in both_sides(training))
         start = first_vectors(vectors, words, dimensions=dimensions, seed=seed, progress=True)
-    done: list[Row] = []
+    done: list[SystemResult] = []
     try:
         compared = matchloom.compare(
             training,
@@ -133,7 +133,7 @@ def command(
             systems=systems,
             measures=wanted,
             settings={"epochs": epochs, "patience": patience, "freeze_vectors": freeze_vectors},
-            tokenizer=cut,
+            tokenizer=tokenize,
             vectors=start,
             dimensions=dimensions,
             folder=None if out is None else make_folder(out),
@@ -205,14 +205,14 @@ def _with_arguments(systems: list[System | str] | None, settings: list[str]) -> 
     return list(found)
 
 
-def _tell(row: Row, done: list[Row]) -> None:
+def _tell(row: SystemResult, done: list[SystemResult]) -> None:
     """A line as soon as a system is through."""
     done.append(row)
     figures = ", ".join(f"{key} {value:.4f}" for key, value in row.values.items())
     note(f"{row.system} failed: {row.error}" if row.error else f"{row.system}: {figures}")
 
 
-def _draw(rows: list[Row], plot: Path) -> None:
+def _draw(rows: list[SystemResult], plot: Path) -> None:
     """Quality against speed; right and up is better."""
     figure = new_figure(9, 6)
     ax = figure.subplots()

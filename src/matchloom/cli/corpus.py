@@ -87,7 +87,7 @@ def command(
     Without NAME the corpora are listed. pydocs needs no data: its pairs (summary, rest of the description) are read
     from the documentation of the running Python. It is written as lists of five, split 8:1:1: each text is right
     once and wrong four times, so that a scorer that ignores the query gets P@1 .200. All others are read by the folder
-    experiments/ of the repository: run this in a clone. If a corpus has right pairs only, continue with 'matchloom
+    experiments/ of the repository: run this in a clone. If a corpus has positive pairs only, continue with 'matchloom
     split' and 'matchloom mine'.
 
     --reproduce DIR puts the corpus where the papers' tables look for it: one folder for all of them.

@@ -82,9 +82,9 @@ _MODELS_HEAD = """# Models
 This page is generated from the models' own files (`make docs`); a test keeps it up to date. Each model takes an
 embedding and the arguments below, by keyword in Python and by `--set NAME=VALUE` in `matchloom train`.
 
-Every model over word vectors also takes `members` (default 1): so many networks that differ in their first weights,
-each trained by its own loss, and the mean of their scores. Word vectors, batches and the choice of the epoch are common
-to all.
+Every model over word vectors also takes `ensemble_size` (default 1): the number of networks that differ in their
+first weights. Each is trained by its own loss, and the score is the mean of their scores. Word vectors, batches and the
+choice of the epoch are common to all.
 """
 
 

@@ -44,7 +44,7 @@ def command(
     subset: Annotated[
         str,
         typer.Option(
-            help="Which questions count: both (those with both labels), positive (those with a right text) or all."
+            help="Which questions count: both (those with both labels), positive (those with a positive) or all."
         ),
     ] = "both",
     no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave out baselines and blind probes.")] = False,
@@ -52,12 +52,12 @@ def command(
         str | None,
         typer.Option(metavar="SCORER", help="Compare with this scorer, with a significance test.", show_default=False),
     ] = None,
-    against_all_of: Annotated[
+    full_ranking_of: Annotated[
         Path | None,
         typer.Option(
-            "--against-all",
+            "--full-ranking",
             metavar="FILE",
-            help="Rank every question against all texts of this file; a file without wrong texts is ranked so anyway.",
+            help="Rank every question against all texts of this file. A file without negatives is always ranked so.",
             show_default=False,
         ),
     ] = None,
@@ -85,8 +85,8 @@ def command(
     Baselines: random, the order of the file, IDF overlap, BM25 plain and stemmed, and soft coverage if there are
     vectors. Blind probes: the scorer with the questions shuffled, and text length alone; if one is above chance,
     the lists give the answer away. Ties, questions left out and anything else that changes a figure are reported
-    below the table. Pairs that are all right are ranked against all their texts, or a fitted folder's answers, or
-    those of --against-all: the figure that a user meets. --against adds a paired randomisation test over the questions.
+    below the table. A file of positives alone is ranked against all its texts, or a fitted folder's answers, or
+    those of --full-ranking: the figure that a user meets. --against adds a paired randomisation test over questions.
 
     Independent labelled pairs, such as paraphrases, are no lists: of these all are measured together, by average
     precision, AUC and, where SCORER has a threshold (fitted to such pairs, or trained with cross_entropy), accuracy
@@ -101,16 +101,16 @@ def command(
     from matchloom.data.formats import write_qrels, write_run
     from matchloom.evaluation import compare_runs
 
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     read = read_all(pairs, columns=columns)
-    independent = _is_independent(read, kind) and against_all_of is None
-    found = read if independent else _judged(read, scorer, against_all_of, columns, seed)
+    independent = _is_independent(read, kind) and full_ranking_of is None
+    found = read if independent else _judged(read, scorer, full_ranking_of, columns, seed)
     # The same for scorer and baselines.
     texts = texts_of(found) if collection is None else read_texts(collection, columns)
-    word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), cut)
+    word_vectors = vectors_for(vectors, both_sides(found) if vectors else (), tokenize)
 
     def load(name: str) -> Scorer:
-        return load_scorer(name, lambda: texts, tokenizer=cut, vectors=word_vectors, seed=seed)
+        return load_scorer(name, lambda: texts, tokenizer=tokenize, vectors=word_vectors, seed=seed)
 
     if independent:
         files = {"--run": run, "--qrels": qrels, "--per-query": per_query}
@@ -122,7 +122,7 @@ def command(
             files,
             json,
             baselines=not no_baselines,
-            tokenizer=None if tokenizer is None else cut,
+            tokenizer=None if tokenizer is None else tokenize,
             collection=texts,
             seed=seed,
         )
@@ -137,7 +137,7 @@ def command(
             subset=subset,
             baselines=baselines,
             vectors=word_vectors,
-            tokenizer=None if tokenizer is None else cut,
+            tokenizer=None if tokenizer is None else tokenize,
             collection=texts,
             seed=seed,
             progress=True,
@@ -223,7 +223,7 @@ def _print(
 
 def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: str | None, seed: int) -> list[Pair]:
     """The candidate lists to rank: the file's own, or every question against all texts of a collection."""
-    from matchloom.data.full_ranking import against_all
+    from matchloom.data.full_ranking import full_ranking
 
     wrong = any(not pair.is_positive for pair in pairs)
     if collection is None and wrong:
@@ -243,7 +243,7 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: st
             if answers is None
             else [Pair("", text, text_id=name) for text, name in zip(answers.texts, answers.ids, strict=True)]
         )
-    made = against_all(pairs, texts, seed=seed)
+    made = full_ranking(pairs, texts, seed=seed)
     questions, asked = len({pair.query_id for pair in made}), len({pair.query_id for pair in pairs})
     drawn = f" ({questions:,} of {asked:,}, so that it ends)" if questions < asked else ""
     note(f"Ranking {questions:,} questions{drawn} against all {len(made) // questions:,} texts.")

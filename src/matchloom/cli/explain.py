@@ -59,12 +59,12 @@ def command(
     """
     from matchloom.lexical import LEXICAL
 
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     chosen = load_scorer(
         scorer,
         lambda: [text] if collection is None else read_texts(collection, columns),
-        tokenizer=cut,
-        vectors=vectors_for(vectors, (query, text), cut),
+        tokenizer=tokenize,
+        vectors=vectors_for(vectors, (query, text), tokenize),
     )
     explanation = matchloom.explain(chosen, query, text)
     if scorer in LEXICAL and collection is None:

@@ -73,14 +73,14 @@ def command(
       matchloom fit faq.tsv rephrased.tsv --test new.tsv --out faq --minutes 5
       matchloom search faq "I forgot my password" --top 3 --explain
     """
-    cut = None if tokenizer is None else tokenizer_of(tokenizer)
+    tokenize = None if tokenizer is None else tokenizer_of(tokenizer)
     fitted = matchloom.fit(
         *files,
         out=out,
         test=test,
         kind=kind,
         minutes=minutes,
-        tokenizer=cut,
+        tokenizer=tokenize,
         columns=parse_columns(columns),
         encoder=None if encoder == "none" else encoder,
         seed=seed,

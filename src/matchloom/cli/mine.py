@@ -1,4 +1,4 @@
-"""`matchloom mine`: wrong texts for pairs that are right."""
+"""`matchloom mine`: negatives for positive pairs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from matchloom.types import MatchloomError
 def command(
     pairs: PairsArgument,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs file to write.", show_default=False)],
-    count: Annotated[int, typer.Option(min=1, help="How many wrong texts for each right pair.")] = 4,
+    count: Annotated[int, typer.Option(min=1, help="How many negatives for each positive pair.")] = 4,
     source: Annotated[
         str,
         typer.Option(
-            help="Where wrong texts come from: bm25 or cosine (near the right text), query (what BM25 finds for the "
+            help="Where negatives come from: bm25 or cosine (near the positive), query (what BM25 finds for the "
             "query), random, or a matcher's folder."
         ),
     ] = "bm25",
@@ -36,7 +36,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts to draw from, one per line or a pairs file. Default: the right texts of PAIRS.",
+            help="Texts to draw from, one per line or a pairs file. Default: the positives of PAIRS.",
             show_default=False,
         ),
     ] = None,
@@ -44,12 +44,12 @@ def command(
     tokenizer: TokenizerOption = "english",
     columns: ColumnsOption = None,
 ) -> None:
-    """Add wrong texts to right pairs.
+    """Add negatives to positive pairs.
 
-    A network learns from right pairs (label 1, or no label) and wrong ones (label 0). bm25 draws from the texts
-    nearest to the right one, as the papers do; query from those that BM25 finds for the query, which a search would
-    take for the right one; random draws from all texts; a matcher draws from those it ranks highest for the query,
-    which finds what it still gets wrong. A text that is right for the same query is never drawn. Pairs of PAIRS with
+    A network learns from positive pairs (label 1, or no label) and negative ones (label 0). bm25 draws from the texts
+    nearest to the positive, as the papers do; query from those that BM25 finds for the query, which a search would
+    take for a positive; random draws from all texts; a matcher draws from those it ranks highest for the query,
+    which finds what it still gets wrong. A positive of the same query is never drawn. Pairs of PAIRS with
     label 0 are left out.
 
     Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
@@ -62,12 +62,12 @@ def command(
     from matchloom.data.formats import write_pairs
     from matchloom.data.negatives import SOURCES
 
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     if source not in SOURCES and not Path(source).exists():
         raise MatchloomError(
             f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher", code="unknown_name"
         )
-    chosen = source if source in SOURCES else load_scorer(source, list, tokenizer=cut)
+    chosen = source if source in SOURCES else load_scorer(source, list, tokenizer=tokenize)
     found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.is_positive]
     if not positives:
@@ -78,7 +78,7 @@ def command(
         note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and are left out.")
     texts = None if pool is None else read_texts(pool, columns)
     mined = matchloom.mine_negatives(
-        positives, count=count, source=chosen, top=top, seed=seed, tokenizer=cut, pool=texts, progress=True
+        positives, count=count, source=chosen, top=top, seed=seed, tokenizer=tokenize, pool=texts, progress=True
     )
     write_pairs(out, mined)
-    say(f"{out}: {len(positives):,} right pairs, each with {count} wrong ones")
+    say(f"{out}: {len(positives):,} positive pairs, each with {count} negatives")

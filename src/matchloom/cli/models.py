@@ -16,14 +16,17 @@ from matchloom.cli.printing import console, note, table
 
 LEXICAL_ABOUT = {
     "random": "A number drawn from the seed and the pair: the lowest baseline.",
-    "overlap": "The share of the query's words that the text holds, rare words weighing more.",
+    "overlap": "The share of the query's words that the text holds, rare words counting more.",
     "bm25": "BM25 on the words as they are.",
     "bm25_stemmed": "BM25 on stems, without function words.",
     "soft_coverage": "For each query word its nearest word of the text; needs word vectors.",
     "trans_lm": "How likely the query is by the text's words and their translations; 'matchloom trans-lm' learns them.",
 }
 DIMENSIONS, WORDS, PAIRS, SECONDS = 50, 20, 128, 0.1  # of what is measured
-HURRIED = {"deep_match": {"iterations": 10}, "rae": {"passes": 1}}  # what is learnt from the texts, for speed alone
+HURRIED = {
+    "deep_match": {"iterations": 10},
+    "rae": {"autoencoder_epochs": 1},
+}  # what is learnt from the texts, for speed alone
 
 
 def command(
@@ -70,11 +73,14 @@ def command(
 
 
 def _tell(name: str) -> None:
-    from matchloom.models import MEMBERS, MODELS, all_arguments, model_training
+    from matchloom.models import ENSEMBLE_SIZE, MODELS, all_arguments, model_training
 
     arguments = all_arguments(name)
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
-    meanings = {**documented(MODELS[name]).arguments, MEMBERS: "Networks whose scores are averaged, each trained."}
+    meanings = {
+        **documented(MODELS[name]).arguments,
+        ENSEMBLE_SIZE: "Networks whose scores are averaged, each trained.",
+    }
     shown = table("argument (--set NAME=VALUE)", "default", "")
     for key, value in arguments.items():
         shown.add_row(key, written(value) or "(none)", meanings.get(key, ""))

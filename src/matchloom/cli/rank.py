@@ -70,13 +70,13 @@ def command(
       matchloom rank runs/faq "how do I reset my password?" answers.txt --top 5 --explain
       matchloom rank bm25 - data/test.tsv --json < questions.txt > rankings.jsonl
     """
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     named = read_named_texts(candidates, columns)
     texts = list(named)
     chosen = load_scorer(
         scorer,
         lambda: texts if collection is None else read_texts(collection, columns),
-        tokenizer=cut,
+        tokenizer=tokenize,
         vectors=None if vectors is None else read_vectors(vectors, progress=True),
         seed=seed,
     )

@@ -67,7 +67,7 @@ def command(
     from matchloom.data.formats.scored import scored_lines, write_scored
 
     kind = _format(out)
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     named = without_labels(columns)
     chosen = load_scorer(
         scorer,
@@ -76,8 +76,10 @@ def command(
             if collection is None
             else read_texts(collection, columns)
         ),
-        tokenizer=cut,
-        vectors=vectors_for(vectors, both_sides(matchloom.read_pairs(pairs, columns=named)) if vectors else (), cut),
+        tokenizer=tokenize,
+        vectors=vectors_for(
+            vectors, both_sides(matchloom.read_pairs(pairs, columns=named)) if vectors else (), tokenize
+        ),
         seed=seed,
     )
     calibrated = chosen if isinstance(chosen, Calibrates) and chosen.threshold is not None else None

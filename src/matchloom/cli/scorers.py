@@ -15,7 +15,7 @@ from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 
-class Run:
+class RunFile:
     """The scores of a TREC run file, by query_id and text_id."""
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ def load_scorer(
     if folder:
         return cast(Scorer, matchloom.load(path))
     if file:
-        return Run(path)
+        return RunFile(path)
     raise MatchloomError(
         f"scorer {name[:80]!r} is no folder that 'matchloom fit', 'train' or 'trans-lm' made, no run file and none of "
         f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file",

@@ -88,8 +88,8 @@ def command(
 ) -> None:
     """Train a matcher on pairs.
 
-    Right pairs alone are enough: wrong texts are drawn from the others while training goes on, and held-out questions
-    are ranked against all texts. With labels 1 and 0 the wrong texts are those of each question's list. The matcher of
+    Positives alone are enough: negatives are drawn from the others while training goes on, and held-out questions
+    are ranked against all texts. With labels 1 and 0 the negatives are those of each question's list. The matcher of
     the best epoch is saved in a folder. After every epoch a checkpoint is written, and the matcher if it is better than
     before. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with exactly the weights of
     an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs. Not sure which model? 'matchloom fit' tries

@@ -1,4 +1,4 @@
-"""`matchloom trans-lm`: a translation-based language model from right pairs."""
+"""`matchloom trans-lm`: a translation-based language model from positive pairs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def command(
 ) -> None:
     """Learn which words of a text answer which words of a query.
 
-    IBM Model 1 learns translation probabilities from right pairs (label 1 or no label; others are left out). The folder
-    that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before neural
-    networks. It takes seconds and needs neither settings nor wrong texts. Translations with a probability below
+    IBM Model 1 learns translation probabilities from positive pairs (label 1 or no label; others are left out). The
+    folder that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
+    neural networks. It takes seconds and needs neither settings nor negatives. Translations with a probability below
     0.0001 are dropped.
 
     \b
@@ -44,11 +44,11 @@ def command(
     """
     from matchloom.lexical import TransLM
 
-    cut = tokenizer_of(tokenizer, max_words)
+    tokenize = tokenizer_of(tokenizer, max_words)
     found = read_all(pairs, columns=columns)
     texts = texts_of(found) if collection is None else read_texts(collection, columns)
     scorer = TransLM.fit(
-        texts, found, tokenizer=cut, smoothing=smoothing, beta=beta, iterations=iterations, progress=True
+        texts, found, tokenizer=tokenize, smoothing=smoothing, beta=beta, iterations=iterations, progress=True
     )
     scorer.save(out)
     say(f"{out}: {len(scorer.words):,} words, {len(scorer.translations.w):,} translations")

@@ -1,4 +1,4 @@
-"""`matchloom tune`: how much the similarity of questions should weigh."""
+"""`matchloom tune`: the weight of the similarity of questions."""
 
 from __future__ import annotations
 

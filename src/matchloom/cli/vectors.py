@@ -59,9 +59,9 @@ def command(
         raise MatchloomError(
             "give either --out FILE to train vectors or --check VECTORS to check some", code="conflict"
         )
-    cut = tokenizer_of(tokenizer)
+    tokenize = tokenizer_of(tokenizer)
     texts = both_sides(pair for path in pairs for pair in read_all(path, columns=columns, labels=False))
-    words = [cut(text) for text in texts]
+    words = [tokenize(text) for text in texts]
     counts = Counter(word for text in words for word in text)
     if check is not None:
         _report(check, read_vectors(check, keep=counts, progress=True), counts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import regex
 
-from matchloom.data.cutting import first_words
+from matchloom.data.truncation import first_words
 from matchloom.text.tokenize import Tokenizer
 
 _SHORTEST, _LONGEST = 5, 50

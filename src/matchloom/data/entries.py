@@ -10,7 +10,7 @@ from typing import NamedTuple
 from matchloom.data.formats.columns import Columns
 from matchloom.data.formats.sources import PairsLike, as_rows
 from matchloom.data.formats.values import own_columns
-from matchloom.data.identity import digest, fold, local_ids, same_answers, spellings
+from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
 from matchloom.types import MatchloomError, Pair
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -67,10 +67,10 @@ def entries_of(rows: Iterable[tuple[Pair, Mapping[str, str]]]) -> list[Entry]:
 def _entry(rows: list[tuple[Pair, Mapping[str, str]]], spelt: Mapping[str, str]) -> Entry:
     ids = sorted({pair.text_id for pair, _ in rows} - {""})
     text = _most_frequent(pair.text for pair, _ in rows)
-    questions = sorted({spelt[fold(pair.query)] for pair, _ in rows} - {""})
+    questions = sorted({spelt[normalize_text(pair.query)] for pair, _ in rows} - {""})
     names = dict.fromkeys(name for _, own in rows for name in own)
     columns = {name: _most_frequent(own[name] for _, own in rows if name in own) for name in names}
-    return Entry(ids[0] if ids else digest(fold(text)), text, tuple(questions), columns)
+    return Entry(ids[0] if ids else digest(normalize_text(text)), text, tuple(questions), columns)
 
 
 def _most_frequent(values: Iterable[str]) -> str:

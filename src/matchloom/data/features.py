@@ -101,8 +101,8 @@ class Word(NamedTuple):
 class FeatureTexts:
     """What the features of these texts' pairs are made of: for each text its distinct words, stems, names and so on."""
 
-    def __init__(self, name: str, cut: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool) -> None:
-        """Of texts that were cut into words, capitals included; `lower` says whether the vocabulary's are folded."""
+    def __init__(self, name: str, tokenized: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool) -> None:
+        """Of tokenized texts, capitals included; `lower` says whether the vocabulary is lower-cased."""
         if name not in FEATURES:
             raise MatchloomError(
                 f"features {name!r} are unknown; choose one of {', '.join(FEATURES)}, or none", code="unknown_name"
@@ -110,15 +110,15 @@ class FeatureTexts:
 
         @cache
         def known(cased: str) -> Word:
-            folded = cased.lower()
-            text = folded if lower else cased
+            lowered = cased.lower()
+            text = lowered if lower else cased
             stemmed = stem(text)
-            number = any(letter.isdigit() for letter in text) or folded in _NUMBER_WORDS
+            number = any(letter.isdigit() for letter in text) or lowered in _NUMBER_WORDS
             return Word(
                 text,
                 word_hash(text),
                 vocab.idf(text),
-                is_stop_word(folded),
+                is_stop_word(lowered),
                 word_hash(stemmed),
                 vocab.stem_idf(stemmed),
                 cased[:1].isupper(),
@@ -129,7 +129,7 @@ class FeatureTexts:
         self.name = name
         found: dict[str, list[dict[int, float]]] = {kind: [] for kind in _KINDS[name]}
         lengths, types = [], []
-        for text in cut:
+        for text in tokenized:
             words = [known(word) for word in text]
             lengths.append(len(words))
             found["words"].append({w.key: w.idf for w in words})

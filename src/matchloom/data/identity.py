@@ -25,8 +25,8 @@ def digest(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def fold(text: str) -> str:
-    """The text without case and with single spaces: two texts that fold alike are one."""
+def normalize_text(text: str) -> str:
+    """The text without case and with single spaces: texts that are equal after this are one."""
     return " ".join(text.casefold().split())
 
 
@@ -34,7 +34,7 @@ def spellings(queries: Iterable[str]) -> dict[str, str]:
     """One spelling for all questions that differ in case and spaces only: the least; none for an empty one."""
     spelt: dict[str, str] = {"": ""}
     for query in queries:
-        key = fold(query)
+        key = normalize_text(query)
         if key:
             spelt[key] = min(spelt.get(key, query), query)
     return spelt
@@ -70,7 +70,7 @@ def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     spelt: dict[str, str] = {}
     found: dict[str, list[Pair]] = {}
     for pair in sorted(pairs):
-        key = fold(pair.query)
+        key = normalize_text(pair.query)
         if key and pair.is_positive:
             found.setdefault(spelt.setdefault(key, pair.query), []).append(pair)
     return found
@@ -100,7 +100,9 @@ def components(keys: Iterable[Sequence[Hashable]]) -> list[int]:
 
 def same_answers(pairs: Sequence[Pair]) -> list[int]:
     """The answer of each pair, as a number: pairs that share a text_id, or a text but for case and spaces, have one."""
-    return components([("text", fold(pair.text)), *([("id", pair.text_id)] if pair.text_id else [])] for pair in pairs)
+    return components(
+        [("text", normalize_text(pair.text)), *([("id", pair.text_id)] if pair.text_id else [])] for pair in pairs
+    )
 
 
 def answers_of(pairs: Sequence[Pair]) -> list[int]:
@@ -119,7 +121,7 @@ def local_ids(pairs: Iterable[Pair]) -> list[str]:
     texts: dict[str, Counter[str]] = {}
     for pair in pairs:
         if pair.text_id:
-            texts.setdefault(pair.text_id, Counter())[fold(pair.text)] += 1
+            texts.setdefault(pair.text_id, Counter())[normalize_text(pair.text)] += 1
     several = {name: own for name, own in texts.items() if len(own) > 1}
     conflicts: dict[str, int] = {}
     for name, own in several.items():

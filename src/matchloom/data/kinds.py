@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.types import MatchloomError, Pair
 
 ANSWERS, LISTS, PAIRS = "answers", "lists", "pairs"
@@ -50,13 +50,13 @@ def kind_of(pairs: Sequence[Pair], wanted: str | None = None) -> Kind:
     texts: Counter[str] = Counter()
     positives = 0
     for pair in pairs:
-        right = pair.is_positive
-        labels.setdefault(pair.query_id or fold(pair.query), set()).add(right)
-        texts[fold(pair.text)] += 1
-        positives += right
+        positive = pair.is_positive
+        labels.setdefault(pair.query_id or normalize_text(pair.query), set()).add(positive)
+        texts[normalize_text(pair.text)] += 1
+        positives += positive
     if not positives:
         raise MatchloomError(
-            "no pair is right (label 1, or no label), so that there is nothing to learn from", code="bad_labels"
+            "no pair is positive (label 1, or no label), so that there is nothing to learn from", code="bad_labels"
         )
     found = ANSWERS
     if positives < len(pairs):
@@ -64,18 +64,18 @@ def kind_of(pairs: Sequence[Pair], wanted: str | None = None) -> Kind:
         found = LISTS if both >= _BOTH * len(labels) else PAIRS
     elif wanted in (LISTS, PAIRS):
         raise MatchloomError(
-            f"kind {wanted!r} needs wrong texts too (label 0), and every pair is right", code="bad_labels"
+            f"kind {wanted!r} needs negatives too (label 0), and every pair is positive", code="bad_labels"
         )
     return Kind(wanted or found, len(pairs), len(labels), len(texts), positives)
 
 
-def right_alone(pairs: Sequence[Pair]) -> bool:
-    """Whether pairs are all right: labelled above 0, or none of them labelled."""
+def positives_only(pairs: Sequence[Pair]) -> bool:
+    """Whether all pairs are positive: labelled above 0, or none of them labelled."""
     return all(pair.is_labelled_positive for pair in pairs) or all(p.label is None for p in pairs)
 
 
 def both_labels(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs of questions that have both a right and a wrong text; others are ranked right, or wrong, by anybody."""
+    """The pairs of questions that have both a positive and a negative; no ranking of the others can be wrong."""
     seen: dict[str, set[bool]] = {}
     for pair in pairs:
         seen.setdefault(pair.query_id, set()).add(pair.is_labelled_positive)

@@ -1,4 +1,4 @@
-"""Wrong texts for pairs that are right: drawn at random, from the neighbours of the true text, or by any scorer.
+"""Negatives for positive pairs: drawn at random, from the neighbours of the true text, or by any scorer.
 
 Negatives drawn from the neighbours of the true text leak (a scorer that never sees the question can tell them from
 it by their length): this is the papers' protocol, for the papers' tables. For lists of one's own see grouping.py.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.identity import digest, fold
+from matchloom.data.identity import digest, normalize_text
 from matchloom.lexical.bm25 import K1, B
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -36,11 +36,11 @@ class Pool:
     def __init__(self, texts: Iterable[str], tokenizer: Tokenizer, *, progress: bool = False) -> None:
         spellings: dict[str, str] = {}
         for text in texts:
-            folded = fold(text)
-            spellings[folded] = min(text, spellings.get(folded, text))
-        folded_texts = sorted(spellings, key=digest)
-        self.texts = [spellings[folded] for folded in folded_texts]
-        self.rows = {folded: row for row, folded in enumerate(folded_texts)}
+            normalized = normalize_text(text)
+            spellings[normalized] = min(text, spellings.get(normalized, text))
+        normalized_texts = sorted(spellings, key=digest)
+        self.texts = [spellings[normalized] for normalized in normalized_texts]
+        self.rows = {normalized: row for row, normalized in enumerate(normalized_texts)}
         self._tokenizer = tokenizer
         self._progress = progress
         self._words: dict[str, int] = {}
@@ -114,7 +114,7 @@ def mine_negatives(
     other text has, else a digest; query ids are filled from content.
 
     Args:
-        positives: Right pairs (label 1, or none): Pairs, tuples, dicts, a data frame or the path of a file.
+        positives: Positive pairs (label 1, or none): Pairs, tuples, dicts, a data frame or the path of a file.
         count: Negatives for each of them.
         source: Where negatives come from. "random" draws from the whole pool; "bm25" from the `top` texts nearest to
             the true text, as the papers do for questions, and "cosine" from the nearest by TF-IDF, as they do for
@@ -147,7 +147,7 @@ def mine_negatives(
         query_id = pair.query_id or digest(pair.query)
         text_id = text_ids.get(pair.text) or digest(pair.text)
         lists[query_id].append(pair._replace(label=1.0, query_id=query_id, text_id=text_id))
-        wordings[fold(pair.query)].add(fold(pair.text))
+        wordings[normalize_text(pair.query)].add(normalize_text(pair.text))
     texts = Pool(pool if pool is not None else (pair.text for pair in pairs), tokenizer, progress=progress)
     return _mine(lists, wordings, texts, text_ids, count, source, top, seed, progress)
 
@@ -172,7 +172,7 @@ def _mine(
 ) -> Iterator[Pair]:
     for query_id, pairs in track(lists.items(), "Mining negatives", total=len(lists), show=progress):
         random = Random(f"{seed} {query_id}")
-        true = set().union(*(wordings[fold(pair.query)] for pair in pairs))
+        true = set().union(*(wordings[normalize_text(pair.query)] for pair in pairs))
         taken = {pool.rows[text] for text in true if text in pool.rows}
         for pair in sorted({pair.text_id: pair for pair in sorted(pairs)}.values()):
             rows = _draw(pair, pool, taken, count, source, top, random)

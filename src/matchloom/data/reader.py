@@ -25,7 +25,7 @@ class WordPieces(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """A tokenizer, the words that are known, and what cuts a text into pieces where the encoder reads those.
+    """A tokenizer, the words that are known, and what splits a text into pieces where the encoder reads those.
 
     `pieces` gets the text and where its words stand in it: what lies between words, such as a question mark, says
     something to an encoder that has learnt from whole texts, though it is no word.
@@ -41,15 +41,15 @@ class Reader:
         *,
         lexical: bool = False,
         features: str = "",
-        cut: Callable[[str], list[str]] | None = None,
+        tokenize: Callable[[str], list[str]] | None = None,
         progress: bool = False,
     ) -> TokenizedTexts:
         """The texts as positions; with `lexical` and `features` what models that ask for these need.
 
-        `cut` gives the words of a text, capitals included, where somebody has them already; else the tokenizer does.
+        `tokenize` gives the words of a text, capitals included; without it the tokenizer does.
         """
-        cased = [(cut or self.tokenizer.cut)(text) for text in track(texts, "reading texts", show=progress)]
-        words = [self.tokenizer.folded(text) for text in cased]
+        cased = [(tokenize or self.tokenizer.tokenize)(text) for text in track(texts, "reading texts", show=progress)]
+        words = [self.tokenizer.lowercase(text) for text in cased]
         pieces = None
         if self.pieces is not None:
             found = [self.pieces(*self._places(text)) for text in texts]
@@ -71,7 +71,7 @@ class Reader:
     def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each
 
-        A Chinese word is its own stem and, mostly, its own start: such faces weigh nothing, or it would count thrice.
+        A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
         faces: dict[str, list[tuple[int, float]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.types import Pair
 
 
@@ -16,7 +16,7 @@ def once_each(pairs: Iterable[Pair]) -> list[Pair]:
     """
     seen: set[str] = set()
     kept = []
-    keyed = [(fold(pair.query), fold(pair.text), pair) for pair in pairs]
+    keyed = [(normalize_text(pair.query), normalize_text(pair.text), pair) for pair in pairs]
     for query, text, pair in sorted(keyed, key=lambda key: key[:2]):
         if query != text and query not in seen and text not in seen:
             seen.update((query, text))

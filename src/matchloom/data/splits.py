@@ -12,8 +12,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.identity import answers_of, components, digest, fold, with_ids
-from matchloom.data.kinds import both_labels, right_alone
+from matchloom.data.identity import answers_of, components, digest, normalize_text, with_ids
+from matchloom.data.kinds import both_labels, positives_only
 from matchloom.types import MatchloomError, Pair
 
 _log = logging.getLogger("matchloom")
@@ -57,7 +57,10 @@ def split_by_group(
 
 def group_queries(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs with a group each: those of one query, by its id or its wording, and of one group already given."""
-    keys = ([("query", fold(p.query)), ("id", p.query_id), *([("group", p.group)] if p.group else [])] for p in pairs)
+    keys = (
+        [("query", normalize_text(p.query)), ("id", p.query_id), *([("group", p.group)] if p.group else [])]
+        for p in pairs
+    )
     return _grouped(pairs, components(keys))
 
 
@@ -68,7 +71,7 @@ def group_texts(pairs: Sequence[Pair]) -> list[Pair]:
     of the same two texts only.
     """
     given = [[("group", p.group)] if p.group else [] for p in pairs]
-    sides = [(fold(p.query), fold(p.text)) for p in pairs]
+    sides = [(normalize_text(p.query), normalize_text(p.text)) for p in pairs]
     levels = (
         [[*own, ("text", query), ("text", text)] for own, (query, text) in zip(given, sides, strict=True)],
         [[*own, ("text", query)] for own, (query, _) in zip(given, sides, strict=True)],
@@ -86,7 +89,7 @@ def _grouped(pairs: Sequence[Pair], homes: Sequence[int]) -> list[Pair]:
     """Groups are named after their content, so that a split does not depend on the order of the pairs."""
     members: dict[int, list[str]] = {}
     for home, pair in zip(homes, pairs, strict=True):
-        members.setdefault(home, []).append(digest(fold(pair.query), fold(pair.text)))
+        members.setdefault(home, []).append(digest(normalize_text(pair.query), normalize_text(pair.text)))
     names = {home: digest(*sorted(set(own))) for home, own in members.items()}
     return [pair._replace(group=names[home]) for home, pair in zip(homes, pairs, strict=True)]
 
@@ -95,11 +98,11 @@ def hold_out(pairs: list[Pair], part: float, seed: int) -> tuple[list[Pair], lis
     """Training and development pairs: a part of the questions, whole groups where pairs have them."""
     if not 0 < part < 1:
         raise MatchloomError(f"hold_out must be between 0 and 1, or 0 for none, found {part}", code="bad_value")
-    asked = len({pair.query_id or fold(pair.query) for pair in pairs})
+    asked = len({pair.query_id or normalize_text(pair.query) for pair in pairs})
     if asked < FEWEST:
         _log.warning("%d questions are too few to hold any out; every epoch is run and the last one kept", asked)
         return pairs, None
-    if right_alone(pairs) and not any(pair.group for pair in pairs):
+    if positives_only(pairs) and not any(pair.group for pair in pairs):
         kept, held = hold_out_questions(pairs, part, seed=seed)
         return kept, held or None
     training, development = split_by_group(pairs, parts=(1 - part, part), seed=seed)
@@ -121,7 +124,7 @@ def hold_out_questions(
     hardly any answer has two may its only question be held out.
 
     Args:
-        pairs: Questions with their answers; wrong ones are left out.
+        pairs: Questions with their answers; negatives are left out.
         part: Of the questions, is held out.
         seed: Of the draw.
         most: Questions that are held out at most.
@@ -146,8 +149,8 @@ def hold_out_questions(
         if once or _rephrased(homes[question], asked):
             held.add(question)
             asked.subtract(homes[question])
-    kept = [pair for pair in positives if fold(pair.query) not in held]
-    out = [pair for pair in positives if fold(pair.query) in held]
+    kept = [pair for pair in positives if normalize_text(pair.query) not in held]
+    out = [pair for pair in positives if normalize_text(pair.query) in held]
     if keep_answers:
         kept += [pair._replace(query="", query_id="", group=ALONE if once else pair.group) for pair in out]
     return kept, out
@@ -168,7 +171,7 @@ def _homes(pairs: Sequence[Pair]) -> dict[str, set[int]]:
     """The answers of each question; an answer that nobody asked for has none."""
     homes: dict[str, set[int]] = {}
     for pair, answer in zip(pairs, answers_of(pairs), strict=True):
-        if question := fold(pair.query):
+        if question := normalize_text(pair.query):
             homes.setdefault(question, set()).add(answer)
     return homes
 
@@ -185,14 +188,14 @@ def _asked_once(homes: Mapping[str, set[int]], asked: Mapping[int, int]) -> bool
 def split_lists(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair], list[Pair]]:
     """Judged lists for training, development and test, by question.
 
-    Questions without both a right and a wrong text can be measured by nothing: they stay with the training pairs, whose
-    words they add to.
+    Questions without both a positive and a negative cannot be measured: they stay with the training pairs, whose words
+    they add to.
     """
     grouped = group_queries(list(with_ids(pairs)))
     judged = {pair.group for pair in both_labels(grouped)}
     if len(judged) < LEAST:
         raise MatchloomError(
-            f"{len(judged)} questions have both a right text (label 1) and a wrong one (label 0), expected {LEAST} "
+            f"{len(judged)} questions have both a positive (label 1) and a negative (label 0), expected {LEAST} "
             "or more to learn, choose and test; label more questions"
         )
     train, development, test = _in_three(grouped, judged, seed)
@@ -215,7 +218,7 @@ def split_labelled(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[P
         )
     others = {pair.group for pair in grouped} - kinds
     parts: tuple[list[Pair], list[Pair], list[Pair]] = ([], [], [])
-    # Where a group mostly holds both labels, as of a question with right and wrong texts, there are few others.
+    # Where a group mostly holds both labels, as of a question with positives and negatives, there are few others.
     for groups in (kinds, others) if len(others) >= LEAST else (kinds | others,):
         for part, more in zip(parts, _in_three(grouped, groups, seed), strict=True):
             part.extend(more)

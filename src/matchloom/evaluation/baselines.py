@@ -1,6 +1,6 @@
 """What a result must be seen beside: baselines that any scorer should clear, and blind probes that must stay at chance.
 
-A baseline is a simple scorer. A blind probe does not look at the query (or looks at the wrong one): where it is above
+A baseline is a simple scorer. A blind probe does not read the query (or reads another one): where it is above
 chance, the candidate lists themselves give the answer away, and part of every figure on them is no matching at all.
 """
 
@@ -125,6 +125,6 @@ def _length_probe(pairs: Sequence[Pair], lists: CandidateLists, words: Words, ch
     lengths = np.array([len(words(pair.text)) for pair in pairs])
     shorter, longer = lists.measure(-lengths), lists.measure(lengths)
     winner = shorter if shorter.values[first] > longer.values[first] else longer
-    note = "the shorter text wins" if winner is shorter else "the longer text wins"
+    note = "shorter first" if winner is shorter else "longer first"
     # The better of two directions was picked, so the chance of either counts.
     return Probe("text length", note, winner, min(1.0, 2 * chance.p_above(winner, first)))

@@ -14,7 +14,7 @@ from matchloom.calibration import labels
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation.measures import as_float32
-from matchloom.evaluation.render import Row, Shown
+from matchloom.evaluation.render import RenderedReport, ScorerFigures
 from matchloom.evaluation.resolve import scorer_of
 from matchloom.lexical import Words, fit_scorer
 from matchloom.text.tokenize import Tokenizer
@@ -82,14 +82,14 @@ class LabelledReport:
     def _title(self) -> str:
         return f"{self.name} on labelled pairs"
 
-    def _shown(self) -> Shown:
-        def row(name: str, values: Mapping[str, float], note: str = "", own: bool = False) -> Row:
-            return Row(name, {one: values.get(one, float("nan")) for one in MEASURES}, note, own=own)
+    def _shown(self) -> RenderedReport:
+        def row(name: str, values: Mapping[str, float], note: str = "", own: bool = False) -> ScorerFigures:
+            return ScorerFigures(name, {one: values.get(one, float("nan")) for one in MEASURES}, note, own=own)
 
         at = "" if self.threshold is None else f"a match from {self.threshold:.4g} on"
         sections = [[row(self.name, self.values, at, own=True)], [row(*one[::2], one[1]) for one in self.baselines]]
         line = f"{self.pairs:,} independent pairs, {self.positives:,} of which match"
-        return Shown([some for some in sections if some], line, self.warnings)
+        return RenderedReport([some for some in sections if some], line, self.warnings)
 
 
 def evaluate_pairs(

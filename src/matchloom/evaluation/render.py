@@ -16,7 +16,7 @@ from matchloom.pages.document import document, frame
 from matchloom.pages.markup import safe_text
 
 
-class Row(NamedTuple):
+class ScorerFigures(NamedTuple):
     """One scorer's figures. `alarm` is the part of the note that should stand out."""
 
     name: str
@@ -26,10 +26,10 @@ class Row(NamedTuple):
     own: bool = False  # the scorer that the report is about
 
 
-class Shown(NamedTuple):
+class RenderedReport(NamedTuple):
     """Sections of rows, what they were measured on, and warnings."""
 
-    sections: Sequence[Sequence[Row]]
+    sections: Sequence[Sequence[ScorerFigures]]
     subset: str
     warnings: Sequence[str]
 
@@ -77,7 +77,7 @@ class Shown(NamedTuple):
         return list(self.sections[0][0].values)
 
 
-def _html_row(row: Row) -> blocks.Row:
+def _html_row(row: ScorerFigures) -> blocks.Row:
     alarm = f'<b class="neg">{safe_text(row.alarm)}</b>' if row.alarm else ""
     figures = map(_figure, row.values.values())
     css = "is-chosen" if row.own else "part" if row.name.startswith(" ") else ""

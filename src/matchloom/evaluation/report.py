@@ -14,7 +14,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation.baselines import Baseline, Probe, surroundings
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, as_float32
-from matchloom.evaluation.render import Row, Shown
+from matchloom.evaluation.render import RenderedReport, ScorerFigures
 from matchloom.evaluation.resolve import scorer_of
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.evaluation.subset import Subset, select_questions
@@ -81,19 +81,21 @@ class Report:
     def _title(self) -> str:
         return f"{self.name} on candidate lists"
 
-    def _shown(self) -> Shown:
-        own = [Row(self.name, self.values, own=True)]
+    def _shown(self) -> RenderedReport:
+        own = [ScorerFigures(self.name, self.values, own=True)]
         if any(self.bounds.matter(name) for name in self.values):
             why = "by the order of tied scores"
-            own += [Row("  lowest", self.low, why), Row("  highest", self.high, why)]
-        baselines = [Row(one.name, one.measured.values, one.note) for one in self.baselines]
+            own += [ScorerFigures("  lowest", self.low, why), ScorerFigures("  highest", self.high, why)]
+        baselines = [ScorerFigures(one.name, one.measured.values, one.note) for one in self.baselines]
         probes = [
-            Row(one.name, one.measured.values, f"{one.note}: ", alarm="above chance")
+            ScorerFigures(one.name, one.measured.values, f"{one.note}: ", alarm="above chance")
             if one.leaks
-            else Row(one.name, one.measured.values, f"{one.note}: {'at chance' if one.telling else 'too few to tell'}")
+            else ScorerFigures(
+                one.name, one.measured.values, f"{one.note}: {'at chance' if one.telling else 'too few to tell'}"
+            )
             for one in self.probes
         ]
-        return Shown([rows for rows in (own, baselines, probes) if rows], self.subset.line(), self.warnings)
+        return RenderedReport([rows for rows in (own, baselines, probes) if rows], self.subset.line(), self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists and numbers; what is undefined is None."""
@@ -206,7 +208,7 @@ def _independent_warnings(chosen: Subset, pairs: int) -> list[str]:
     if chosen.protocol != "both" or pairs >= 2 * chosen.questions or chosen.kept * 10 >= chosen.questions * 3:
         return []
     return [
-        f"{chosen.kept:,} of {chosen.questions:,} questions have right and wrong texts: these look like independent "
+        f"{chosen.kept:,} of {chosen.questions:,} questions have positives and negatives: these look like independent "
         "labelled pairs, which matchloom.evaluation.evaluate_pairs (evaluate --kind pairs) measures all"
     ]
 

@@ -179,6 +179,6 @@ def explanation_of(scorer: object, query: str, text: str, traced: tuple[list[str
     """The explanation of a score whose trace is there already."""
     name = str(getattr(scorer, "name", type(scorer).__name__))
     query_words, text_words, trace = traced
-    cut = getattr(scorer, "tokenizer", None)
-    sources = source_of(cut, query, query_words), source_of(cut, text, text_words)
+    tokenize = getattr(scorer, "tokenizer", None)
+    sources = source_of(tokenize, query, query_words), source_of(tokenize, text, text_words)
     return Explanation(name, query_words, text_words, trace, sources=sources)

@@ -1,4 +1,4 @@
-"""Why a mixture of scores is what it is: the traces of its terms, side by side in one.
+"""Why a fusion of scores is what it is: the traces of its terms, side by side in one.
 
     score = sum over terms of  weight * score of the term
 
@@ -22,7 +22,7 @@ from matchloom.types import Component, Explains, Scorer, Signal, Trace
 
 
 class Term(NamedTuple):
-    """One term of a mixture. Its name stands before its channels and components."""
+    """One term of a fusion. Its name stands before its channels and components."""
 
     name: str
     weight: float
@@ -47,8 +47,10 @@ def term_of(
     """
     if isinstance(scorer, Explains):
         left, right, trace = scorer.trace(query, text)
-        cut = getattr(scorer, "tokenizer", None)
-        return Term(name, weight, left, right, trace, (source_of(cut, query, left), source_of(cut, text, right)))
+        tokenize = getattr(scorer, "tokenizer", None)
+        return Term(
+            name, weight, left, right, trace, (source_of(tokenize, query, left), source_of(tokenize, text, right))
+        )
     left, right = words(query), words(text)
     sources = (source_of(words, query, left), source_of(words, text, right))
     nothing = np.zeros((0, len(left), len(right)), np.float32)
@@ -57,7 +59,7 @@ def term_of(
 
 
 def mixed_explanation(scorer: str, terms: Sequence[Term], score: float) -> Explanation:
-    """The mixture of these terms, which has this score, each text a section under its term's name.
+    """The fusion of these terms, which has this score, each text a section under its term's name.
 
     The score may differ from what the terms add up to in its last digits; an explanation checks that they agree.
     """
@@ -70,7 +72,7 @@ def mixed_explanation(scorer: str, terms: Sequence[Term], score: float) -> Expla
 
 
 def mixed_trace(terms: Sequence[Term], *, one_text: bool = False) -> tuple[list[str], list[str], Trace]:
-    """The words of both sides and the trace of the mixture. A term with no weight has words and maps, and no signals.
+    """The words of both sides and the trace of the fusion. A term with no weight has words and maps, and no signals.
 
     Where the terms have cut the query differently, its words stand there once for each of them. With `one_text` all
     have read the same text, which is treated so too.

@@ -127,7 +127,7 @@ class AnswersTask(Task):
             chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
         # What is as good with texts alone says nothing of an answer's own question, which it has in use.
         made = [
-            Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost, shown_only=alone)
+            Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost, report_only=alone)
             for name, cost in chosen
         ]
         examples = asked + len(answers)
@@ -143,7 +143,7 @@ class AnswersTask(Task):
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
                 make = _ranker(tokenizer, meanings, words=words)
                 cost += 0.0 if words else once
-                made.append(Candidate(name, ABOUT[name], make, not words, cost, shown_only=alone and not words))
+                made.append(Candidate(name, ABOUT[name], make, not words, cost, report_only=alone and not words))
         return made
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:

@@ -28,7 +28,7 @@ class Calibrated:
 
     @classmethod
     def fit(cls, scorer: Scorer, development: Sequence[Pair], tokenizer: Tokenizer) -> Calibrated:
-        """From labelled pairs that the scorer has not learnt from."""
+        """From held-out labelled pairs."""
         return cls(scorer, Calibration.fit(scorer.score(development), labels(development)), tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:

@@ -14,7 +14,7 @@ from matchloom.data.splits import split_lists
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.fitting.encoder import development_seconds
 from matchloom.fitting.highlights import moved_most
-from matchloom.fitting.list_mixture import ListMixture
+from matchloom.fitting.list_fusion import ListFusion
 from matchloom.fitting.report import Asked, Confusion
 from matchloom.fitting.systems import Candidate, Data, Outcome, Task
 from matchloom.fitting.trained import own_vectors, train_within, tune_within
@@ -43,7 +43,7 @@ NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
 #: Networks of MV-LSTM that score together, and the pairs up to which there is time for them. On new splits of four
 #: corpora five are better than one by .008 of RR alone and .007 mixed, softmax than hinge by .010 and .001
 #: (experiments.benchmarks.lists).
-MEMBERS, _FEW = 5, 25_000
+ENSEMBLE_SIZE, _FEW = 5, 25_000
 MAXSIM, TUNED = "encoder_maxsim", "encoder_tuned"
 ENCODERS = {
     MAXSIM: "the pretrained encoder as it is: each question word's best partner in the text",
@@ -57,7 +57,7 @@ WORDS = {
 
 
 class ListsTask(Task):
-    """Splits by question; chooses by the rank of the first right text."""
+    """Splits by question; chooses by the rank of the first positive."""
 
     measure = "RR"
     measures = ("RR", "AP", "P@1")
@@ -81,20 +81,24 @@ class ListsTask(Task):
             seconds, make = development_seconds(pairs), trained.untrained(self.encoder)
             found.append(Candidate(MAXSIM, ENCODERS[MAXSIM], make, baseline=True, seconds=seconds))
             found.append(Candidate(TUNED, ENCODERS[TUNED], trained.tuned(self.encoder), seconds=60 + seconds))
-        doubtful = self.encoder is not None
+        needs_significance = self.encoder is not None
         for name, (about, _, _) in NETWORKS.items():
             seconds = 10 + len(pairs) / 200
-            found.append(Candidate(name, about, trained.maker(name), seconds=seconds, doubtful=doubtful))
-        about = "these networks and words, weighed as development questions ask for"
+            found.append(
+                Candidate(name, about, trained.maker(name), seconds=seconds, needs_significance=needs_significance)
+            )
+        about = "these networks and word scorers, with weights learnt on development questions"
         seconds = 1 + len(pairs) / 2_000
-        found.append(Candidate("list_mixture", about, trained.mixture, seconds=seconds, doubtful=doubtful))
+        found.append(
+            Candidate("list_fusion", about, trained.fusion, seconds=seconds, needs_significance=needs_significance)
+        )
         return found
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
-        """On the questions with a right and a wrong text, in the order of their ids; ties are trec_eval's."""
+        """On the questions with a positive and a negative, in the order of their ids; ties are trec_eval's."""
         judged = _unambiguous(both_labels(list(with_ids(pairs))))
         if not judged:
-            raise MatchloomError("no question has both a right text (label 1) and a wrong one (label 0) to measure on")
+            raise MatchloomError("no question has both a positive (label 1) and a negative (label 0) to measure on")
         measured = CandidateLists.of(judged, self.measures).measure(scorer.score(judged))
         return Outcome(measured.values, measured.per_query)
 
@@ -129,13 +133,13 @@ class ListsTask(Task):
         }
 
 
-def members(name: str, pairs: Sequence[Pair]) -> int:
+def ensemble_size(name: str, pairs: Sequence[Pair]) -> int:
     """How many networks of a kind score together."""
-    return MEMBERS if name == "mv_lstm" and len(pairs) <= _FEW else 1
+    return ENSEMBLE_SIZE if name == "mv_lstm" and len(pairs) <= _FEW else 1
 
 
 class _Trained:
-    """The networks that were trained so far, by what they learnt from: the mixture needs them too."""
+    """The networks that were trained so far, by what they learnt from: the fusion needs them too."""
 
     def __init__(self, tokenizer: Tokenizer, seed: int) -> None:
         self.tokenizer, self.seed = tokenizer, seed
@@ -151,8 +155,8 @@ class _Trained:
     ) -> Matcher:
         """Trained now, or before."""
         _, arguments, settings = NETWORKS[name]
-        if members(name, train) > 1:
-            arguments = {**arguments, "members": members(name, train)}
+        if ensemble_size(name, train) > 1:
+            arguments = {**arguments, "ensemble_size": ensemble_size(name, train)}
 
         def make() -> Matcher:
             start = time.monotonic()
@@ -213,7 +217,7 @@ class _Trained:
             self.vectors = key, own_vectors(train, self.tokenizer, seconds, self.seed)
         return self.vectors[1]
 
-    def mixture(self, train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> ListMixture:
+    def fusion(self, train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> ListFusion:
         """Networks that learnt something, and words."""
         texts = sorted({pair.text for pair in train})
         scorers: list[Scorer] = [WordScorer.fit(name, texts, self.tokenizer) for name in ("normalized_bm25", "overlap")]
@@ -223,7 +227,7 @@ class _Trained:
                 scorers.append(self.matcher(name, train, development, folder / name, each))
             except MatchloomError:
                 continue  # what learnt nothing is not mixed; its own line of the table says why
-        return ListMixture.fit(scorers, development, self.tokenizer)
+        return ListFusion.fit(scorers, development, self.tokenizer)
 
 
 def _words(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:

@@ -16,11 +16,11 @@ from matchloom.pages.blocks import Cell, Column, Row, badge, facts, section, tab
 from matchloom.pages.chart import curve
 from matchloom.pages.contributions import Axis
 from matchloom.pages.document import document, frame
-from matchloom.pages.markup import cut, duration, number, quoted, safe_text, signed
+from matchloom.pages.markup import duration, number, quoted, safe_text, signed, truncate
 from matchloom.pages.numbers import decimals, drawable
 
 # What a person still reads; every cut is seen on the page.
-_QUESTION, _ANSWER, _LINE = 300, 240, 600  # letters
+_QUESTION, _ANSWER, _LINE = 300, 240, 600  # characters
 _CONFUSIONS, _ASKED, _WORDS = 20, 10, 8
 _SURE = 0.05  # p below which a difference is called clear
 
@@ -35,12 +35,12 @@ _MEANINGS = (
     (r"F1", "between precision and recall of the pairs told to match"),
 )
 
-_FOOTER = "Test figures were looked at once, when everything was chosen. Figures are rounded. Made by matchloom."
+_FOOTER = "Test figures were measured once, when everything was chosen. Figures are rounded. Made by matchloom."
 
 
 def render(report: FitReport) -> str:
     """One self-contained HTML page: no network, no other file, no script."""
-    title = f"matchloom fit: {cut(report.verdict[0] if report.verdict else report.chosen, 90)}"
+    title = f"matchloom fit: {truncate(report.verdict[0] if report.verdict else report.chosen, 90)}"
     return document(title, body(report), _FOOTER)
 
 
@@ -70,19 +70,20 @@ def _unit(report: FitReport, count: int | None = None) -> str:
 
 def _verdict(report: FitReport) -> str:
     first = report.verdict[0] if report.verdict else f"{report.chosen} was chosen."
-    more = "\n".join(f'<p class="said">{cut(line, _LINE)}</p>' for line in report.verdict[1:])
+    more = "\n".join(f'<p class="said">{truncate(line, _LINE)}</p>' for line in report.verdict[1:])
     unit = _unit(report, report.tested)
     about = [
-        ("The file", cut(report.about, _LINE) or cut(report.kind, _LINE)),
-        ("Measured on", f"{report.tested:,} test {unit} that no system had learnt from, looked at once"),
+        ("The file", truncate(report.about, _LINE) or truncate(report.kind, _LINE)),
+        ("Measured on", f"{report.tested:,} held-out test {unit}, measured once"),
         (
             "Chosen on",
-            f"{report.developed:,} development {_unit(report, report.developed)}, by {cut(report.measure, 40)}",
+            f"{report.developed:,} development {_unit(report, report.developed)}, by {truncate(report.measure, 40)}",
         ),
         ("It took", duration(60 * report.minutes)),
     ]
     return (
-        f'<header class="verdict"><p class="kicker">What matchloom fit found</p>\n<h1>{cut(first, _LINE)}</h1>\n{more}'
+        f'<header class="verdict"><p class="kicker">What matchloom fit found</p>\n'
+        f"<h1>{truncate(first, _LINE)}</h1>\n{more}"
         f"</header>\n{facts(about, 'card about')}"
     )
 
@@ -90,13 +91,13 @@ def _verdict(report: FitReport) -> str:
 def _systems(report: FitReport) -> str:
     if not report.systems:
         return ""
-    main = cut(report.measure, 40)
+    main = truncate(report.measure, 40)
     others = [name for name in report.measures if name != report.measure]
     bars = _Bars(report)
     columns = [
         Column("system"),
         Column(main, "main whole"),
-        *(Column(cut(name, 40), "number") for name in others),
+        *(Column(truncate(name, 40), "number") for name in others),
         Column("p", "number"),
         Column("time", "number"),
     ]
@@ -104,7 +105,7 @@ def _systems(report: FitReport) -> str:
     shown = table("Systems", columns, rows, css="systems", narrow="stack")
     about = (
         "Test figures; higher is better. p is the chance of a difference as large as that from "
-        f"{cut(report.chosen, 60)}, were both equally good. Time is what making the system took."
+        f"{truncate(report.chosen, 60)}, were both equally good. Time is what making the system took."
     )
     if bars.intervals:
         widest = "" if _is_proportion(report) else ", at its widest"
@@ -120,7 +121,7 @@ def _terms(report: FitReport) -> str:
     for name in dict.fromkeys([report.measure, *report.measures]):
         for pattern, meaning in _MEANINGS:
             if found := re.fullmatch(pattern, name, re.IGNORECASE):
-                rows.append((cut(name, 40), found.expand(meaning)))
+                rows.append((truncate(name, 40), found.expand(meaning)))
                 break
     return "\n" + facts(rows, "terms") if rows else ""
 
@@ -128,10 +129,10 @@ def _terms(report: FitReport) -> str:
 def _system(report: FitReport, one: SystemFigures, others: Sequence[str], bars: _Bars) -> Row:
     chosen = one.name == report.chosen
     mark = f" {badge('chosen', 'good')}" if chosen else f" {badge('baseline')}" if one.baseline else ""
-    head = f'{cut(one.name, 60)}{mark}<span class="what">{cut(one.about, _ANSWER)}</span>'
+    head = f'{truncate(one.name, 60)}{mark}<span class="what">{truncate(one.about, _ANSWER)}</span>'
     css = "is-chosen" if chosen else ""
     if one.error:
-        return Row([head, Cell(cut(one.error, _LINE), "failed", len(others) + 2), duration(one.seconds)], css)
+        return Row([head, Cell(truncate(one.error, _LINE), "failed", len(others) + 2), duration(one.seconds)], css)
     figures = [number(one.test[name]) if name in one.test else "" for name in others]
     p = ""
     if one.p is not None:
@@ -193,12 +194,12 @@ def _curve(report: FitReport) -> str:
         Row([f"{count:,}", *(number(found[name]) if name in found else "" for name in lines)])
         for count, found in report.curve
     ]
-    columns = [Column(axis, "number"), *(Column(cut(name, 60), "number") for name in lines)]
+    columns = [Column(axis, "number"), *(Column(truncate(name, 60), "number") for name in lines)]
     figures = (
         f"<details><summary>The figures</summary>\n{table('Figures of the learning curve', columns, rows)}</details>"
     )
     about = (
-        f"{cut(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. Where the bold line "
+        f"{truncate(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. Where the bold line "
         "still rises at its end, more would probably help."
     )
     return section(f"Would more {_unit(report)} help?", f"{drawn}\n{figures}", about=about)
@@ -261,7 +262,7 @@ def _reasons(words: Sequence[tuple[str, float]]) -> str:
     rows = [
         Row(
             [
-                f"<bdi>{cut(word, 40)}</bdi>",
+                f"<bdi>{truncate(word, 40)}</bdi>",
                 axis.bar(0.0, added, "down" if added < 0 else "up"),
                 signed(added, places),
             ]
@@ -276,7 +277,7 @@ def _reasons(words: Sequence[tuple[str, float]]) -> str:
 def _notes(report: FitReport) -> str:
     if not report.notes:
         return ""
-    items = "\n".join(f"<li>{cut(line, _LINE)}</li>" for line in report.notes)
+    items = "\n".join(f"<li>{truncate(line, _LINE)}</li>" for line in report.notes)
     return section("Notes", f'<ul class="notes">\n{items}\n</ul>')
 
 

@@ -2,9 +2,9 @@
 
     score(q, t) = b + sum over features f of  w_f (x_f(q, t) - mean_f) / deviation_f
 
-Features are those of `matchloom.data.features` in both directions, cosines of words and of letter sequences, BM25 in
-both directions, and lengths. What is a likeness of the two texts has w >= 0, and what they lack w <= 0: no accident of
-few pairs can make a shared word speak against a match. All other weights are free. Nothing is drawn at random.
+Features are those of `matchloom.data.features` in both directions, cosines of words and of character n-grams, BM25 in
+both directions, and lengths. Similarities of the two texts have w >= 0, and what they lack w <= 0: no accident of few
+pairs can make a shared word speak against a match. All other weights are free. Nothing is drawn at random.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from matchloom.types import Component, MatchloomError, Pair, Scores, Trace
 
 VOCAB, WEIGHTS, FORMAT = "vocab.txt", "weights.safetensors", 2  # 1 had its checksums in the weights
 BACK = "back: "  # of the text in the query
-ALIKE = ("same letters", "same words", "BM25", "back: BM25", "length ratio")
+ALIKE = ("same character n-grams", "same words", "BM25", "back: BM25", "length ratio")
 _BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing
 NAMES = (*FEATURES["pair"], *(f"{BACK}{name}" for name in _BACK), *FEATURES["paraphrase"], *ALIKE)
-_LIKENESS = {
+_SIMILARITY = {
     *OVERLAP,
     *COVERAGE,
     "names found",
@@ -49,7 +49,7 @@ _LIKENESS = {
 _LACK = {"rarest content word missed"}
 _STRENGTHS = (3.0, 30.0, 300.0)  # of the penalty on weights; development pairs choose
 _FAR = 4.0  # deviations from the mean beyond which a feature says no more
-_COLUMNS = 1 << 17  # of hashed words and letters
+_COLUMNS = 1 << 17  # of hashed words and character n-grams
 _CHUNK = 8192
 MOST = 20_000  # pairs to learn from
 Floats = NDArray[np.float64]
@@ -58,14 +58,14 @@ Floats = NDArray[np.float64]
 def _side_of(name: str) -> int:
     """1 for what may only speak for a match, -1 against it, 0 for either."""
     plain = name.removeprefix(BACK)
-    return 1 if plain in _LIKENESS else -1 if plain in _LACK else 0
+    return 1 if plain in _SIMILARITY else -1 if plain in _LACK else 0
 
 
 class Cosines:
-    """Hashed TF-IDF vectors of words or of letter sequences; the cosines of pairs of texts."""
+    """Hashed TF-IDF vectors of words or of character n-grams; the cosines of pairs of texts."""
 
     def __init__(self, kind: str, words: Words | None, idf: Floats) -> None:
-        """Of the stems that `words` gives, or of letters, in a way that suits the tokenizer's `kind`."""
+        """Of the stems that `words` gives, or of character n-grams, in a way that suits the tokenizer's `kind`."""
         if words is None:
             chinese = kind == "chinese"
             analyzer: Any = "char" if chinese else "char_wb"
@@ -84,7 +84,7 @@ class Cosines:
         self.idf = np.log((1 + len(texts)) / (1 + found)) + 1
 
     def vectors(self, texts: Sequence[str]) -> sp.csr_array:
-        """Of length one, or 0 without words."""
+        """L2-normalised, or 0 without words."""
         found = sp.csr_array(self._counts.transform(texts))
         found.data = (1 + np.log(found.data)) * self.idf[found.indices]
         lengths = np.sqrt(np.asarray(found.multiply(found).sum(axis=1))).ravel()
@@ -98,7 +98,7 @@ class PairClassifier:
     name = "pair_classifier"
 
     def __init__(
-        self, tokenizer: Tokenizer, vocab: Vocab, counts: WordStatistics, letters: Floats, of_words: Floats
+        self, tokenizer: Tokenizer, vocab: Vocab, counts: WordStatistics, char_ngrams: Floats, of_words: Floats
     ) -> None:
         self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
 
@@ -107,7 +107,7 @@ class PairClassifier:
             return tokenizer(text)
 
         self.bm25 = BM25(counts, tokenizer=words, stem=True, stop_words=True, normalize=True)
-        self._cosines = (Cosines(tokenizer.kind, None, letters), Cosines(tokenizer.kind, words, of_words))
+        self._cosines = (Cosines(tokenizer.kind, None, char_ngrams), Cosines(tokenizer.kind, words, of_words))
         self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
         self.bias = 0.0
 
@@ -119,11 +119,11 @@ class PairClassifier:
         """
         pairs, development = some_pairs(pairs, MOST), some_pairs(development, MOST // 4)
         texts = sorted(both_sides(pairs))
-        cut = [tokenizer(text) for text in texts]
-        if not any(cut):
+        words_of = [tokenizer(text) for text in texts]
+        if not any(words_of):
             raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
         counts = BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True).collection
-        made = cls(tokenizer, Vocab.build(cut), counts, np.ones(_COLUMNS), np.ones(_COLUMNS))
+        made = cls(tokenizer, Vocab.build(words_of), counts, np.ones(_COLUMNS), np.ones(_COLUMNS))
         for cosines in made._cosines:
             cosines.fit(texts)
         x, y = made.features(pairs), _labels(pairs)
@@ -149,10 +149,10 @@ class PairClassifier:
             deduplicate([pair.query for pair in pairs]),
             deduplicate([pair.text for pair in pairs]),
         )
-        cut = [[self.tokenizer.cut(text) for text in side] for side in (left, right)]
+        words_of = [[self.tokenizer.tokenize(text) for text in side] for side in (left, right)]
         columns = []
         for name in ("pair", "paraphrase"):
-            ours, theirs = (FeatureTexts(name, side, self.vocab, lower=self.tokenizer.lower) for side in cut)
+            ours, theirs = (FeatureTexts(name, side, self.vocab, lower=self.tokenizer.lower) for side in words_of)
             columns.append(pair_features(ours, theirs, lefts, rights))
             if name == "pair":
                 columns.append(pair_features(theirs, ours, rights, lefts)[:, : len(_BACK)])
@@ -161,7 +161,7 @@ class PairClassifier:
             columns.append(np.asarray(both.sum(axis=1)).reshape(-1, 1))
         columns += [self.bm25.score(some)[:, None] for some in (pairs, [swapped(pair) for pair in pairs])]
         lengths = [
-            np.array([len(text) for text in side])[rows] for side, rows in zip(cut, (lefts, rights), strict=True)
+            np.array([len(text) for text in side])[rows] for side, rows in zip(words_of, (lefts, rights), strict=True)
         ]
         columns.append((np.minimum(*lengths) / np.maximum(1, np.maximum(*lengths)))[:, None])
         return np.concatenate(columns, axis=1).astype(np.float64)
@@ -175,9 +175,9 @@ class PairClassifier:
         return np.asarray((self._scaled(self.features(pairs)) * self.weights).sum(axis=1) + self.bias, np.float32)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """What likeness adds is parted among the words whose stems both texts have, by rarity; all else has its name.
+        """What similarity adds is parted among the words whose stems both texts have, by rarity; all else has its name.
 
-        Likeness counts from none at all; what a mean pair has of it is a component.
+        Similarity counts from none at all; what a mean pair has of it is a component.
         """
         pair = Pair(query, text)
         values = self.features([pair])[0]
@@ -190,20 +190,20 @@ class PairClassifier:
                 grid[0, i, j] = self.vocab.stem_idf(stem(word)) + 1e-3  # a word of all texts still is shared
         of_words = np.array([_side_of(name) > 0 for name in NAMES]) & (grid.sum() > 0)
         none = self._scaled(np.zeros((1, len(NAMES))))[0] * self.weights
-        likeness = float((added - none)[of_words].sum())
-        components = [Component("likeness of a mean pair", 0.0, float(none[of_words].sum()), 0)]
+        similarity = float((added - none)[of_words].sum())
+        components = [Component("similarity of a mean pair", 0.0, float(none[of_words].sum()), 0)]
         components += [
             Component(name, float(value), float(contribution))
             for name, value, contribution, inside in zip(NAMES, values, added, of_words, strict=True)
             if contribution and not inside
         ]
-        parts = grid / max(float(grid.sum()), 1e-12) * likeness
+        parts = grid / max(float(grid.sum()), 1e-12) * similarity
         return left, right, grid_trace(float(self.score([pair])[0]), grid, parts, ["shared words"], components)
 
     def save(self, folder: Path | str) -> None:
         """Write weights, vocabulary and word counts: numbers and text."""
         tensors = {"mean": self.mean, "deviation": self.deviation, "weights": self.weights}
-        tensors |= {name: cosines.idf for name, cosines in zip(("letters", "words"), self._cosines, strict=True)}
+        tensors |= {name: cosines.idf for name, cosines in zip(("char_ngrams", "words"), self._cosines, strict=True)}
         settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": NAMES}
         files = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.counts), WEIGHTS: packed(tensors)}
         write(folder, "pair_classifier", FORMAT, settings, files)
@@ -215,7 +215,9 @@ class PairClassifier:
         settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
         if settings.get("features") != list(NAMES):
             raise MatchloomError(f"{folder} has the features of another version; {REMEDY}", code="wrong_format")
-        sizes = {"letters": _COLUMNS, "words": _COLUMNS} | dict.fromkeys(("mean", "deviation", "weights"), len(NAMES))
+        sizes = {"char_ngrams": _COLUMNS, "words": _COLUMNS} | dict.fromkeys(
+            ("mean", "deviation", "weights"), len(NAMES)
+        )
         kinds = {name: (x.shape, x.dtype) for name, x in tensors.items()}
         if kinds != {name: ((size,), np.dtype(np.float64)) for name, size in sizes.items()}:
             raise MatchloomError(f"{folder} holds numbers of other kinds than it should; {REMEDY}", code="damaged")
@@ -223,7 +225,7 @@ class PairClassifier:
             vocab = Vocab.loads(saved.content(VOCAB), Path(folder) / VOCAB)
             counts = load_collection(saved.content(COUNTS))
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            made = cls(tokenizer, vocab, counts, tensors["letters"], tensors["words"])
+            made = cls(tokenizer, vocab, counts, tensors["char_ngrams"], tensors["words"])
             made.mean, made.deviation, made.weights = (tensors[x] for x in ("mean", "deviation", "weights"))
             made.bias = float(settings["bias"])
         if not (abs(made.bias) < 1e30 and (made.deviation > 0).all()):

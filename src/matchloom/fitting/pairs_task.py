@@ -63,12 +63,14 @@ class PairsTask(Task):
                 True,
                 seconds=cost,
             ),
-            Candidate("pair_classifier", "a logistic regression on shared words and letters", _classifier(tokenizer)),
+            Candidate(
+                "pair_classifier", "a logistic regression on shared words and character n-grams", _classifier(tokenizer)
+            ),
         ]
         if len(pairs) >= NETWORK_FROM:
             about = "words in their context, exact matches, and features of the pair"
             seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
-            found.append(Candidate(_MODEL, about, _network(tokenizer, seed), doubtful=True, seconds=seconds))
+            found.append(Candidate(_MODEL, about, _network(tokenizer, seed), needs_significance=True, seconds=seconds))
         if self.encoder is not None:
             about = "the pretrained encoder as it is: cosine of the two texts"
             make = _cosine(self.encoder, tokenizer)
@@ -85,8 +87,8 @@ class PairsTask(Task):
         The value of a pair is what it adds, times the number of pairs: for AP the precision at a positive pair's score,
         for AUC the part of the other label that it stands on the right side of.
         """
-        right = np.array([pair.is_labelled_positive for pair in pairs], dtype=bool)
-        found = measure_labelled(scorer.score(pairs), right, getattr(scorer, "threshold", None))
+        positive = np.array([pair.is_labelled_positive for pair in pairs], dtype=bool)
+        found = measure_labelled(scorer.score(pairs), positive, getattr(scorer, "threshold", None))
         return Outcome(found.values, found.each)
 
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -97,9 +99,9 @@ class PairsTask(Task):
         spread = max(float(np.abs(raw - middle).max()), 1e-12) if len(raw) else 1.0
         sure = []
         for pair, score, shown in zip(pairs, raw.tolist(), likely.tolist(), strict=True):
-            right = pair.is_labelled_positive
-            surety = (score - middle) / spread * (1 if right else -1)
-            asked = Asked(pair.query, "match" if right else "no match", pair.text, None, shown)
+            positive = pair.is_labelled_positive
+            surety = (score - middle) / spread * (1 if positive else -1)
+            asked = Asked(pair.query, "match" if positive else "no match", pair.text, None, shown)
             sure.append((surety, digest(pair.query, pair.text), asked))
         sure.sort(key=lambda one: one[:2])
         worst = [moved_most(scorer, one) for surety, _, one in sure[:_SHOWN] if surety < 0]

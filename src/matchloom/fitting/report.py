@@ -109,7 +109,7 @@ class FitReport:
         unit = "pair" if self.kind == PAIRS else "question"
         count = f"{self.tested:,} test {unit}{'' if self.tested == 1 else 's'}"
         return Group(
-            Text(printable(f"On {count}, looked at once (p: against {self.chosen}):")),
+            Text(printable(f"On {count}, measured once (p: against {self.chosen}):")),
             table,
             *(Text(printable(f"{one.name}: {one.error}"), "dim") for one in self.systems if one.error),
             Text(),

@@ -14,7 +14,7 @@ from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.kinds import kind_of
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import Fitted
-from matchloom.fitting.measured import Measured, key_of
+from matchloom.fitting.outcomes import OutcomeStore, key_of
 from matchloom.fitting.systems import Data
 from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
@@ -42,7 +42,7 @@ def fit(
 ) -> Fitted:
     """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
 
-    Systems are compared on development questions that they have not learnt from, each ranked against every answer (or
+    Systems are compared on held-out development questions, each ranked against every answer (or
     all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
     chosen among rankers of answers is made again from everything.
 
@@ -69,18 +69,18 @@ def fit(
     pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
     found = kind_of(pairs, kind)
     say(f"Found {found}.")
-    cut = tokenizer or tokenizer_for(pairs)
+    tokenize = tokenizer or tokenizer_for(pairs)
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
     own = None if test is None else list(as_pairs(test, columns=columns))
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     name = "" if pretrained is None else pretrained.name
-    key = key_of(pairs, own or [], found.name, cut, seed, name)
+    key = key_of(pairs, own or [], found.name, tokenize, seed, name)
     with nullcontext() if folder is None else writing(folder):
         _look_at(folder, overwrite=overwrite, resume=resume)  # another fit may have ended meanwhile
         work = None if folder is None else folder / WORK
-        measured = Measured(work, key, resume=resume, measures=task.measures)
-        run = Trial(task, found, cut, seed, start + 60 * minutes, work, measured, say)
+        measured = OutcomeStore(work, key, resume=resume, measures=task.measures)
+        run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
         return _run(run, data, pairs, folder)
 
 

@@ -38,9 +38,9 @@ class Candidate:
     """A system that `fit` may choose: how it is made from training pairs.
 
     `make` gets training and development pairs, a folder of its own to work in, and the seconds it may take; a baseline
-    is shown for comparison and is chosen only where nothing beats it by more than chance. One that is `doubtful` looked
-    at the development pairs while it was made, and is chosen only where it beats the others by more than chance. One
-    that is `shown_only` is never chosen.
+    is shown for comparison and is chosen only where nothing beats it by more than chance. One that saw the development
+    pairs while it was made `needs_significance`: it is chosen only where it beats the others by more than chance. One
+    that is `report_only` is never chosen.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Candidate:
     make: Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]
     baseline: bool = False
     seconds: float = 1.0  # a guess of how long it takes, to be told beforehand
-    doubtful: bool = False
-    shown_only: bool = False
+    needs_significance: bool = False
+    report_only: bool = False
 
 
 class Task(ABC):
@@ -77,7 +77,7 @@ class Task(ABC):
 
     @abstractmethod
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
-        """The figures of a scorer on questions that it has not learnt from."""
+        """The figures of a scorer on held-out questions."""
 
     @abstractmethod
     def details(self, scorer: Scorer, pairs: Sequence[Pair]) -> dict[str, Any]:

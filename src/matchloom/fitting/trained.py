@@ -23,9 +23,9 @@ from matchloom.types import MatchloomError, Pair
 
 MAX_WORDS = 100  # of a text that networks read
 DIMENSIONS = 50
-_WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its passes must not be measured
+_WORDS_A_SECOND = 100_000  # that skip-gram reads, cautiously: what decides its epochs must not be measured
 _TUNING, _TUNED = 3e-4, 220  # seconds for a letter of a text in a step, and how many letters of it are read, about
-_ROUND = 100  # steps between two looks at the development pairs, where an epoch has many
+_ROUND = 100  # steps between two evaluations on the development pairs, where an epoch has many
 
 
 class _OutOfTimeError(Exception):
@@ -33,7 +33,7 @@ class _OutOfTimeError(Exception):
 
 
 def own_vectors(pairs: Sequence[Pair], tokenizer: Tokenizer, seconds: float, seed: int) -> WordVectors:
-    """Skip-gram vectors of the pairs' own texts, with as many passes as fit into a third of the time, at most ten."""
+    """Skip-gram vectors of the pairs' own texts, with as many epochs as fit into a third of the time, at most ten."""
     texts = [tokenizer(text) for text in both_sides(pairs)]
     words = sum(map(len, texts))
     epochs = int(seconds / 3 * _WORDS_A_SECOND / max(1, words))
@@ -65,7 +65,7 @@ def train_within(
     positives = sum(pair.is_labelled_positive for pair in pairs)
     examples = positives * config.negatives if config.loss in COMPARING else len(pairs)
     steps = examples / config.batch
-    if steps > 2 * _ROUND:  # a look costs as much as the steps between two where there are many development pairs
+    if steps > 2 * _ROUND:  # with many development pairs an evaluation costs as much as the steps between two
         every = max(_ROUND, len(development) // config.batch)
         config = replace(config, check_every=every)
     longest, last = 0.0, 0.0
@@ -113,7 +113,7 @@ def tune_within(
 ) -> Matcher:
     """Late interaction over an encoder that is fine-tuned on as many questions as the time allows.
 
-    Which questions is drawn by their digests. There is no stopping early: rates fall to 0 towards the end.
+    Which questions is drawn by their digests. There is no stopping early: the learning rates decay linearly to 0.
     """
     cost: dict[str, float] = {}  # of a question: its own text, and those of its list that an epoch looks at
     for pair in pairs:

@@ -14,7 +14,7 @@ from matchloom.data.kinds import Kind
 from matchloom.data.splits import texts_alone
 from matchloom.evaluation.significance import paired_randomisation
 from matchloom.fitting.fitted import Fitted
-from matchloom.fitting.measured import Measured
+from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.report import FitReport, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.fitting.verdict import verdict
@@ -36,7 +36,7 @@ class Trial:
         seed: int,
         deadline: float,
         work: Path | None,
-        measured: Measured,
+        measured: OutcomeStore,
         say: Callable[[str], None],
     ) -> None:
         self.task, self.kind, self.tokenizer, self.seed, self.say = task, kind, tokenizer, seed, say
@@ -129,12 +129,12 @@ class Trial:
     def choose(self, tried: list[Candidate]) -> Candidate:
         """The best-equipped system, which is tried last, unless another beats it by more than chance."""
         measure = self.task.measure
-        chosen = [one for one in tried if not (one.baseline or one.doubtful)][-1:] or tried
+        chosen = [one for one in tried if not (one.baseline or one.needs_significance)][-1:] or tried
         first = chosen[-1]
         ours = self.developed[first.name]
         better = [first]
         for one in tried:
-            if one.shown_only:
+            if one.report_only:
                 continue
             each, theirs = ours.each[measure], self.developed[one.name]
             higher = theirs.values[measure] > ours.values[measure] and len(theirs.each[measure]) == len(each)

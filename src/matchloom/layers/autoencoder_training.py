@@ -24,8 +24,8 @@ def train_autoencoder(
     tables: tuple[TokenizedTexts, ...],
     rng: np.random.Generator,
     *,
-    passes: int,
-    rate: float,
+    epochs: int,
+    learning_rate: float,
     decay: float,
     progress: bool = False,
 ) -> None:
@@ -34,7 +34,7 @@ def train_autoencoder(
     `encode` gives the vector of every word, which stays as it is. Afterwards the autoencoder is fixed.
     """
     parameters = list(autoencoder.requires_grad_().parameters())
-    optimizer = torch.optim.Adam(parameters, lr=rate, weight_decay=decay)
+    optimizer = torch.optim.Adam(parameters, lr=learning_rate, weight_decay=decay)
     threads, device = torch.get_num_threads(), parameters[0].device
 
     def work(table: TokenizedTexts, rows: Rows) -> tuple[Tensor, ...]:
@@ -43,10 +43,10 @@ def train_autoencoder(
         return torch.autograd.grad(error, parameters)
 
     with thread_pool(threads) as pool:
-        for number in range(passes):
+        for number in range(epochs):
             batches = [(table, rows) for table in tables for rows in _batches(table, rng)]
             order = rng.permutation(len(batches)).tolist()
-            for n in track(order, f"autoencoder, pass {number + 1} of {passes}", show=progress):
+            for n in track(order, f"autoencoder, epoch {number + 1} of {epochs}", show=progress):
                 table, rows = batches[n]
                 shards = [rows[w::threads] for w in range(min(threads, len(rows)))]
                 found = pool.map(work, [table] * len(shards), shards)

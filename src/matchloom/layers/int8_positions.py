@@ -55,7 +55,7 @@ def _powers(dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def unit_positions(encoded: Tensor, dtype: torch.dtype) -> Tensor:
-    """The positions at a length of one. (N, L, D)"""
+    """The L2-normalised positions. (N, L, D)"""
     return encoded[:, :, :-DIGITS].to(dtype) * inverse_lengths(encoded, dtype)[:, :, None]
 
 

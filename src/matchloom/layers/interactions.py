@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from matchloom.batches import PairBatch
 
-STARTS = ("identity", "random")
+INITS = ("identity", "random")
 NOISE = 0.1  # of what is drawn for M remains where it starts at the identity
 
 
@@ -48,12 +48,12 @@ class Dot(nn.Module):
 
 
 class Cosine(nn.Module):
-    """u'v / (|u| |v|). The vectors get their length of one when they are encoded, once for each text."""
+    """u'v / (|u| |v|). Vectors are L2-normalised when they are encoded, once for each text."""
 
     channels = 1
 
     def prepare(self, x: Tensor) -> Tensor:
-        """Positions of length one."""
+        """L2-normalised positions."""
         return nn.functional.normalize(x, dim=-1)
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

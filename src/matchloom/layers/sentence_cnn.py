@@ -7,7 +7,7 @@ Layer l of d has for each of its filters w_f and the columns x_1 ... x_n of the 
     p_f   = the k_l largest of c_f, in their order              k_l = max(k_top, ceil((d - l) / d * words)), k_d = k_top
     y_f   = tanh(p_f + b_f)
 
-and at the top a fully connected layer gives z = W y + b of all y_f together, and v = z / |z|, or z without `unit`.
+and at the top a fully connected layer gives z = W y + b of all y_f together, and v = z / |z|, or z without `normalize`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class SentenceCNN(nn.Module):
     """v for each text. A text too short to fill its k_top columns has zeros in the missing ones."""
 
     def __init__(
-        self, size: int, *, filters: int, depth: int, width: int, k_top: int, n_s: int, unit: bool = True
+        self, size: int, *, filters: int, depth: int, width: int, k_top: int, n_s: int, normalize: bool = True
     ) -> None:
         super().__init__()
-        self.depth, self.k_top, self.unit = depth, k_top, unit
+        self.depth, self.k_top, self.normalize = depth, k_top, normalize
         sizes = [size] + [filters] * (depth - 1)
         self.layers = nn.ModuleList(WideConvolution(sizes[n], filters, width) for n in range(depth))
         self.W = nn.Linear(filters * k_top, n_s)
@@ -61,7 +61,7 @@ class SentenceCNN(nn.Module):
     def forward(self, x: Tensor, texts: Texts) -> Tensor:
         """Word vectors (N, L, size) of these texts to sentence vectors (N, n_s)."""
         z = self.z(x, texts)
-        return normalize(z) if self.unit else z
+        return normalize(z) if self.normalize else z
 
     def z(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
         """The sentence vectors before they get their length. (N, n_s)"""
@@ -93,7 +93,7 @@ class SentenceCNN(nn.Module):
         with torch.enable_grad():
             x = x.detach().requires_grad_()
             z = self.z(x, texts, linear_tanh)
-            v = z / z.detach().norm(dim=1, keepdim=True).clamp_min(1e-12) if self.unit else z
+            v = z / z.detach().norm(dim=1, keepdim=True).clamp_min(1e-12) if self.normalize else z
         return v.detach(), word_contributions(v, x)
 
 

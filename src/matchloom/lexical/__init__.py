@@ -48,8 +48,8 @@ def _soft_coverage(given: Given) -> Scorer:
 def _trans_lm(given: Given) -> Scorer:
     if given.pairs is None:
         raise MatchloomError(
-            "trans_lm needs right pairs to learn translations from and none were given; pass pairs, or the file that "
-            "'matchloom trans-lm' makes of them",
+            "trans_lm needs positive pairs to learn translations from and none were given; pass pairs, or the file "
+            "that 'matchloom trans-lm' makes of them",
             code="no_data",
         )
     return TransLM.fit(given.texts, given.pairs, tokenizer=given.words)

@@ -1,4 +1,4 @@
-"""IDF overlap: which share of the query's words does the text hold, rare words weighing more."""
+"""IDF overlap: which share of the query's words does the text hold, rare words counting more."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class TransLM:
         right = sorted({(p.query, p.text) for p in pairs if p.is_positive})
         if not right:
             raise MatchloomError(
-                "trans_lm learns translations from right pairs (label 1 or none), and there are none", code="no_data"
+                "trans_lm learns translations from positive pairs (label 1 or none), and there are none", code="no_data"
             )
         questions, answers = (
             [numbered(pair[side]) for pair in track(right, label, show=progress)]

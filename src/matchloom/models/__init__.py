@@ -14,9 +14,9 @@ from matchloom.models.arc_ii import ARCII
 from matchloom.models.base import PairModel
 from matchloom.models.cnn_mlp import CNNMLP
 from matchloom.models.cntn import CNTN
-from matchloom.models.committee import Committee
 from matchloom.models.cross_encoder import CrossEncoder
 from matchloom.models.deep_match import DeepMatch
+from matchloom.models.ensemble import Ensemble
 from matchloom.models.knrm import KNRM
 from matchloom.models.late_interaction import LateInteraction
 from matchloom.models.lstm_rnn import bi_lstm_rnn, lstm_rnn
@@ -31,7 +31,7 @@ from matchloom.models.sentence_bert import SentenceBERT
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
-MEMBERS = "members"  # for every model: how many networks of it, whose scores are averaged (committee.py)
+ENSEMBLE_SIZE = "ensemble_size"  # for every model: how many networks of it, whose scores are averaged (ensemble.py)
 
 MODELS: dict[str, Callable[..., PairModel]] = {
     "mv_lstm": MVLSTM,
@@ -65,8 +65,8 @@ def model_arguments(name: str) -> dict[str, Argument]:
 
 
 def all_arguments(name: str) -> dict[str, Argument]:
-    """What may be given to a model: its own arguments, and how many members it has."""
-    return {**model_arguments(name), MEMBERS: 1}
+    """What may be given to a model: its own arguments, and the size of an ensemble."""
+    return {**model_arguments(name), ENSEMBLE_SIZE: 1}
 
 
 def model_training(name: str) -> Mapping[str, Argument]:
@@ -102,13 +102,13 @@ def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, 
             )
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise MatchloomError(f"argument {key} of {name} must be at least 1, found {value}", code="bad_value")
-    own = {key: value for key, value in arguments.items() if key != MEMBERS}
-    count = int(arguments.get(MEMBERS, 1))
+    own = {key: value for key, value in arguments.items() if key != ENSEMBLE_SIZE}
+    count = int(arguments.get(ENSEMBLE_SIZE, 1))
     if count > 1 and encoder.vocabulary is None:
         raise MatchloomError(
-            "members is for networks over word vectors; over a pretrained encoder leave it out", code="conflict"
+            "ensemble_size is for networks over word vectors; over a pretrained encoder leave it out", code="conflict"
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = [MODELS[name](encoder, **own) for _ in range(count)]
-    return members[0] if count == 1 else Committee(members)
+    return members[0] if count == 1 else Ensemble(members)

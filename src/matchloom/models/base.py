@@ -109,7 +109,7 @@ class PairModel(nn.Module, ABC):
         return [parameter for name, parameter in self.named_parameters() if not name.startswith("encoder.")]
 
     def outputs(self, batch: PairBatch) -> list[Tensor]:
-        """What the loss of a step looks at: the scores, or those of each member of a committee."""
+        """What the loss of a step reads: the scores, or those of each member of an ensemble."""
         return [self(batch)]
 
     def forward(self, batch: PairBatch) -> Tensor:

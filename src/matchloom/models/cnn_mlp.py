@@ -2,7 +2,7 @@
 
 Symbols      v_q, v_a -> sentence vectors;  s = W_s relu(W_r [v_q ; v_a] + b_r) + b_s
 Departures   those of cntn.py's CNN. The paper gives neither the size nor the function of the MLP's hidden layer:
-             `units` and relu. W_r starts by Glorot's rule times sqrt(n_s), because its inputs have a length of one.
+             `units` and relu. W_r starts by Glorot's rule times sqrt(n_s), because its inputs are L2-normalised.
              Before training, the sentence vectors are spread: mean 0 and variance 1 of each number over a sample of the
              training texts (`pretrain`). Without it they all start near one another, no unit of the MLP bends between
              them, and a score is a sum of what question and answer say alone: with few lists training then ended in a
@@ -68,7 +68,7 @@ class CNNMLP(PairModel):
         self.head = MLP(2 * sentence, units)
         init_linear_(self.head.W_r, self.head.W_s)
         with torch.no_grad():
-            # The rule is for inputs of variance 1. In vectors of length one they have 1 / n_s; then scores are so near
+            # The rule is for inputs of variance 1. In L2-normalised vectors they have 1 / n_s; then scores are so near
             # to each other that training leads to a constant more often.
             self.head.W_r.weight *= sentence**0.5
 

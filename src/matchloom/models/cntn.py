@@ -8,9 +8,9 @@ Variants     I    r = 1, M = I, V = 0, b = 0, f = identity: the dot product
                   whatever the question is: it ranks the answers of every question alike
              IV   r = 1
              V    r = 5
-Departures   Sentence vectors get a length of one: the paper calls variant I "a cosine similarity", which it only is for
-             such vectors, and training is steadier (`unit=False` leaves them as they are). f is relu: the paper says "a
-             standard nonlinearity", and tanh learnt less on InsuranceQA's development lists (with another start of the
+Departures   Sentence vectors are L2-normalised: the paper calls variant I "a cosine similarity", which it only is for
+             such vectors, and training is steadier (`normalize=False` leaves them as they are). f is relu: the paper
+             says "a standard nonlinearity", and tanh learnt less on InsuranceQA's development lists (with other first
              weights). b starts at 1, so that no slice is shut before it has learnt anything: the layer starts as a
              bilinear one. Other weights start by Glorot's rule and biases at 0, not in (-0.01, 0.01), where three
              layers leave nothing of the words; in (-0.1, 0.1) the biases still outweighed them, all texts began with
@@ -49,7 +49,7 @@ class CNTN(PairModel):
         width: Words, and then columns, that a filter reads at a time.
         k_top: Columns that the last pooling keeps.
         sentence: Size of a sentence vector, n_s in the paper.
-        unit: Whether sentence vectors get a length of one.
+        normalize: Whether sentence vectors are L2-normalised.
     """
 
     sentence_vectors = True
@@ -70,7 +70,7 @@ class CNTN(PairModel):
         width: int = 3,
         k_top: int = 4,
         sentence: int = 50,
-        unit: bool = True,
+        normalize: bool = True,
     ) -> None:
         super().__init__()
         if variant not in VARIANTS:
@@ -80,7 +80,9 @@ class CNTN(PairModel):
         self.encoder, self.variant = encoder, variant
         r, n_s = VARIANTS[variant], sentence
         self.query_cnn, self.text_cnn = (
-            SentenceCNN(encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s, unit=unit)
+            SentenceCNN(
+                encoder.size, filters=filters, depth=depth, width=width, k_top=k_top, n_s=n_s, normalize=normalize
+            )
             for _ in range(2)
         )
         self.u = nn.Parameter(torch.empty(r))

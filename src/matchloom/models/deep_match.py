@@ -15,7 +15,7 @@ Source       later descriptions of the paper and its public reviews; its text wa
              and has no terms of x or y alone, and how patches and links are chosen, is our reading.
 Departures   All sizes are ours, for thousands of pairs. A patch has the `words` likeliest words of either side, none
              less likely than a term drawn at random; in a coarser resolution as many times more as there are fewer
-             topics, so that all resolutions cover as much text. In LDA a term weighs by its rarity: without that,
+             topics, so that all resolutions cover as much text. In LDA a term is weighted by its rarity: without that,
              words such as "the" are among the likeliest of many topics.
              Two topics share the word pairs of which both hold both words; among equals the first topic is
              linked. Links go from each finer topic, so that no local decision is lost. Words that no patch holds,

@@ -59,7 +59,7 @@ class KNRM(PairModel):
         init_uniform_(self)
 
     def encode(self, texts: Texts) -> Tensor:
-        """The vector of every word, of length one. (N, L, D)"""
+        """The L2-normalised vector of every word. (N, L, D)"""
         return self.interaction.prepare(self.encoder(texts))
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

@@ -1,10 +1,10 @@
 """Late interaction: each query word and its best partners, ColBERT's MaxSim (Khattab & Zaharia, SIGIR 2020).
 
-Symbols      E_q, E_d -> left, right (positions of length one);  E_q E_d' -> cosines;
+Symbols      E_q, E_d -> left, right (L2-normalised positions);  E_q E_d' -> cosines;
              c_i1 >= c_i2 >= ... -> best, the k largest cosines of query word i;  g_i -> gates, which add up to one
              score = sum over i of g_i (w_1 c_i1 + ... + w_k c_ik + u' e_i),   g = softmax over i of a'q_i
              e_i -> what word i finds exactly: the same word, stem or start
-Start        w = (20, 0, ..., 0), a = 0 and u = 0: every query word weighs alike and only its best partner counts. The
+Start        w = (20, 0, ..., 0), a = 0 and u = 0: every query word counts alike and only its best partner counts. The
              score is 20 times MaxSim's mean, whatever k, and needs no training.
 Departures   MaxSim adds up over the query's positions and ours is a mean, so that scores of a short and a long query
              can be compared; no order within a query's list changes. Its masks that lengthen a query are left out, and
@@ -40,7 +40,7 @@ SCALE = 20.0  # at which a softmax over cosines is neither flat nor all at one
 
 
 class LateInteraction(PairModel):
-    """Each query word's best partners by cosine, weighed by a learned gate of the word; untrained it is MaxSim.
+    """Each query word's best partners by cosine, weighted by a learned gate of the word; untrained it is MaxSim.
 
     Args:
         k: How many of the best partners of each query word count.
@@ -72,7 +72,7 @@ class LateInteraction(PairModel):
         self.channels = ["cosine", *(SLICES if lexical else ())]
 
     def encode(self, texts: Texts) -> Tensor:
-        """E: a vector of length one for every word (N, L, D); or int8 with its length behind (N, L, D + 4)."""
+        """E: an L2-normalised vector for every word (N, L, D); or int8 with its length behind (N, L, D + 4)."""
         x = self.encoder(texts)
         if self.projection is not None:
             x = self.projection(x)
@@ -106,7 +106,7 @@ class LateInteraction(PairModel):
         return values.masked_fill(values == -torch.inf, 0.0), places
 
     def gates(self, left: Tensor, batch: PairBatch) -> Tensor:
-        """g: how much each query word weighs; all 0 where none was read. (B, L)"""
+        """g: the weight of each query word; all 0 where none was read. (B, L)"""
         if left.dtype == torch.int8:
             seen, left = was_read(left), unit_positions(left, self.a.dtype)
         else:

@@ -75,7 +75,7 @@ class LSTMRNN(PairModel):
         return states.gather(2, ends[:, :, None, None].expand(-1, -1, 1, states.shape[3]))[:, :, 0]
 
     def encode(self, texts: Texts) -> Tensor:
-        """The vector of each text, of length one for cosines. (N, directions * H)"""
+        """The vector of each text, L2-normalised for cosines. (N, directions * H)"""
         return self.at(*self.states(texts)).flatten(1)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

@@ -45,7 +45,7 @@ POOLINGS = ("average", "max")
 WIDTH = 5
 REST = 0  # pooling of all that is left
 BLOCKS = {1: [(32, 4)], 2: [(32, 4), (64, REST)], 3: [(32, 2), (32, 2), (32, REST)]}  # filters, pooling
-STARTS = ("uniform", "xavier")
+INITS = ("uniform", "xavier")
 
 
 class M2SNet(PairModel):
@@ -62,7 +62,7 @@ class M2SNet(PairModel):
         units: Hidden units.
         dropout: Part of the hidden units that is left out in training; 0 also switches dropout of the similarities off.
         similarity_dropout: Part of the similarities that is left out in training.
-        start: How convolutions and layers start: uniform, in (-.1, .1), or xavier. U and B start at 0.
+        init: First weights of convolutions and layers: uniform, in (-.1, .1), or xavier. U and B start at 0.
     """
 
     batch_coupled = True
@@ -93,14 +93,14 @@ class M2SNet(PairModel):
         units: int = 32,
         dropout: float = 0.5,
         similarity_dropout: float = 0.1,
-        start: str = "uniform",
+        init: str = "uniform",
     ) -> None:
         super().__init__()
         for name, value, choices in (
             ("similarity", similarity, SIMILARITIES),
             ("pooling", pooling, POOLINGS),
             ("blocks", blocks, tuple(BLOCKS)),
-            ("start", start, STARTS),
+            ("init", init, INITS),
         ):
             if value not in choices:
                 known = ", ".join(map(str, choices))
@@ -126,10 +126,10 @@ class M2SNet(PairModel):
         self.hidden = nn.Linear(flat + len(self.features.names), units)
         self.classes = nn.Linear(units, 2)  # no match, match
         init_uniform_(self)
-        if start == "xavier":
+        if init == "xavier":
             init_linear_(self.hidden, self.classes)
         for block in self.blocks:
-            if start == "xavier":
+            if init == "xavier":
                 nn.init.xavier_uniform_(block.F)  # type: ignore[arg-type]
             nn.init.ones_(block.gamma)  # type: ignore[arg-type]
             nn.init.zeros_(block.beta)  # type: ignore[arg-type]

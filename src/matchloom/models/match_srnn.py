@@ -1,14 +1,14 @@
 """Match-SRNN: modeling the recursive matching structure with spatial RNN (Wan et al., IJCAI 2016).
 
 Symbols      S_1, S_2 -> left, right;  s_ij -> grid;  h_ij, z -> scans;  W^(s), b^(s) -> head
-Departures   M of the tensor starts at the identity with small noise, as MV-LSTM's does here; `start="random"` is the
+Departures   M of the tensor starts at the identity with small noise, as MV-LSTM's does here; `init="random"` is the
              paper's. `tied` shares the four gates z among dimensions and leaves the reset gates free,
              which take no part in the path; the paper only says that "the gates" are made identical. Where gates are
              free, the path follows their mean over dimensions. Bi-Match-SRNN's second scan has parameters of its own,
              and one linear function scores both ends: the paper does not say. `reset=False`, `dimensions=1` and the
              indicator are the paper's simulation of the longest common subsequence. The indicator looks at the words
-             themselves: word vectors take no part then. `unit` gives word vectors a length of one before the tensor,
-             as MV-LSTM's positions have it here. `features` adds a score of features of the pair ("overlap" or "pair").
+             themselves: word vectors take no part then. `normalize` L2-normalises word vectors before the tensor, as
+             MV-LSTM's positions are here. `features` adds a score of features of the pair ("overlap" or "pair").
              The paper has neither.
 """
 
@@ -24,7 +24,7 @@ from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
-from matchloom.layers.interactions import STARTS, Cosine, Indicator, TensorLayer, start_at_identity_
+from matchloom.layers.interactions import INITS, Cosine, Indicator, TensorLayer, start_at_identity_
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
 from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, Signal, Trace
@@ -36,7 +36,7 @@ class MatchSRNN(PairModel):
     """Words interact, a spatial GRU scans the grid of interactions, and where it ends h is scored."""
 
     not_exported = "its spatial GRU is native code, which walks a pair's cells in their order"
-    published: ClassVar[Settings] = {"start": "random", "unit": False}
+    published: ClassVar[Settings] = {"init": "random", "normalize": False}
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class MatchSRNN(PairModel):
         dimensions: int = 10,
         reset: bool = True,
         tied: bool = False,
-        start: str = "identity",
-        unit: bool = False,
+        init: str = "identity",
+        normalize: bool = False,
         features: str = "",
         bidirectional: bool = False,
     ) -> None:
@@ -57,9 +57,9 @@ class MatchSRNN(PairModel):
             raise MatchloomError(
                 f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}", code="unknown_name"
             )
-        if start not in STARTS:
-            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}", code="unknown_name")
-        self.encoder, self.needs_features, self.unit = encoder, features, unit
+        if init not in INITS:
+            raise MatchloomError(f"init {init!r} is unknown; choose one of {', '.join(INITS)}", code="unknown_name")
+        self.encoder, self.needs_features, self.normalize = encoder, features, normalize
         self.features = FeatureScore(features, encoder)
         self.trains_embedding = interaction != "indicator"
         self.needs_lexical = not self.trains_embedding or self.features.needs_lexical
@@ -77,7 +77,7 @@ class MatchSRNN(PairModel):
         )
         self.head = nn.Linear(len(self.channels) * dimensions, 1)
         init_uniform_(self)
-        if start == "identity" and isinstance(self.interaction, TensorLayer):
+        if init == "identity" and isinstance(self.interaction, TensorLayer):
             start_at_identity_(self.interaction.M)
 
     def encode(self, texts: Texts) -> Tensor:
@@ -86,7 +86,7 @@ class MatchSRNN(PairModel):
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
         u = self.encoder(texts)
-        return self.interaction.prepare(normalize(u, dim=2) if self.unit else u)
+        return self.interaction.prepare(normalize(u, dim=2) if self.normalize else u)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
@@ -152,8 +152,8 @@ def match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
-    start: str = "identity",
-    unit: bool = False,
+    init: str = "identity",
+    normalize: bool = False,
     features: str = "",
 ) -> MatchSRNN:
     """Match-SRNN: one scan, from the first words to the last.
@@ -164,8 +164,8 @@ def match_srnn(
         dimensions: Size of the spatial GRU's state h.
         reset: Whether the spatial GRU has reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
-        start: How M of the tensor starts: identity (and small noise) or random.
-        unit: Word vectors get a length of one before they meet.
+        init: First values of the tensor's M: identity (and small noise) or random.
+        normalize: Whether word vectors are L2-normalised before they meet.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -175,8 +175,8 @@ def match_srnn(
         dimensions=dimensions,
         reset=reset,
         tied=tied,
-        start=start,
-        unit=unit,
+        init=init,
+        normalize=normalize,
         features=features,
     )
 
@@ -189,8 +189,8 @@ def bi_match_srnn(
     dimensions: int = 10,
     reset: bool = True,
     tied: bool = False,
-    start: str = "identity",
-    unit: bool = False,
+    init: str = "identity",
+    normalize: bool = False,
     features: str = "",
 ) -> MatchSRNN:
     """Bi-Match-SRNN: a second scan from the last words to the first.
@@ -201,8 +201,8 @@ def bi_match_srnn(
         dimensions: Size of each spatial GRU's state h.
         reset: Whether the spatial GRUs have reset gates.
         tied: Share the four gates z among all dimensions, so that the matching path is exact.
-        start: How M of the tensor starts: identity (and small noise) or random.
-        unit: Word vectors get a length of one before they meet.
+        init: First values of the tensor's M: identity (and small noise) or random.
+        normalize: Whether word vectors are L2-normalised before they meet.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
     return MatchSRNN(
@@ -212,8 +212,8 @@ def bi_match_srnn(
         dimensions=dimensions,
         reset=reset,
         tied=tied,
-        start=start,
-        unit=unit,
+        init=init,
+        normalize=normalize,
         features=features,
         bidirectional=True,
     )

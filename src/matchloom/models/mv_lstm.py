@@ -5,8 +5,8 @@ Departures   The paper gives neither the number of tensor slices c nor the size 
              fewer than k cells has its missing places filled with 0, no interaction. Three defaults are not the
              paper's, for they generalise far better from some hundreds or thousands of questions; `train(paper=True)`
              is as published. M starts at the identity with small noise, since a random M knows nothing of "the same
-             word" (`start`). Positions get a length of one before the bilinear and tensor interactions, as the cosine
-             has them by its nature (`unit`; trials_cqa.toml, trials_reuters.toml). Three slices of exact matches
+             word" (`init`). Positions are L2-normalised before the bilinear and tensor interactions, as the cosine has
+             them by its nature (`normalize`; trials_cqa.toml, trials_reuters.toml). Three slices of exact matches
              (`lexical`): the same word, stem or start, weighted by IDF and pooled like the learned ones, and for each
              the sums of `match_sums` beside its k largest. `features` adds a score of features of the pair ("overlap"
              or "pair"), which the paper does not have. `words` and `factored` are of the toolkit that its authors
@@ -25,7 +25,7 @@ from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
-from matchloom.layers.interactions import STARTS, Bilinear, Cosine, TensorLayer, start_at_identity_
+from matchloom.layers.interactions import INITS, Bilinear, Cosine, TensorLayer, start_at_identity_
 from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
 from matchloom.layers.pooling import k_max
 from matchloom.layers.recurrence import BiLSTM
@@ -44,15 +44,15 @@ class MVLSTM(PairModel):
         slices: Maps of the tensor interaction, c in the paper; the others have one.
         k: How many of the strongest interactions of each map are kept.
         units: Hidden units of the MLP that scores them.
-        start: How M of bilinear and tensor starts: identity (and small noise) or random.
+        init: First values of M of bilinear and tensor: identity (and small noise) or random.
         factored: M is a product TT', so that equal positions match; T starts at random.
         words: The word's vector stands in its position before the LSTM's states.
-        unit: Positions get a length of one before bilinear and tensor, too, as the cosine has them.
+        normalize: Whether positions are L2-normalised before bilinear and tensor, too, as they are for the cosine.
         lexical: Add three maps of exact matches (word, stem, first letters), weighted by rarity.
         features: Add a score of features of the pair: overlap, pair or paraphrase; empty for none.
     """
 
-    published: ClassVar[Settings] = {"start": "random", "unit": False, "lexical": False}
+    published: ClassVar[Settings] = {"init": "random", "normalize": False, "lexical": False}
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class MVLSTM(PairModel):
         slices: int = 4,
         k: int = 5,
         units: int = 50,
-        start: str = "identity",
+        init: str = "identity",
         factored: bool = False,
         words: bool = False,
-        unit: bool = True,
+        normalize: bool = True,
         lexical: bool = True,
         features: str = "",
     ) -> None:
@@ -75,14 +75,14 @@ class MVLSTM(PairModel):
             raise MatchloomError(
                 f"interaction {interaction!r} is unknown; choose one of {', '.join(INTERACTIONS)}", code="unknown_name"
             )
-        if start not in STARTS:
-            raise MatchloomError(f"start {start!r} is unknown; choose one of {', '.join(STARTS)}", code="unknown_name")
+        if init not in INITS:
+            raise MatchloomError(f"init {init!r} is unknown; choose one of {', '.join(INITS)}", code="unknown_name")
         self.encoder, self.k, self.lexical, self.needs_features = encoder, k, lexical, features
         self.least_words = k
         self.features = FeatureScore(features, encoder)
         self.needs_lexical = lexical or self.features.needs_lexical
         self.positions, self.words = BiLSTM(encoder.size, hidden), words
-        self.unit = unit and interaction != "cosine"  # which divides by the lengths itself
+        self.normalize = normalize and interaction != "cosine"  # which divides by the lengths itself
         size = 2 * hidden + (encoder.size if words else 0)
         self.interaction: Cosine | Bilinear | TensorLayer
         if interaction == "cosine":
@@ -98,7 +98,7 @@ class MVLSTM(PairModel):
             self.channels += SLICES
         self.head = MLP(len(self.channels) * k + (len(SLICES) * SUMS if lexical else 0), units)
         init_uniform_(self)
-        if start == "identity" and not factored and not isinstance(self.interaction, Cosine):
+        if init == "identity" and not factored and not isinstance(self.interaction, Cosine):
             start_at_identity_(self.interaction.M)
 
     def encode(self, texts: Texts) -> Tensor:
@@ -107,7 +107,7 @@ class MVLSTM(PairModel):
         p = self.positions(x, texts.lengths)
         if self.words:
             p = torch.cat([x, p], dim=2)
-        return self.interaction.prepare(normalize(p, dim=2) if self.unit else p)
+        return self.interaction.prepare(normalize(p, dim=2) if self.normalize else p)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""

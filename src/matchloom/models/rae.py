@@ -16,9 +16,9 @@ Source       the paper's text was not at hand. The order of the nodes, n_p = 15,
              those of the authors' published run, read in somebody's modified copy of it.
 Departures   Trees are greedy, as in the comparisons of the MV-LSTM and Match-SRNN papers, not those of a parser: the
              neighbours with the lowest one-level error |[c1 ; c2] - [c1' ; c2']|^2 merge first, and the trees grow anew
-             in every pass. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
+             in every epoch. The text is that of the task, not a newspaper archive; the vectors are the run's, of any
              size and unscaled: numbers beyond 1 in them are out of tanh's reach when they are unfolded. Mini-batches
-             with Adam in place of L-BFGS, `passes` over the texts. The classifier learns by any loss of this package,
+             with Adam in place of L-BFGS, for `autoencoder_epochs`. The classifier learns by any loss of this package,
              hinge by default: the cells vary together, and small steps are slow to find the minimum of the
              cross-entropy, which the authors' solver did. No extra hidden layer within a node, which the paper tries
              too. A pair is not also learnt with its sides exchanged: in answering, sides differ. Mean and deviation
@@ -61,8 +61,8 @@ class RAE(PairModel):
     Args:
         grid: Rows and columns that dynamic pooling leaves of the distances, n_p in the paper.
         features: Features of the pair beside them: paraphrase, overlap or pair; empty for none.
-        passes: Passes of the autoencoder over the training texts.
-        rate: Learning rate of the autoencoder.
+        autoencoder_epochs: Epochs of the autoencoder over the training texts.
+        autoencoder_learning_rate: Learning rate of the autoencoder.
         decay: L2 penalty on the autoencoder's weights, lambda in the paper.
     """
 
@@ -78,17 +78,19 @@ class RAE(PairModel):
         *,
         grid: int = 15,
         features: str = "paraphrase",
-        passes: int = 5,
-        rate: float = 0.003,
+        autoencoder_epochs: int = 5,
+        autoencoder_learning_rate: float = 0.003,
         decay: float = 1e-5,
     ) -> None:
         super().__init__()
-        if not (rate > 0 and decay >= 0):
+        if not (autoencoder_learning_rate > 0 and decay >= 0):
             raise MatchloomError(
-                f"rate of rae must be above 0 and decay not below, found {rate} and {decay}", code="bad_value"
+                "autoencoder_learning_rate of rae must be above 0 and decay not below, "
+                f"found {autoencoder_learning_rate} and {decay}",
+                code="bad_value",
             )
         self.encoder, self.grid, self.needs_features = encoder, grid, features
-        self.passes, self.rate, self.decay = passes, rate, decay
+        self.epochs, self.learning_rate, self.decay = autoencoder_epochs, autoencoder_learning_rate, decay
         self.features = PairFeatures(features, encoder)
         self.needs_lexical = self.features.needs_lexical
         self.autoencoder = RecursiveAutoencoder(encoder.size).requires_grad_(False)
@@ -143,8 +145,8 @@ class RAE(PairModel):
             self.encoder,
             (left, right),
             rng,
-            passes=self.passes,
-            rate=self.rate,
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
             decay=self.decay,
             progress=progress,
         )

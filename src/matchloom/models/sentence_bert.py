@@ -1,6 +1,6 @@
 """Sentence-BERT: one vector for each text, the mean of what the encoder made of it (Reimers & Gurevych, EMNLP 2019).
 
-Symbols      u, v -> left, right: means over all pieces of a text, of length one;  score = w cos(u, v)
+Symbols      u, v -> left, right: means over all pieces of a text, L2-normalised;  score = w cos(u, v)
 Start        w = 20, at which a softmax over cosines is neither flat nor all at one. No training is needed: with the
              encoder that it was made for, this is the similarity which that encoder's card speaks of.
 Departures   the paper trains a classifier on |u - v|, or cosines towards similarities; ours are trained with the losses
@@ -35,7 +35,7 @@ class SentenceBERT(PairModel):
         self.w = nn.Parameter(torch.tensor(SCALE))
 
     def encode(self, texts: Texts) -> Tensor:
-        """u: the mean of a text, of length one. (N, D)"""
+        """u: the mean of a text, L2-normalised. (N, D)"""
         return normalize(self.encoder.mean(texts), dim=1)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:

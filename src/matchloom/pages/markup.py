@@ -14,16 +14,18 @@ def safe_text(words: str) -> str:
     return escape(printable(words))
 
 
-def cut(text: str, letters: int) -> str:
+def truncate(text: str, characters: int) -> str:
     """The beginning of a text from outside, on one line, as HTML; that it was cut is seen."""
-    line = " ".join(text[: 20 * letters].split())
-    short = len(line) <= letters and len(text) <= 20 * letters
-    return safe_text(line) if short else f"{safe_text(line[:letters].rstrip())} …"
+    line = " ".join(text[: 20 * characters].split())
+    short = len(line) <= characters and len(text) <= 20 * characters
+    return safe_text(line) if short else f"{safe_text(line[:characters].rstrip())} …"
 
 
-def quoted(text: str, letters: int) -> str:
+def quoted(text: str, characters: int) -> str:
     """A user's text, cut, which may run from right to left."""
-    return f'<bdi dir="auto">{cut(text, letters)}</bdi>' if text.strip() else '<span class="note">(no text)</span>'
+    return (
+        f'<bdi dir="auto">{truncate(text, characters)}</bdi>' if text.strip() else '<span class="note">(no text)</span>'
+    )
 
 
 def figure(number: float, places: int, *, sign: bool = False) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.full_ranking import against_all
+from matchloom.data.full_ranking import full_ranking
 from matchloom.data.identity import with_ids
 from matchloom.evaluation import evaluate
 from matchloom.evaluation.report import Report
@@ -26,10 +26,10 @@ _MOST = 100_000  # pairs that are scored
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its right text and what came first, with the reasons for both where they differ."""
+    """A question, its positive and what came first, with the reasons for both where they differ."""
 
     query: str
-    rank: int  # of the first right text
+    rank: int  # of the first positive
     first: Explanation
     right: Explanation | None  # None where it came first
 
@@ -51,13 +51,13 @@ class RunMeasured:
 
 
 def measure_run(folder: Path, pairs: PairsLike, measure: str = "RR", *, progress: bool = False) -> RunMeasured:
-    """Measure the matcher that a run has kept; pairs that are all right are ranked against all of their texts."""
+    """Measure the matcher that a run has kept; pairs without negatives are ranked against all of their texts."""
     from matchloom.matcher import Matcher  # brings torch, which a page of a run needs none of
 
     matcher = Matcher.load(folder)
     read = list(as_pairs(pairs, graded=True))
     if all(pair.is_positive for pair in read):
-        read = against_all(read, most=_MOST)
+        read = full_ranking(read, most=_MOST)
     read = list(with_ids(read))
     names = dict.fromkeys([measure, "P@1", "RR", "AP"])
     report = evaluate(matcher, read, measures=list(names), progress=progress)
@@ -69,7 +69,7 @@ def measure_run(folder: Path, pairs: PairsLike, measure: str = "RR", *, progress
 
 
 def _ranked(matcher: Matcher, pairs: Sequence[Pair]) -> list[tuple[int, float, str, str, str]]:
-    """Of each question: the rank of its right text, by how much it was missed, and the texts that matter."""
+    """Of each question: the rank of its positive, by how much it was missed, and the texts that matter."""
     scores = matcher.score(pairs)
     lists: dict[str, list[int]] = {}
     for n, pair in enumerate(pairs):

@@ -23,7 +23,7 @@ _CLOCK = ("pairs_per_second", "seconds", "epoch", "step", "loss")
 
 @dataclass(frozen=True)
 class Run:
-    """One training or fit. `log` has a line for each look at the development pairs; `about` is the matcher's own."""
+    """One training or fit. `log` has a line for each evaluation on development pairs; `about` is the matcher's own."""
 
     name: str
     kind: str

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.data.identity import digest, fold, local_ids, same_answers, spellings
+from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
 from matchloom.types import MatchloomError, Pair
 
 Ids = NDArray[np.int64]
@@ -64,9 +64,9 @@ class Answers:
             named = sorted({pair.text_id for pair in members if pair.text_id})
             counts = Counter(pair.text for pair in members)
             written = sorted(counts, key=lambda text: (-counts[text], text))
-            ids.append(named[0] if named else digest(fold(written[0])))
+            ids.append(named[0] if named else digest(normalize_text(written[0])))
             texts.append(written[0])
-            questions.append(sorted({spelt[fold(pair.query)] for pair in members} - {""}))
+            questions.append(sorted({spelt[normalize_text(pair.query)] for pair in members} - {""}))
             other_ids.append(named[1:])
             other_texts.append(written[1:])
         return cls(ids, texts, questions, other_ids, other_texts, note)
@@ -98,15 +98,15 @@ class Answers:
 
     @cached_property
     def _by_text(self) -> dict[str, int]:
-        found = {fold(text): n for n, texts in enumerate(self.other_texts) for text in texts}
-        return found | {fold(text): n for n, text in enumerate(self.texts)}
+        found = {normalize_text(text): n for n, texts in enumerate(self.other_texts) for text in texts}
+        return found | {normalize_text(text): n for n, text in enumerate(self.texts)}
 
     def find(self, text: str, text_id: str = "") -> int | None:
         """Where an answer stands, known by its text or else by its id; None for a text outside the collection.
 
         The text comes first: an id may have been made up for a list of candidates.
         """
-        found = self._by_text.get(fold(text))
+        found = self._by_text.get(normalize_text(text))
         return self._by_id.get(text_id) if found is None and text_id else found
 
 

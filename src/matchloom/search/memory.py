@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchloom.basics.progress import track
-from matchloom.data.identity import digest, fold
+from matchloom.data.identity import digest, normalize_text
 from matchloom.lexical.ibm_model1 import Translations
 from matchloom.search.entries import Answers, Floats, Ids, best_first
 from matchloom.search.features.base import Evidence, Known
@@ -222,7 +222,7 @@ class AskedCollection:
 def known_questions(answers: Answers) -> tuple[list[str], sp.csr_array]:
     """The different questions of all answers, by digest, and which of them each answer has. (questions, answers)"""
     different = {question for questions in answers.questions for question in questions}
-    questions = sorted(different, key=lambda question: (digest(fold(question)), question))
+    questions = sorted(different, key=lambda question: (digest(normalize_text(question)), question))
     row = {question: n for n, question in enumerate(questions)}
     rows = [row[question] for own in answers.questions for question in own]
     columns = np.repeat(np.arange(len(answers)), [len(own) for own in answers.questions])

@@ -234,10 +234,10 @@ def _add_reading(app: FastAPI, service: Service) -> None:
     async def explain(asked: s.ExplainRequest) -> Response:
         """Why a text, or an answer by its id, got its score: contributions and the residual add up to it."""
         system, by = service.system_or_bm25(asked.system), service.by(asked.by)
-        cut = handlers.tokenizer_of(system)
+        tokenize = handlers.tokenizer_of(system)
         limits.check_count("candidates", len(asked.candidates))
-        limits.check_texts([asked.query, asked.text, *asked.candidates], cut)
-        limits.check_cells(asked.query, asked.text, cut)
+        limits.check_texts([asked.query, asked.text, *asked.candidates], tokenize)
+        limits.check_cells(asked.query, asked.text, tokenize)
         given = {**asked.model_dump(), "candidates": asked.candidates if system is None else 100}
 
         def work() -> dict[str, Any]:

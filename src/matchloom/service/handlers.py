@@ -15,7 +15,7 @@ from matchloom.explanation import Explanation, explain
 from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
 from matchloom.service.problems import Refused
-from matchloom.service.systems import BM25, System
+from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, Pair, Ranked, Scorer, Scores
 
@@ -26,7 +26,7 @@ Plain = dict[str, Any]
 _LONGEST = 100  # answers that are looked through for the one to explain
 
 
-def scorer_of(system: System) -> Scorer:
+def scorer_of(system: ServedSystem) -> Scorer:
     """What scores pairs, or a refusal."""
     if system.scorer is None:
         raise Refused(
@@ -41,7 +41,7 @@ def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
     return None if found is None else found.tolist()
 
 
-def rank(system: System | None, query: str, candidates: Sequence[str], top: int | None) -> Plain:
+def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None) -> Plain:
     """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
     if system is None:
         scorer: Scorer = fit_scorer("bm25_stemmed", candidates or [""])
@@ -56,7 +56,7 @@ def rank(system: System | None, query: str, candidates: Sequence[str], top: int 
     return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
 
 
-def _ranked_by(system: System, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
+def _ranked_by(system: ServedSystem, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
     inner = scorer if system.fitted is None else system.fitted.scorer
     if isinstance(inner, EncodesCandidates) and system.encoded is not None:
         return inner.rank(query, system.encoded.of(texts), top=top)
@@ -69,7 +69,7 @@ def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -
     return [Ranked(n, scores[n], texts[n]) for n in best]
 
 
-def search(system: System, question: str, by: System | str | None, options: Mapping[str, Any]) -> Plain:
+def search(system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]) -> Plain:
     """The answers of a system that fit a question best; none for a question of spaces."""
     top = options["top"]
     known = None
@@ -85,20 +85,25 @@ def search(system: System, question: str, by: System | str | None, options: Mapp
         elif by == BM25:
             baseline: Any = system.bm25()
             found = [one for one in baseline.rank(question, top) if one.score > 0]
-        elif isinstance(by, System) and system.answers is not None:
+        elif isinstance(by, ServedSystem) and system.answers is not None:
             found = _by_another(system.answers, by, question, top)
     answers = [_plain(one) for one in found]
     return {"system": system.name, "kind": system.kind, "by": _name(by), "known": known, "answers": answers}
 
 
 def _archived(
-    system: System, question: str, by: System | str | None, options: Mapping[str, Any], *, explained: bool = False
+    system: ServedSystem,
+    question: str,
+    by: ServedSystem | str | None,
+    options: Mapping[str, Any],
+    *,
+    explained: bool = False,
 ) -> Hits:
     assert system.index is not None  # it is an archive
     alpha, rerank = options.get("alpha"), None
     if by == BM25:  # of the question with the answer alone, as a plain search engine would have it
         alpha, rerank = 0.0, system.bm25()
-    elif isinstance(by, System):
+    elif isinstance(by, ServedSystem):
         rerank = scorer_of(by)
     return system.index.search(
         question,
@@ -110,7 +115,7 @@ def _archived(
     )
 
 
-def _by_another(answers: Answers, by: System, question: str, top: int) -> list[Hit]:
+def _by_another(answers: Answers, by: ServedSystem, question: str, top: int) -> list[Hit]:
     found = _ranked_by(by, scorer_of(by), question, answers.texts, top)
     return [Hit(answers.ids[one.index], one.text, one.score, index=one.index) for one in found]
 
@@ -121,11 +126,11 @@ def _plain(one: Hit) -> Plain:
     return {**one._asdict(), "explanation": None if reason is None else reason.to_dict(grid=True)}
 
 
-def _name(by: System | str | None) -> str | None:
-    return by.name if isinstance(by, System) else by
+def _name(by: ServedSystem | str | None) -> str | None:
+    return by.name if isinstance(by, ServedSystem) else by
 
 
-def explain_pair(system: System | None, by: System | str | None, asked: Mapping[str, Any]) -> Explanation:
+def explain_pair(system: ServedSystem | None, by: ServedSystem | str | None, asked: Mapping[str, Any]) -> Explanation:
     """Why a text got its score, or an archived answer, by its id, its place in a search."""
     query, text = asked["query"], asked["text"]
     if system is None:
@@ -134,7 +139,7 @@ def explain_pair(system: System | None, by: System | str | None, asked: Mapping[
         return _explained_answer(system, by, asked)
     if system.answers is not None and asked["id"]:
         text = _text_of(system.answers, asked["id"], system.name)
-    scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, System) else system)
+    scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, ServedSystem) else system)
     return with_known_question(scorer, explain(scorer, query, text), query, text)
 
 
@@ -144,22 +149,26 @@ def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -
     So does what a fitted ranker explains: the known question that is nearest, and then the answer.
     """
     inner = getattr(scorer, "scorer", scorer)  # of a fitted system
-    cut = getattr(inner, "tokenizer", None)
-    if cut is None or made.sections or not hasattr(inner, "answers"):
+    tokenize = getattr(inner, "tokenizer", None)
+    if tokenize is None or made.sections or not hasattr(inner, "answers"):
         return made
-    told = cut(text)
+    told = tokenize(text)
     count = len(made.text) - len(told)
     found = inner.answers.find(text)
     if count <= 0 or found is None or made.text[count:] != told:
         return made
-    asked = next((one for one in inner.answers.questions[found] if cut(one) == made.text[:count]), None)
+    asked = next((one for one in inner.answers.questions[found] if tokenize(one) == made.text[:count]), None)
     if asked is None:
         return made
-    sources = (source_of(cut, query, made.query), source_of(cut, asked, made.text[:count]), source_of(cut, text, told))
+    sources = (
+        source_of(tokenize, query, made.query),
+        source_of(tokenize, asked, made.text[:count]),
+        source_of(tokenize, text, told),
+    )
     return replace(made, sections=(("known question", 0), ("answer", count)), sources=sources)
 
 
-def _explained_answer(system: System, by: System | str | None, asked: Mapping[str, Any]) -> Explanation:
+def _explained_answer(system: ServedSystem, by: ServedSystem | str | None, asked: Mapping[str, Any]) -> Explanation:
     """The archive explains what it finds: the search is done again, as far as the answer."""
     options = {**asked, "top": min(asked["top"], _LONGEST)}
     for one in _archived(system, asked["query"], by, options, explained=True) if asked["query"].strip() else []:
@@ -176,6 +185,6 @@ def _text_of(answers: Answers, name: str, system: str) -> str:
     return answers.texts[found]
 
 
-def tokenizer_of(system: System | None) -> Tokenizer:
+def tokenizer_of(system: ServedSystem | None) -> Tokenizer:
     """How a system cuts texts; English for BM25 over given candidates."""
     return Tokenizer() if system is None else system.tokenizer

@@ -17,7 +17,7 @@ class Limits:
 
     Args:
         body: Bytes of a request (--max-body); more is 413.
-        letters: Characters of one text; more is 422, `text_too_long`.
+        characters: Characters of one text; more is 422, `text_too_long`.
         words: Words of one text (--max-words); more is 422, `too_many_words`.
         texts: Candidates, pairs or ids in one request (--max-texts); more is 422, `too_many_texts`.
         cells: Pairs of words in one explanation, whose map has a number for each; more is 422, `too_many_words`.
@@ -28,7 +28,7 @@ class Limits:
     """
 
     body: int = 2_000_000
-    letters: int = 50_000
+    characters: int = 50_000
     words: int = 2_000
     texts: int = 1_000
     cells: int = 250_000
@@ -45,14 +45,14 @@ class Limits:
             )
 
     def check_texts(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
-        """Refuse a text that is too long, by its letters or by the words that this tokenizer would make of it."""
+        """Refuse a text that is too long, by its characters or by the words that this tokenizer would make of it."""
         for text in texts:
-            if len(text) > self.letters:
+            if len(text) > self.characters:
                 raise Refused(
-                    422, "text_too_long", f"a text has {len(text):,} characters; at most {self.letters:,} are read"
+                    422, "text_too_long", f"a text has {len(text):,} characters; at most {self.characters:,} are read"
                 )
             if len(text) <= self.words:
-                continue  # it cannot have more words than letters
+                continue  # it cannot have more words than characters
             count = len(tokenizer._replace(max_words=None).spans(text))
             if count > self.words:
                 raise Refused(422, "too_many_words", f"a text has {count:,} words; at most {self.words:,} are read")

@@ -15,7 +15,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused, unknown
-from matchloom.service.systems import BM25, Folder, Reloaded, Shelf, System
+from matchloom.service.systems import BM25, Folder, Reloaded, ServedSystem, Shelf
 from matchloom.service.working import Workers
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Service:
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None
-        self._batchers: dict[str, tuple[System, Batcher]] = {}
-        self._writers: dict[str, tuple[System, QuestionIndex]] = {}
+        self._batchers: dict[str, tuple[ServedSystem, Batcher]] = {}
+        self._writers: dict[str, tuple[ServedSystem, QuestionIndex]] = {}
         self._loading: asyncio.Task[None] | None = None
 
     # ---- a life
@@ -93,7 +93,7 @@ class Service:
         """What is told before everything was read."""
         return Refused(503, "loading", "the systems are being read; try again in a second", retry=1)
 
-    def system(self, name: str | None) -> System:
+    def system(self, name: str | None) -> ServedSystem:
         """The system of this name, or the first one."""
         if not self.shelf.ready:
             raise self.not_ready()
@@ -102,15 +102,15 @@ class Service:
             raise unknown("system", name or "", list(self.shelf.systems))
         return found
 
-    def system_or_bm25(self, name: str | None) -> System | None:
+    def system_or_bm25(self, name: str | None) -> ServedSystem | None:
         """None for BM25 over given candidates."""
         return None if name == BM25 else self.system(name)
 
-    def by(self, name: str | None) -> System | str | None:
+    def by(self, name: str | None) -> ServedSystem | str | None:
         """What ranks in a system's place, if anything does."""
         return name if name is None or name == BM25 else self.system(name)
 
-    def batcher(self, system: System) -> Batcher:
+    def batcher(self, system: ServedSystem) -> Batcher:
         """The queue of a system's scorer; a system that was read anew has a new one."""
         held = self._batchers.get(system.name)
         if held is None or held[0] is not system:
@@ -119,7 +119,7 @@ class Service:
             self._batchers[system.name] = held
         return held[1]
 
-    def archive(self, name: str) -> tuple[System, Callable[[], QuestionIndex]]:
+    def archive(self, name: str) -> tuple[ServedSystem, Callable[[], QuestionIndex]]:
         """An archive that may be written, and how to open it for writing (which may block)."""
         system = self.system(name)
         if system.index is None:

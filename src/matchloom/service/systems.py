@@ -54,7 +54,7 @@ class Folder(NamedTuple):
 
 
 @dataclass(eq=False)
-class System:
+class ServedSystem:
     """One folder as it was read: a fitted system, a matcher or an archive. It never changes; a reload makes another."""
 
     name: str
@@ -137,19 +137,19 @@ class System:
         }
 
 
-def read_system(folder: Folder, generation: int = 1) -> System:
+def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
     """Read a folder and try it once, so that what is broken is refused here and the first request is no slower."""
     name, path = folder
     kind, found = kind_of(path), cast(Any, load(path))
     if kind == "archive":
-        made = System(name, kind, path, found.matcher, index=found, generation=generation)
+        made = ServedSystem(name, kind, path, found.matcher, index=found, generation=generation)
         found.search(_PROBE, top=1)
     elif kind == "fit":
-        made = System(name, FITTED, path, found, fitted=found, generation=generation)
+        made = ServedSystem(name, FITTED, path, found, fitted=found, generation=generation)
         if made.answers is not None:
             found.rank(_PROBE, top=1)
     else:
-        made = System(name, str(kind), path, found, generation=generation)
+        made = ServedSystem(name, str(kind), path, found, generation=generation)
         if kind == "matcher":
             found.refuse_if_unlearnt(str(path))
     if made.scorer is not None:
@@ -175,7 +175,7 @@ class Shelf:
                 f"two folders are named {min(twice)!r}; give one another name as NAME=FOLDER", code="conflict"
             )
         self.folders = {folder.name: folder for folder in folders}
-        self.systems: dict[str, System] = {}
+        self.systems: dict[str, ServedSystem] = {}
         self._lock = threading.Lock()
 
     @property

@@ -69,7 +69,7 @@ TOKENIZERS: dict[str, Callable[[str], list[Span]]] = {
 class Tokenizer(NamedTuple):
     """How texts become words: `kind` is english (a regex), chinese (segmentation) or whitespace (tokenised data).
 
-    `max_words` cuts longer texts; None keeps every word.
+    `max_words` truncates longer texts; None keeps every word.
 
     >>> Tokenizer("english")("Don't part 3.5 litres, please!")
     ["don't", 'part', '3.5', 'litres', 'please']
@@ -97,13 +97,13 @@ class Tokenizer(NamedTuple):
 
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
-        return self.folded(self.cut(text))
+        return self.lowercase(self.tokenize(text))
 
-    def cut(self, text: str) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         """The words as they stand in the text, capitals included."""
         return [span.word for span in self._spans(text)]
 
-    def folded(self, words: list[str]) -> list[str]:
+    def lowercase(self, words: list[str]) -> list[str]:
         """Words as a matcher reads them. Each is lower-cased alone: its spelling must not depend on its neighbours."""
         return [word.lower() for word in words] if self.lower else words
 

@@ -38,7 +38,7 @@ def paired_topics(
     """Learn topics from pairs of texts as word ids; each has at most `words` words of either side.
 
     A word belongs to a topic only if the topic makes it likelier than a term drawn at random: where a topic is narrow,
-    what follows its own words are words it never held, in no order. Terms weigh by their rarity, or function words
+    what follows its own words are words it never held, in no order. Terms are weighted by rarity, or function words
     would be among the likeliest of many topics. Same seed, same topics, whatever `progress` is; another processor may
     round otherwise.
     """

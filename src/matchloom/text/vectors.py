@@ -22,7 +22,7 @@ from matchloom.types import MatchloomError
 
 # Where a row stands, its word, and its numbers: as they are written, or as the bytes of float32.
 _Row = tuple[int, bytes, list[bytes] | bytes]
-SKIP_GRAM_EPOCHS = 10  # passes over a task's own texts, which are few
+SKIP_GRAM_EPOCHS = 10  # over a task's own texts, which are few
 _LONGEST = 10_000  # gensim drops, without a word, what a text holds beyond this
 
 

@@ -23,8 +23,8 @@ RHO, EPSILON = 0.95, 5e-7  # as M2S-Net's authors ran it, the one paper here tha
 class AdaDelta(torch.optim.Optimizer):
     """For parameters with whole gradients, and for tables of rows with sparse ones."""
 
-    def __init__(self, parameters: Iterable[nn.Parameter], *, rate: float) -> None:
-        super().__init__(parameters, {"rate": rate})
+    def __init__(self, parameters: Iterable[nn.Parameter], *, lr: float) -> None:
+        super().__init__(parameters, {"lr": lr})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -32,9 +32,9 @@ class AdaDelta(torch.optim.Optimizer):
         for group in self.param_groups:
             for x in group["params"]:
                 if x.grad is not None:
-                    self._move(x, x.grad, group["rate"])
+                    self._move(x, x.grad, group["lr"])
 
-    def _move(self, x: nn.Parameter, gradient: Tensor, rate: float) -> None:
+    def _move(self, x: nn.Parameter, gradient: Tensor, lr: float) -> None:
         state = self.state[x]
         if not state:
             state["step"] = torch.zeros(())
@@ -44,13 +44,13 @@ class AdaDelta(torch.optim.Optimizer):
         state["step"] += 1
         squares, moves = state["squares"], state["moves"]
         if not gradient.is_sparse:
-            x.sub_(rate * _move(gradient, squares, moves))
+            x.sub_(lr * _move(gradient, squares, moves))
             return
         gradient = gradient.coalesce()
         rows, values = gradient.indices()[0], gradient.values()
         shrunk = RHO ** (state["step"] - 1 - state["last"][rows])[:, None]
         row_squares, row_moves = squares[rows] * shrunk, moves[rows] * shrunk
-        x.index_add_(0, rows, _move(values, row_squares, row_moves), alpha=-rate)
+        x.index_add_(0, rows, _move(values, row_squares, row_moves), alpha=-lr)
         squares[rows], moves[rows], state["last"][rows] = row_squares, row_moves, state["step"].to(x.dtype)
 
 

@@ -69,10 +69,10 @@ def _equal(lowest: float, highest: float) -> bool:
 def nothing_learnt(
     history: Sequence[dict[str, Any]], config: TrainConfig, development: Sequence[Pair] | None
 ) -> str | None:
-    """Why a run has learnt nothing: its best look is no better than chance or, without any, its loss never fell.
+    """Why a run has learnt nothing: its best evaluation is no better than chance or, without any, its loss never fell.
 
-    Chance is what scores drawn at random reach on the same development pairs, in CHANCES draws: a best look within two
-    deviations of their mean says nothing.
+    Chance is what scores drawn at random reach on the same development pairs, in CHANCES draws: a best evaluation
+    within two deviations of their mean says nothing.
     """
     lowest = min((entry["loss"] for entry in history), default=0.0)
     if development is None or not history:

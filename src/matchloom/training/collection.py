@@ -1,9 +1,9 @@
-"""Training on right pairs alone: what is wrong for a question is drawn from the whole collection, anew every epoch.
+"""Training on positives alone: negatives are drawn from the whole collection, anew every epoch.
 
-A text of the collection is an answer, or (`questions`) a question asked before: two questions of one answer are a right
-pair, too. Wrong for a question is a text of the same kind that belongs to none of its answers. Half of the negatives
-are drawn from the NEAREST texts by BM25, for at the end a question is ranked against these, and half from all texts.
-With `in_batch` what was drawn for the other questions of a batch is compared with, too.
+A text of the collection is an answer, or (`questions`) a question asked before: two questions of one answer are a
+positive pair, too. A negative of a question is a text of the same kind that belongs to none of its answers. Half of
+them are drawn from the NEAREST texts by BM25, for at the end a question is ranked against these, and half from all
+texts. With `in_batch` what was drawn for the other questions of a batch is compared with, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.data.batching import features_of, make_batch
-from matchloom.data.identity import answers_of, fold
+from matchloom.data.identity import answers_of, normalize_text
 from matchloom.data.negatives import Pool
 from matchloom.data.tokenized import Rows, deduplicate
 from matchloom.matcher import ReadPairs
@@ -27,30 +27,30 @@ from matchloom.types import Pair
 
 NEAREST = 50
 _LEAST_STEPS = 20  # of an epoch: a small collection is gone over several times, each with other negatives
-_TRIES = 8  # times as many texts are drawn as are wanted, for some may be right
+_TRIES = 8  # times as many texts are drawn as are wanted, for some may be positives
 
 
 class Collection(NamedTuple):
-    """Right pairs as rows of texts on either side.
+    """Positive pairs as rows of texts on either side.
 
-    `right[q]` are the texts of the collection that belong to an answer of question q; answers stand before the first
+    `relevant[q]` are the texts of the collection that belong to an answer of question q; answers stand before the first
     `answers` rows' end, questions behind them.
     """
 
     questions: list[str]
     texts: list[str]
     answers: int
-    right: list[Rows]
+    relevant: list[Rows]
     positives: list[tuple[int, Rows]]  # a question and the texts of one kind, one of which is drawn in each epoch
     near: list[Rows]
 
 
 def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, progress: bool = False) -> Collection:
-    """The collection of right pairs; a question is one whatever its case and spaces."""
+    """The collection of positive pairs; a question is one whatever its case and spaces."""
     spelt: dict[str, str] = {}
     for pair in pairs:
-        spelt[fold(pair.query)] = min(pair.query, spelt.get(fold(pair.query), pair.query))
-    asked, question_rows = deduplicate([spelt[fold(pair.query)] for pair in pairs])
+        spelt[normalize_text(pair.query)] = min(pair.query, spelt.get(normalize_text(pair.query), pair.query))
+    asked, question_rows = deduplicate([spelt[normalize_text(pair.query)] for pair in pairs])
     answers, answer_rows = deduplicate([pair.text for pair in pairs])
     homes = answers_of(pairs)
     texts_of: dict[int, set[int]] = {}
@@ -61,39 +61,39 @@ def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, pro
         asked_of.setdefault(home, set()).add(q)
         homes_of.setdefault(q, set()).add(home)
     first = len(answers)  # of the questions among the texts
-    right, positives = [], []
+    relevant, positives = [], []
     for q in range(len(asked)):
         own = set().union(*(texts_of[home] for home in homes_of[q]))
         twins = set().union(*(asked_of[home] for home in homes_of[q]))
-        right.append(np.array(sorted(own | {first + twin for twin in twins}), dtype=np.int64))
+        relevant.append(np.array(sorted(own | {first + twin for twin in twins}), dtype=np.int64))
         positives += [(q, np.array(sorted(texts_of[home]), dtype=np.int64)) for home in sorted(homes_of[q])]
         if questions and len(twins) > 1:
             positives.append((q, np.array(sorted(first + twin for twin in twins - {q}), dtype=np.int64)))
     texts = [*answers, *asked] if any(int(own[0]) >= first for _, own in positives) else answers
-    near = _nearest(asked, answers, right, tokenizer, progress)
+    near = _nearest(asked, answers, relevant, tokenizer, progress)
     if len(texts) > first:
         near = [
             np.concatenate([some, first + others])
             for some, others in zip(
                 near,
-                _nearest(asked, asked, [own[own >= first] - first for own in right], tokenizer, progress),
+                _nearest(asked, asked, [own[own >= first] - first for own in relevant], tokenizer, progress),
                 strict=True,
             )
         ]
-    return Collection(asked, texts, first, right, positives, near)
+    return Collection(asked, texts, first, relevant, positives, near)
 
 
 def _nearest(
-    asked: Sequence[str], texts: Sequence[str], right: Sequence[Rows], tokenizer: Tokenizer, progress: bool
+    asked: Sequence[str], texts: Sequence[str], relevant: Sequence[Rows], tokenizer: Tokenizer, progress: bool
 ) -> list[Rows]:
-    """The rows of the texts nearest to each question by BM25 that are not right for it, sorted."""
+    """The rows of the texts nearest to each question by BM25 that are no positives of it, sorted."""
     pool = Pool(texts, tokenizer)
     places: dict[str, list[int]] = {}
     for n, text in enumerate(texts):
-        places.setdefault(fold(text), []).append(n)
-    rows = [places[fold(text)] for text in pool.texts]
+        places.setdefault(normalize_text(text), []).append(n)
+    rows = [places[normalize_text(text)] for text in pool.texts]
     found = []
-    for question, own in track(zip(asked, right, strict=True), "near texts", total=len(asked), show=progress):
+    for question, own in track(zip(asked, relevant, strict=True), "near texts", total=len(asked), show=progress):
         known = set(own.tolist())
         near = pool.nearest(question, NEAREST + len(own), ())
         found.append(np.array(sorted(n for row in near for n in rows[row] if n not in known), dtype=np.int64))
@@ -101,10 +101,10 @@ def _nearest(
 
 
 class CollectionExamples:
-    """Questions, each with a right text and wrong ones drawn from the collection.
+    """Questions, each with a positive and negatives drawn from the collection.
 
     A member of an example is a pair of a question and a text, as one number: row of the question times the number of
-    texts plus row of the text. `read` holds the right pairs, for what looks at them before the first step.
+    texts plus row of the text. `read` holds the positive pairs, for what reads them before the first step.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class CollectionExamples:
         return len(self.collection.positives)
 
     def features(self) -> NDArray[np.float32] | None:
-        """The features of the first epoch's pairs, right ones and wrong ones; None for a model without."""
+        """The features of the first epoch's pairs, positives and negatives; None for a model without."""
         if self.read.features is None:
             return None
         pairs = np.concatenate([member for step in self.steps(0) for shard in step for member in shard])
@@ -130,7 +130,7 @@ class CollectionExamples:
         triples = len(self) * min(self.config.negatives, len(self.collection.texts))
         rounds = -(-_LEAST_STEPS * self.config.batch // triples)
         members = [self._members(q, own, rng) for _ in range(rounds) for q, own in self.collection.positives]
-        members = [member for member in members if len(member) > 1]  # everything may be right for a question
+        members = [member for member in members if len(member) > 1]  # every text may be a positive
         size = max(1, round(self.config.batch / np.mean([len(member) - 1 for member in members])))
         texts = len(self.collection.texts)
         lengths = np.array([self.read.right.lengths[member % texts].max() for member in members])
@@ -138,13 +138,13 @@ class CollectionExamples:
             yield [self._all_compared(shard) for shard in step] if self.config.in_batch else step
 
     def _all_compared(self, members: list[Rows]) -> list[Rows]:
-        """Each example with the texts of the others behind its own, those of its kind that are not right for it."""
+        """Each example with the texts of the others behind its own, those of its kind that are no positives of it."""
         found, drawn = self.collection, np.unique(np.concatenate(members) % len(self.collection.texts))
         wider = []
         for member in members:
             q, positive = divmod(int(member[0]), len(found.texts))
             alike = drawn[(drawn < found.answers) == (positive < found.answers)]
-            more = np.setdiff1d(alike, np.concatenate([found.right[q], member % len(found.texts)]))
+            more = np.setdiff1d(alike, np.concatenate([found.relevant[q], member % len(found.texts)]))
             wider.append(np.concatenate([member, q * len(found.texts) + more]))
         return wider
 
@@ -152,15 +152,15 @@ class CollectionExamples:
         found = self.collection
         positive = int(own[rng.integers(len(own))])
         first, last = (0, found.answers) if positive < found.answers else (found.answers, len(found.texts))
-        known = set(found.right[q].tolist())
+        known = set(found.relevant[q].tolist())
         if last - first <= self.config.negatives + len(known):
-            wrong = [n for n in range(first, last) if n not in known]
+            negatives = [n for n in range(first, last) if n not in known]
         else:
             near = found.near[q][(found.near[q] >= first) & (found.near[q] < last)]
             drawn = rng.permutation(near)[: self.config.negatives // 2].tolist()
             others = rng.integers(first, last, size=_TRIES * self.config.negatives + len(known)).tolist()
-            wrong = list(dict.fromkeys(n for n in [*drawn, *others] if n not in known))[: self.config.negatives]
-        return q * len(found.texts) + np.array([positive, *wrong], dtype=np.int64)
+            negatives = list(dict.fromkeys(n for n in [*drawn, *others] if n not in known))[: self.config.negatives]
+        return q * len(found.texts) + np.array([positive, *negatives], dtype=np.int64)
 
     def shard(self, members: list[Rows]) -> Shard:
         """The padded pairs of some examples."""

@@ -25,21 +25,22 @@ class TrainConfig:
         learning_rate: Learning rate of the optimizer; 0.03 is MV-LSTM's on question answering.
         encoder_rate: Learning rate of the word vectors or the pretrained encoder; 0: the same as of all else.
         layers: How many of a pretrained encoder's last layers learn; 0 for all.
-        layer_decay: Rate of each of the encoder's layers, as a part of that of the layer above it; from above 0 to 1.
+        layer_decay: Learning rate of each of the encoder's layers, as a part of the rate of the layer above it; above
+            0, at most 1.
         epsilon: Added to the root that a step is divided by (adagrad, adam, adamw); 0 for torch's own. What is touched
             for the first time moves by the whole learning rate with torch's 1e-10, however small its gradient is; the
             toolkit of MV-LSTM's authors has 0.1.
-        warmup: Over this part of the run the rates rise from 0; then they fall evenly, to 0 at the end, and the last
-            epoch is kept. 0: they stay.
+        warmup: Over this part of the run the learning rates rise from 0. Linear decay to 0 follows, and the last epoch
+            is kept. 0: constant learning rates.
         batch: Triples of query, positive and negative (hinge, softmax) or pairs in one step; with `positives` pairs.
         negatives: Negative texts drawn for each positive one in an epoch, all of them where there are no more (hinge,
-            softmax): from the query's list, or from the whole collection where right pairs alone are given.
-        positives: A question is one example, with at most this many of its right texts, drawn anew in every epoch, and
+            softmax): from the query's list, or from the whole collection where only positives are given.
+        positives: A question is one example, with at most this many of its positives, drawn anew in every epoch, and
             its negatives, half of which share most words with it (where lists are given; hinge, softmax). 0: every
-            right text is an example of its own.
-        in_batch: Where right pairs alone are given, the texts of a batch's other questions are negatives, too, unless
-            they are right. They are encoded anyway; a batch is then worked on as a whole.
-        questions: Where right pairs alone are given, two questions of one answer are a right pair, too.
+            positive is an example of its own.
+        in_batch: Where only positives are given, the texts of a batch's other questions are negatives, too, unless
+            they are positives. They are encoded anyway; a batch is then worked on as a whole.
+        questions: Where only positives are given, two questions of one answer are a positive pair, too.
         epochs: Maximum number of epochs.
         patience: Stop after this many epochs without a better development measure.
         check_every: Check the development pairs after this many steps, and at an epoch's end; 0: at the end alone.

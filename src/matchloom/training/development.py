@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from matchloom.data.full_ranking import against_all
-from matchloom.data.identity import digest, fold, with_ids
-from matchloom.data.kinds import PAIRS, kind_of, right_alone
+from matchloom.data.full_ranking import full_ranking
+from matchloom.data.identity import digest, normalize_text, with_ids
+from matchloom.data.kinds import PAIRS, kind_of, positives_only
 from matchloom.data.negatives import Pool
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.config import COMPARING, TrainConfig
@@ -22,9 +22,9 @@ def suited(config: TrainConfig, pairs: Sequence[Pair]) -> TrainConfig:
     """The settings with a loss that can learn from these pairs: cross-entropy where no query has both labels."""
     seen: dict[str, set[bool]] = {}
     for pair in pairs:
-        seen.setdefault(pair.query_id or fold(pair.query), set()).add(pair.is_labelled_positive)
+        seen.setdefault(pair.query_id or normalize_text(pair.query), set()).add(pair.is_labelled_positive)
     labels = set().union(*seen.values())
-    if config.loss in COMPARING and not right_alone(pairs) and len(labels) == 2 > max(map(len, seen.values())):
+    if config.loss in COMPARING and not positives_only(pairs) and len(labels) == 2 > max(map(len, seen.values())):
         return replace(config, loss="cross_entropy")
     return config
 
@@ -41,17 +41,17 @@ def one_list(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def ranked(development: list[Pair], training: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Pair]:
-    """Development pairs as lists: as they are where wrong texts stand in them, else against the whole collection.
+    """Development pairs as lists: as they are where negatives stand in them, else against the whole collection.
 
-    In a collection of more than WHOLE texts a question is ranked against its right texts and the NEAREST by BM25.
+    In a collection of more than WHOLE texts a question is ranked against its positives and the NEAREST by BM25.
     """
-    if not right_alone(development):
+    if not positives_only(development):
         return development
-    right = [pair for pair in training if pair.is_positive]
-    texts = {fold(pair.text) for pair in [*right, *development]}
+    positives = [pair for pair in training if pair.is_positive]
+    texts = {normalize_text(pair.text) for pair in [*positives, *development]}
     if len(texts) <= WHOLE:
-        return against_all(development, right, most=_MOST_PAIRS, seed=seed)
-    return list(_near_lists(development, right, tokenizer, seed))
+        return full_ranking(development, positives, most=_MOST_PAIRS, seed=seed)
+    return list(_near_lists(development, positives, tokenizer, seed))
 
 
 def _near_lists(
@@ -60,9 +60,9 @@ def _near_lists(
     pool = Pool([pair.text for pair in [*training, *development]], tokenizer)
     asked: dict[str, list[Pair]] = {}
     for pair in development:
-        asked.setdefault(fold(pair.query), []).append(pair)
+        asked.setdefault(normalize_text(pair.query), []).append(pair)
     for key in sorted(asked, key=lambda key: digest(str(seed), key))[:_MOST_QUESTIONS]:
         query = min(pair.query for pair in asked[key])
-        right = {pool.rows[fold(pair.text)] for pair in asked[key]}
-        for row in sorted(right | set(pool.nearest(query, NEAREST, ()).tolist())):  # by digest, not by nearness
-            yield Pair(query, pool.texts[row], float(row in right), digest(key), str(row))
+        relevant = {pool.rows[normalize_text(pair.text)] for pair in asked[key]}
+        for row in sorted(relevant | set(pool.nearest(query, NEAREST, ()).tolist())):  # by digest, not by nearness
+            yield Pair(query, pool.texts[row], float(row in relevant), digest(key), str(row))

@@ -1,4 +1,4 @@
-"""What one step of training looks at: triples of a candidate list (hinge) or single pairs, cut into batches.
+"""The examples of one step of training: triples of a candidate list (hinge) or single pairs, cut into batches.
 
 Every draw comes from the seed and the epoch alone, so that an interrupted run continues exactly where it stopped.
 """
@@ -66,7 +66,7 @@ def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
     missing = sum(pair.label is None for pair in pairs)
     if missing:
         raise MatchloomError(
-            f"{missing} of {len(pairs)} training pairs have no label; label every one, or none where all are right",
+            f"{missing} of {len(pairs)} training pairs have no label; label every one, or none where all are positive",
             code="bad_labels",
         )
     labels = np.array([pair.label for pair in pairs], dtype=np.float32)
@@ -91,14 +91,14 @@ def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
         lists.setdefault(pair.query_id or pair.query, ([], []))[0 if labels[n] > 0 else 1].append(n)
     usable = [(good, bad) for good, bad in lists.values() if good and bad]
     if not usable:
-        right = sum(1 for good, _ in lists.values() if good)
-        wrong = sum(1 for _, bad in lists.values() if bad)
-        remedy = "label right texts 1"
-        if right:
+        with_positives = sum(1 for good, _ in lists.values() if good)
+        with_negatives = sum(1 for _, bad in lists.values() if bad)
+        remedy = "label positives 1"
+        if with_positives:
             remedy = "train independent pairs with the loss cross_entropy, or give those of one list one query_id"
         raise MatchloomError(
-            f"no query of the {len(lists)} has both a positive and a negative text ({right} have positives, {wrong} "
-            f"have negatives); {remedy}",
+            f"no query of the {len(lists)} has both a positive and a negative text ({with_positives} have positives, "
+            f"{with_negatives} have negatives); {remedy}",
             code="bad_labels",
         )
     positives = np.array([n for good, _ in usable for n in good], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Training on whole lists: a question is one example, with some of its right texts and some wrong ones for all of them.
+"""Training on whole lists: a question is one example, with some of its positives and some negatives for all of them.
 
-Half of the wrong ones are those that share most words with the question, among DRAWN of its list: at the end these are
-the ones it is mistaken about. A text is encoded once for the example, not once for each right text.
+Half of the negatives are those that share most words with the question, among DRAWN of its list: at the end these are
+the ones it is mistaken about. A text is encoded once for the example, not once for each positive.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ListExamples:
         lists: dict[int, tuple[list[int], Rows]] = {}  # by its first negative, which no other list has
         for positive, negatives in zip(groups.positives.tolist(), groups.negatives, strict=True):
             lists.setdefault(int(negatives[0]), ([], negatives))[0].append(positive)
-        self.lists = [(np.array(right, dtype=np.int64), wrong) for right, wrong in lists.values()]
+        self.lists = [(np.array(positives, dtype=np.int64), negatives) for positives, negatives in lists.values()]
         self.overlap = self._overlaps()
 
     def __len__(self) -> int:
@@ -54,22 +54,22 @@ class ListExamples:
     def steps(self, epoch: int) -> Iterator[Step]:
         """The batches of one epoch, each split into what its shards hold: the pairs of their lists."""
         rng = np.random.default_rng([self.config.seed, epoch])
-        members = [self._members(right, wrong, rng) for right, wrong in self.lists]
+        members = [self._members(positives, negatives, rng) for positives, negatives in self.lists]
         size = max(1, round(self.config.batch / np.mean([len(own) for own in members])))
         lengths = np.array([self.read.right.lengths[self.read.right_rows[m]].max() for m in members])
         yield from batches(members, lengths if self.by_length else None, size, self.shards, rng)
 
-    def _members(self, right: Rows, wrong: Rows, rng: np.random.Generator) -> Rows:
-        """Right pairs first, then wrong ones, as many as are wanted."""
-        right = rng.permutation(right)[: self.config.positives]
-        drawn = rng.permutation(wrong)[: max(DRAWN, self.config.negatives)]
+    def _members(self, positives: Rows, negatives: Rows, rng: np.random.Generator) -> Rows:
+        """Positive pairs first, then negatives, as many as are wanted."""
+        positives = rng.permutation(positives)[: self.config.positives]
+        drawn = rng.permutation(negatives)[: max(DRAWN, self.config.negatives)]
         order = np.argsort(-self.overlap[drawn], kind="stable")
         hard, others = np.split(order, [self.config.negatives // 2])
         kept = np.concatenate([hard, rng.permutation(others)])[: self.config.negatives]
-        return np.concatenate([right, drawn[kept]])
+        return np.concatenate([positives, drawn[kept]])
 
     def shard(self, members: list[Rows]) -> Shard:
-        """The padded pairs of some lists; each right one is set against all wrong ones of its list."""
+        """The padded pairs of some lists; each positive is set against all negatives of its list."""
         left, right, left_rows, right_rows, features = self.read
         pairs = np.concatenate(members)
         known = None if features is None else features[pairs]

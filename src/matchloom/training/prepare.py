@@ -11,7 +11,7 @@ import torch
 
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs, read_pairs
-from matchloom.data.kinds import right_alone
+from matchloom.data.kinds import positives_only
 from matchloom.data.splits import hold_out as hold_out_pairs
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
@@ -69,7 +69,7 @@ def prepare(
         )
     if free and suited(chosen, training) is not chosen:
         chosen = suited(chosen, training)
-        say("No query has both a right and a wrong text: trained as independent pairs, with the loss cross_entropy.")
+        say("No query has both a positive and a negative: trained as independent pairs, with the loss cross_entropy.")
     chosen_by = None if development is None else _read(development, columns, graded, progress)
     if chosen_by is None and hold_out:
         training, chosen_by = set_aside(training, hold_out, chosen.seed, say)
@@ -80,7 +80,7 @@ def prepare(
             "matcher its threshold."
         )
     elif chosen_by is not None:  # a wrong measure is refused now, not after the first epoch
-        judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if right_alone(chosen_by) else chosen_by
+        judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if positives_only(chosen_by) else chosen_by
         measure(judged, [0.0] * len(judged), [chosen.measure])
     return Prepared(name, own, chosen, training, chosen_by)
 
@@ -92,7 +92,7 @@ def set_aside(
     training, development = hold_out_pairs(pairs, part, seed)
     if development is not None:
         kept, aside = (len({pair.query_id or pair.query for pair in part}) for part in (training, development))
-        against = ", ranked against the whole collection" if right_alone(development) else ""
+        against = ", ranked against the whole collection" if positives_only(development) else ""
         say(
             f"No development pairs (--dev): {aside} of {kept + aside} questions (drawn by seed {seed}) are held out to "
             f"choose the best epoch{against}."

@@ -74,21 +74,21 @@ def train(
 ) -> Matcher:
     """Train a model on pairs and return the matcher of its best epoch. `matchloom train` is this function.
 
-    Right pairs alone are enough: what is wrong for a question is drawn from the other texts while training goes on.
+    Positives alone are enough: negatives are drawn from the other texts while training goes on.
     Where pairs are labelled 1 and 0, the negatives are those of each query's list.
 
     The best epoch is the one with the highest `measure` on the development pairs, and training stops after `patience`
-    epochs without a better one; where rates fall to 0 towards the end (`warmup`) it is the last. Development questions
-    without wrong texts are ranked against the whole collection (the right texts and the 100 nearest by BM25 where it
+    epochs without a better one; with linear decay (`warmup`) it is the last. Development questions
+    without negatives are ranked against the whole collection (the positives and the 100 nearest by BM25 where it
     holds more than 1,000). Independent labelled pairs (cross_entropy), such as paraphrases, are no lists: the measure
     is then the AP over all of them, and they also give the matcher its threshold and its probabilities.
-    `check_every` looks at them more often; what is said here of epochs then holds for its rounds.
+    `check_every` evaluates on them more often; what is said here of epochs then holds for its rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
     Nothing depends on the order of the pairs.
 
     Args:
-        pairs: Right pairs, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.
+        pairs: Positives, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.
         development: Pairs that choose the best epoch; by default some of the questions are held out.
         model: A name of `MODELS`; mv_lstm by default, and late_interaction with an encoder.
         arguments: Arguments of the model that differ from its defaults.
@@ -148,7 +148,7 @@ def train(
         progress=progress,
         pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
     )
-    return _Run(ready, found.config, own, on_epoch, calibrate=apart).go(resume, progress)
+    return _Training(ready, found.config, own, on_epoch, calibrate=apart).go(resume, progress)
 
 
 def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
@@ -167,7 +167,7 @@ def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
         )
 
 
-class _Run:
+class _Training:
     """The epochs of a run, and what is kept of them."""
 
     def __init__(
@@ -240,7 +240,7 @@ class _Run:
             self.matcher.model.pretrain(left, right, pairs, self.config.seed, progress)
 
     def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
-        """What is left to do, in the parts of epochs between two looks at the development set."""
+        """What is left to do, in the parts of epochs between two evaluations on the development set."""
         last = self.history[-1] if self.history else {"epoch": 1, "step": 0}
         first = last["step"]
         for epoch in range(last["epoch"] - 1, self.config.epochs):
@@ -292,7 +292,7 @@ class _Run:
             pairs, read = self.development
             scores = self.matcher.score_read(read)
             entry[self.config.measure] = measure(pairs, scores, (self.config.measure,)).values[self.config.measure]
-        # Rates that fall to 0 are made for the last epoch; a mid-way look at few questions tells less than that.
+        # Linear decay is made for the last epoch; an earlier evaluation on few questions tells less than that.
         better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
         self.log.append({**entry, **clock})  # what is saved holds no time: equal runs give equal bytes
@@ -318,7 +318,7 @@ class _Run:
 
     def _resume(self, folder: Path) -> None:
         state, tensors = read_checkpoint(folder)
-        # A longer run may follow a shorter one, unless rates fall towards its end; all else must be as it was.
+        # A longer run may follow a shorter one, unless its learning rates decay; all else must be as it was.
         free = {"patience": 0} if self.config.warmup else {"epochs": 0, "patience": 0}
         then, now = ({**s, "config": {**s["config"], **free}} for s in (state["settings"], self.settings))
         for key in now:

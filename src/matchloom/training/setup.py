@@ -1,4 +1,4 @@
-"""What a run starts from: words, vectors, model and examples, each text cut into words once."""
+"""What a run starts from: words, vectors, model and examples, each text tokenized once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from matchloom.basics.progress import track
 from matchloom.data.batching import features_of
 from matchloom.data.identity import both_sides
-from matchloom.data.kinds import right_alone
+from matchloom.data.kinds import positives_only
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
-from matchloom.matcher import Cut, Matcher, ReadPairs
+from matchloom.matcher import Matcher, ReadPairs, Tokenize
 from matchloom.models import Argument, build_model
 from matchloom.models.base import PairModel
 from matchloom.text.tokenize import Tokenizer
@@ -64,10 +64,10 @@ def set_up(
         raise MatchloomError(
             "layers and layer_decay are for a pretrained encoder, and there is none; leave them out", code="conflict"
         )
-    alone = config.loss in COMPARING and right_alone(pairs)
+    alone = config.loss in COMPARING and positives_only(pairs)
     if config.in_batch and not alone:
         raise MatchloomError(
-            "in_batch is for right pairs alone, and these are labelled or not compared; leave it out", code="conflict"
+            "in_batch is for positives alone, and these are labelled or not compared; leave it out", code="conflict"
         )
     # What teaches nothing is refused before any work.
     groups = None if alone else group_pairs(pairs, config)
@@ -77,7 +77,7 @@ def set_up(
             "every pair has the same text: there is nothing to learn; give more answers", code="no_data"
         )
     if collection is not None and all(
-        (own < collection.answers).sum() == collection.answers for own in collection.right
+        (own < collection.answers).sum() == collection.answers for own in collection.relevant
     ):
         raise MatchloomError(
             "every text is right for every question: there is nothing to learn; give more answers", code="no_data"
@@ -85,13 +85,13 @@ def set_up(
     if development is not None:
         development = ranked(development, pairs, tokenizer, config.seed)
     texts = [*both_sides(pairs), *(() if collection is None else collection.questions)]
-    cut = {
-        text: tokenizer.cut(text)
+    words_of = {
+        text: tokenizer.tokenize(text)
         for text in track(dict.fromkeys([*texts, *both_sides(development or [])]), "reading texts", show=progress)
     }
     # Every side counts a text that stands on both, as it will meet it.
     sides = ({pair.query for pair in pairs}, {pair.text for pair in pairs})
-    vocab = Vocab.build((tokenizer.folded(cut[text]) for side in sides for text in sorted(side)), min_count)
+    vocab = Vocab.build((tokenizer.lowercase(words_of[text]) for side in sides for text in sorted(side)), min_count)
     if not vocab.words:
         raise MatchloomError(
             f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one", code="no_data"
@@ -100,7 +100,7 @@ def set_up(
     if pretrained is not None:
         encoder, first = pretrained, pretrained.digest()
     else:
-        words = [tokenizer.folded(cut[text]) for text in dict.fromkeys(texts)]
+        words = [tokenizer.lowercase(words_of[text]) for text in dict.fromkeys(texts)]
         found = first_vectors(
             vectors, words, dimensions=dimensions, min_count=min_count, seed=config.seed, progress=progress
         )
@@ -126,18 +126,20 @@ def set_up(
     shards, by_length = _shards(network, config), not network.batch_coupled
     examples: Examples
     if collection is not None:
-        read = _read_collection(matcher, collection, cut.__getitem__)
+        read = _read_collection(matcher, collection, words_of.__getitem__)
         drawn = CollectionExamples(collection, read, config, shards=shards, by_length=by_length)
         examples, features = drawn, drawn.features()
     else:
         assert groups is not None
-        read = matcher.read_pairs(pairs, cut=cut.__getitem__)
+        read = matcher.read_pairs(pairs, tokenize=words_of.__getitem__)
         kind = ListExamples if config.positives and groups.negatives is not None else TrainingExamples
         examples = kind(groups, read, config, shards=shards, by_length=by_length)
         features = read.features
     if features is not None:
         network.fit_features(torch.from_numpy(features))
-    looked_at = None if development is None else (development, matcher.read_pairs(development, cut=cut.__getitem__))
+    looked_at = (
+        None if development is None else (development, matcher.read_pairs(development, tokenize=words_of.__getitem__))
+    )
     return Ready(matcher, examples, looked_at, settings)
 
 
@@ -154,9 +156,12 @@ def _shards(model: PairModel, config: TrainConfig) -> int:
     return config.workers
 
 
-def _read_collection(matcher: Matcher, collection: Collection, cut: Cut) -> ReadPairs:
-    """Questions and texts of a collection as tables, and the right pairs of questions and answers."""
-    left, right = matcher.read(collection.questions, cut=cut), matcher.read(collection.texts, cut=cut)
+def _read_collection(matcher: Matcher, collection: Collection, tokenize: Tokenize) -> ReadPairs:
+    """Questions and texts of a collection as tables, and the positive pairs of questions and answers."""
+    left, right = (
+        matcher.read(collection.questions, tokenize=tokenize),
+        matcher.read(collection.texts, tokenize=tokenize),
+    )
     rows = np.array(
         [(q, text) for q, own in collection.positives for text in own if text < collection.answers], dtype=np.int64
     )

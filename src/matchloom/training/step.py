@@ -43,10 +43,10 @@ def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimiz
     if config.encoder_rate or config.optimizer == "adamw" or config.layer_decay < 1:
         own = [parameter for parameter in model.own_parameters() if parameter.requires_grad]
         parameters = [{"params": own}] if own else []
-        name, rate = "rate" if config.optimizer == "adadelta" else "lr", config.encoder_rate or config.learning_rate
-        parameters += [{"params": p, name: rate * part} for p, part in model.encoder.parts(config.layer_decay)]
+        lr = config.encoder_rate or config.learning_rate
+        parameters += [{"params": p, "lr": lr * part} for p, part in model.encoder.parts(config.layer_decay)]
     if config.optimizer == "adadelta":
-        return AdaDelta(parameters, rate=config.learning_rate)
+        return AdaDelta(parameters, lr=config.learning_rate)
     given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
     if config.optimizer == "adamw":
         return torch.optim.AdamW(parameters, weight_decay=config.weight_decay, **given)
@@ -54,7 +54,7 @@ def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimiz
 
 
 def rate_factor(done: float, warmup: float) -> float:
-    """What the rates are multiplied with when this part of a run is done: a rise over `warmup`, then an even fall.
+    """The factor of the learning rates when this part of a run is done: a rise over `warmup`, then linear decay.
 
     >>> [round(rate_factor(done, 0.2), 2) for done in (0.0, 0.1, 0.2, 0.6, 1.0)]
     [0.0, 0.5, 1.0, 0.5, 0.0]
@@ -67,8 +67,7 @@ def rate_factor(done: float, warmup: float) -> float:
 def set_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
     """Multiply the rates that the optimizer was made with."""
     for group in optimizer.param_groups:
-        name = "lr" if "lr" in group else "rate"
-        group[name] = group.setdefault("first_rate", group[name]) * factor
+        group["lr"] = group.setdefault("first_lr", group["lr"]) * factor
 
 
 def trained(model: nn.Module) -> list[nn.Parameter]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.corpora.cqa import read_cqa, write_cqa
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.types import MatchloomError
 
 HEADER = "source\tgroup\tquestion\tanswer\n"
@@ -100,6 +100,6 @@ def test_real_counts(data_dir: Path) -> None:
     with gzip.open(path) as stream:
         assert sum(1 for _ in stream) - 1 == 24939
     pairs = read_cqa(path)
-    texts = [fold(text) for pair in pairs for text in pair[:2]]
+    texts = [normalize_text(text) for pair in pairs for text in pair[:2]]
     assert len(pairs) == 21585
     assert len(set(texts)) == len(texts)

@@ -56,10 +56,14 @@ def test_own_lists(folder: Path) -> None:
 
 
 def test_answers_cut(folder: Path) -> None:
-    cut = Tokenizer("english", max_words=2)
-    assert insuranceqa_answers(folder, cut=cut) == {"7": "Yes, it", "8": "No; not", "9": "Ask your"}
-    assert read_insuranceqa(folder, "test", cut=cut)[0].text == "No; not"
-    assert {pair.text for pair in insuranceqa_lists(folder, "test", cut=cut)} == {"Yes, it", "No; not", "Ask your"}
+    short = Tokenizer("english", max_words=2)
+    assert insuranceqa_answers(folder, truncate=short) == {"7": "Yes, it", "8": "No; not", "9": "Ask your"}
+    assert read_insuranceqa(folder, "test", truncate=short)[0].text == "No; not"
+    assert {pair.text for pair in insuranceqa_lists(folder, "test", truncate=short)} == {
+        "Yes, it",
+        "No; not",
+        "Ask your",
+    }
 
 
 def test_malformed(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.reproduction import running, tables
-from experiments.reproduction.tasks import TASKS, Task
+from experiments.reproduction.tasks import TASKS, PaperTask
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair
 from tests.training.making import colour_pairs
@@ -90,17 +90,17 @@ test = false
 WRITTEN = {"colours": COLOURS, "cloth": PAIRS, "trials_colours": TRIALS}
 
 
-def colours(data: Path, seed: int) -> Task:
+def colours(data: Path, seed: int) -> PaperTask:
     train, development, test = (colour_pairs(n, seed=seed + place) for place, n in enumerate((24, 10, 10)))
     texts = sorted({pair.text for pair in train})
-    return Task(train, development, test, Tokenizer(), texts, None, "lists of four")
+    return PaperTask(train, development, test, Tokenizer(), texts, None, "lists of four")
 
 
 def independent(pairs: list[Pair]) -> list[Pair]:
     return [pair._replace(query_id="", text_id="", query=f"{pair.query} {n}") for n, pair in enumerate(pairs)]
 
 
-def cloth(data: Path, seed: int) -> Task:
+def cloth(data: Path, seed: int) -> PaperTask:
     (data / "cloth" / "all.tsv").read_text(encoding="utf-8")
     task = colours(data, seed)
     parts = {part: independent(getattr(task, part)) for part in ("train", "development", "test")}

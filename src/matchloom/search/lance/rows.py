@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from matchloom.data.identity import digest, fold
+from matchloom.data.identity import digest, normalize_text
 from matchloom.types import Pair
 
 
@@ -28,7 +28,7 @@ class PairRow(NamedTuple):
         if pair.query_id:
             key = name
         elif pair.text_id:
-            key = f"{name}/{digest(fold(pair.query))}"
+            key = f"{name}/{digest(normalize_text(pair.query))}"
         else:
             key = digest(pair.query, pair.text)
         return cls(key, name, pair.text_id, pair.query, pair.text)
@@ -49,4 +49,4 @@ def pair_id(pair: Pair) -> str:
 
 def answer_key(answer: str) -> str:
     """A digest of an answer; case and spaces make no other of it."""
-    return digest(fold(answer))
+    return digest(normalize_text(answer))

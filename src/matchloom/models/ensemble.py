@@ -1,4 +1,4 @@
-"""A committee: several networks of one kind that differ in their first weights, scoring by the mean of their scores.
+"""A ensemble: several networks of one kind that differ in their first weights, scoring by the mean of their scores.
 
 What the chance of a first draw adds to one network's score is mostly gone from the mean. Each member learns by its own
 loss, so that none leans on the others; the word vectors, the batches and the choice of the epoch are common to all.
@@ -20,14 +20,14 @@ from matchloom.models.base import PairModel
 from matchloom.types import Component, Signal, Trace
 
 
-class Committee(PairModel):
+class Ensemble(PairModel):
     """Members of one kind, over one encoder."""
 
     def __init__(self, members: Sequence[PairModel]) -> None:
         super().__init__()
         first = members[0]
         self.encoder = first.encoder
-        for member in members:  # they know the encoder, but it is a part of the committee: saved and trained once
+        for member in members:  # they know the encoder, but it is a part of the ensemble: saved and trained once
             del member.encoder
             member.__dict__["encoder"] = self.encoder
         self.members = nn.ModuleList(members)
@@ -69,8 +69,8 @@ class Committee(PairModel):
             member.pretrain(left, right, pairs, seed + n, progress)
 
     def unrounded(self) -> PairModel:
-        """The committee of the members that round nothing."""
-        return Committee([member.unrounded() for member in self.each()])
+        """The ensemble of the members that round nothing."""
+        return Ensemble([member.unrounded() for member in self.each()])
 
     def decayed(self) -> list[nn.Parameter]:
         """What the members' say."""

@@ -31,7 +31,7 @@ def key_of(
     return digest(str(FORMAT), pairs_digest(pairs, test), kind, repr(tokenizer), str(seed), encoder)
 
 
-class Measured:
+class OutcomeStore:
     """Outcomes by name, written after each; without a folder they are only remembered."""
 
     def __init__(self, folder: Path | None, key: str, *, resume: bool, measures: Sequence[str]) -> None:
@@ -43,11 +43,11 @@ class Measured:
 
     def has(self, *name: object) -> bool:
         """Whether anything is kept under this name."""
-        return _joined(name) in self._kept
+        return _key(name) in self._kept
 
     def outcome(self, *name: object) -> tuple[Outcome, float] | None:
         """The outcome that is kept under this name, with the seconds it took; what failed before fails again."""
-        found = self._kept.get(_joined(name))
+        found = self._kept.get(_key(name))
         if found is None:
             return None
         if "error" in found:
@@ -58,10 +58,10 @@ class Measured:
     def keep(self, outcome: Outcome | MatchloomError, seconds: float, *name: object) -> None:
         """Keep an outcome, or why there is none."""
         if isinstance(outcome, MatchloomError):
-            self._kept[_joined(name)] = {"error": str(outcome)}
+            self._kept[_key(name)] = {"error": str(outcome)}
         else:
             each = {measure: values.tolist() for measure, values in outcome.each.items()}
-            self._kept[_joined(name)] = {"values": dict(outcome.values), "each": each, "seconds": seconds}
+            self._kept[_key(name)] = {"values": dict(outcome.values), "each": each, "seconds": seconds}
         if self._folder is not None:
             write(self._folder, "measured", FORMAT, {"key": self._key, "measured": self._kept})
 
@@ -106,5 +106,5 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     measured: dict[str, _Figures]
 
 
-def _joined(name: Sequence[object]) -> str:
+def _key(name: Sequence[object]) -> str:
     return "/".join(str(one) for one in name)

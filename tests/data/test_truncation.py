@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from matchloom.data.cutting import first_words
+from matchloom.data.truncation import first_words
 from matchloom.text.tokenize import Tokenizer
 
 

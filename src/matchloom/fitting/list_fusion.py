@@ -4,7 +4,7 @@
 
 d_e is the deviation of a scorer's scores within a list, taken over all development lists together. A deviation for each
 list would follow a query's own scale; but then a text's score would depend on the other texts of its list, and a single
-pair would have neither score nor explanation. The lexical scorers that are mixed have no scale of the query's own to
+pair would have neither score nor explanation. The lexical scorers here have no scale of the query's own to
 begin with, and development questions told no difference.
 
 The weights are learnt as those of answer ranking are (`matchloom.search.fusion`).
@@ -30,16 +30,16 @@ from matchloom.types import MatchloomError, Pair, Scorer, Scores, Trace
 WEIGHTS, FORMAT = "weights.safetensors", 2  # 1 had its checksums in the weights
 #: Where weights start and are drawn back to, as new splits of SemEval 3B, TREC-QA and WikiQA chose: as much of words
 #: alone as of the network that knows words in their context. With four parts network and one part words (what two of
-#: them had chosen before) the mixture fell behind stemmed BM25 on SemEval, whose few questions cannot correct it.
+#: them had chosen before) the fusion fell behind stemmed BM25 on SemEval, whose few questions cannot correct it.
 PRIOR: Mapping[str, float] = {"normalized_bm25": 1.5, "overlap": 0.0, "knrm": 0.0, "mv_lstm": 1.5}
 _LEAST = 1e-9
 Floats = NDArray[np.float64]
 
 
-class ListMixture:
+class ListFusion:
     """A weighted sum of scorers, learnt from judged candidate lists."""
 
-    name = "list_mixture"
+    name = "list_fusion"
 
     def __init__(
         self, scorers: Sequence[Scorer], weights: Floats, deviations: Floats, why: str, tokenizer: Tokenizer
@@ -48,13 +48,13 @@ class ListMixture:
         self.tokenizer = tokenizer
 
     @classmethod
-    def fit(cls, scorers: Sequence[Scorer], lists: Sequence[Pair], tokenizer: Tokenizer) -> ListMixture:
-        """Learn the weights from judged lists, which the scorers have not learnt from."""
+    def fit(cls, scorers: Sequence[Scorer], lists: Sequence[Pair], tokenizer: Tokenizer) -> ListFusion:
+        """Learn the weights from held-out judged lists."""
         raw = np.stack([scorer.score(lists) for scorer in scorers], axis=1).astype(np.float64)
         cases, deviations = _cases(raw, lists)
         names = [scorer.name for scorer in scorers]
-        mixture = learn_mixture(names, cases, PRIOR)
-        return cls(scorers, mixture.weights, deviations, mixture.why, tokenizer)
+        fusion = learn_mixture(names, cases, PRIOR)
+        return cls(scorers, fusion.weights, deviations, fusion.why, tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair; it depends on that pair only."""
@@ -85,12 +85,12 @@ class ListMixture:
         }
         tensors = {"weights": self.weights, "deviations": self.deviations}
         inside: Any = {one.name: one for one in self.scorers}
-        write(folder, "list_mixture", FORMAT, settings, {WEIGHTS: packed(tensors)}, inside=inside)
+        write(folder, "list_fusion", FORMAT, settings, {WEIGHTS: packed(tensors)}, inside=inside)
 
     @classmethod
-    def load(cls, folder: Path | str) -> ListMixture:
+    def load(cls, folder: Path | str) -> ListFusion:
         """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
-        saved = read(folder, "list_mixture", FORMAT, remedy=REMEDY)
+        saved = read(folder, "list_fusion", FORMAT, remedy=REMEDY)
         settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
         with as_saved(folder, REMEDY):
             scorers = [saved.inside(name) for name in settings["scorers"]]
@@ -102,19 +102,19 @@ class ListMixture:
 
 
 def _cases(raw: Floats, lists: Sequence[Pair]) -> tuple[Cases, Floats]:
-    """The lists with a right and a wrong text, their scores around the list's mean, and the deviations within lists."""
+    """Lists with a positive and a negative, their scores around the list's mean, and the deviations within lists."""
     members: dict[str, list[tuple[str, int]]] = {}
     for n, pair in enumerate(with_ids(lists)):
         members.setdefault(pair.query_id, []).append((digest(pair.text), n))
-    right = np.array([pair.is_labelled_positive for pair in lists])
+    positive = np.array([pair.is_labelled_positive for pair in lists])
     rows = [np.array([n for _, n in sorted(own)]) for _, own in sorted(members.items())]
-    rows = [own for own in rows if 0 < right[own].sum() < len(own)]
+    rows = [own for own in rows if 0 < positive[own].sum() < len(own)]
     width = max((len(own) for own in rows), default=1)
-    evidence = np.zeros((len(rows), width, raw.shape[1]))
-    there, rightly = (np.zeros((len(rows), width), dtype=bool) for _ in range(2))
+    features = np.zeros((len(rows), width, raw.shape[1]))
+    there, labels = (np.zeros((len(rows), width), dtype=bool) for _ in range(2))
     for case, own in enumerate(rows):
-        evidence[case, : len(own)] = raw[own] - raw[own].mean(axis=0)
+        features[case, : len(own)] = raw[own] - raw[own].mean(axis=0)
         there[case, : len(own)] = True
-        rightly[case, : len(own)] = right[own]
-    deviations = np.maximum(np.sqrt(np.square(evidence).sum((0, 1)) / max(1, there.sum())), _LEAST)
-    return Cases(evidence / deviations, there, rightly, np.ones(len(rows))), deviations
+        labels[case, : len(own)] = positive[own]
+    deviations = np.maximum(np.sqrt(np.square(features).sum((0, 1)) / max(1, there.sum())), _LEAST)
+    return Cases(features / deviations, there, labels, np.ones(len(rows))), deviations
