@@ -19,7 +19,6 @@ ORDER = [
     ("types",),
     ("basics", "traces", "calibration", "batches"),
     ("artifact", "pages"),
-    ("sealed",),
     ("text",),
     ("lexical",),
     ("data",),

@@ -163,32 +163,12 @@ class TestDamage:
         assert "\n" not in str(caught.value)
 
     def test_missing_folder(self, tmp_path: Path) -> None:
-        self.refused(tmp_path / "none", "is not a folder; expected a matcher saved by")
+        self.refused(tmp_path / "none", "is not a folder; expected one with matcher.json")
 
-    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
-    def test_missing_file(self, folder: Path, name: str) -> None:
-        (folder / name).unlink()
-        self.refused(folder, f"has no {name}")
-
-    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
-    @pytest.mark.parametrize("keep", [0, 10, -30])
-    def test_cut_off(self, folder: Path, name: str, keep: int) -> None:
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[:keep])
-        self.refused(folder, name)
-
-    @pytest.mark.parametrize("name", ["matcher.json", "vocab.txt", "weights.safetensors"])
-    def test_altered(self, folder: Path, name: str) -> None:
-        content = bytearray((folder / name).read_bytes())
-        place = content.find(b"30") if name == "matcher.json" else len(content) - 3
-        content[place] ^= 1
-        (folder / name).write_bytes(content)
-        self.refused(folder, f"{name} was altered")
-
-    def test_newer(self, folder: Path) -> None:
+    def test_older(self, folder: Path) -> None:
         about = json.loads((folder / "matcher.json").read_text())
-        (folder / "matcher.json").write_text(json.dumps({**about, "format": 99}))
-        self.refused(folder, "has format 99, this matchloom reads format 2; upgrade")
+        (folder / "matcher.json").write_text(json.dumps({**about, "format": 2}))
+        self.refused(folder, "has format 2, this matchloom reads format 3; copy or train the matcher again")
 
     def test_weights_of_another_version(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def other(encoder: Encoder, *, hidden: int = 50, features: str = "") -> PairModel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matchloom.artifact import writing
 from matchloom.basics.files import atomic_write, is_there
 from matchloom.types import MatchloomError
 
@@ -83,12 +84,7 @@ def has_run(done: Results, row: str, seed: int) -> bool:
 
 def add_run(path: Path, row: str, entry: Entry, about: Results) -> None:
     """Put one run in place of an earlier one with its seed; `about` is what all runs share."""
-    try:
-        lock = path.with_suffix(".lock").open("w")
-    except OSError as error:
-        raise MatchloomError(f"{path} cannot be written: {error.strerror or error}") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with writing(path.parent, wait=math.inf):
         done = {**read_results(path), "format": FORMAT, **about}
         others = [run for run in done["systems"].get(row, []) if run["seed"] != entry["seed"]]
         done["systems"][row] = sorted([*others, entry], key=lambda run: run["seed"])

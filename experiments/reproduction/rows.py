@@ -14,13 +14,13 @@ from experiments.reproduction.provenance import commit, data_digest, machine
 from experiments.reproduction.results import Entry, Place
 from experiments.reproduction.tables import PaperTable, Row
 from experiments.reproduction.tasks import PaperTask
+from matchloom.artifact import holds, remove
 from matchloom.basics.files import atomic_write, make_folder
 from matchloom.comparison import System, make_scorer, seconds_before
 from matchloom.matcher import NOTHING_LEARNT, Matcher
 from matchloom.models import MODELS, model_arguments, model_training
 from matchloom.text.vectors import WordVectors, train_vectors
 from matchloom.training.prepare import settings_of
-from matchloom.training.run import CHECKPOINT
 from matchloom.types import MatchloomError, Scorer
 
 BEGUN = "begun.json"  # in the folder of a run that is not done: what it must have in common with one that goes on
@@ -135,7 +135,7 @@ def _scorer(row: Row, table: PaperTable, prepared: Prepared, seed: int, folder: 
             progress=True,
         )
     except MatchloomError as error:
-        if trained and (folder / CHECKPOINT).exists():
+        if trained and holds(folder, "checkpoint"):
             raise MatchloomError(f"{error} (with --again the row starts anew)") from None
         raise
 
@@ -155,7 +155,7 @@ def _vectors(table: PaperTable, prepared: Prepared, seed: int) -> WordVectors:
 
 def _resumable(folder: Path, begun: dict[str, Any], again: bool) -> str | None:
     """The commit that an interrupted run was begun with, if this one can go on with it."""
-    if again or not (folder / CHECKPOINT).exists():
+    if again or not holds(folder, "checkpoint"):
         return None
     try:
         then = json.loads((folder / BEGUN).read_text(encoding="utf-8"))
@@ -177,8 +177,8 @@ def _end(folder: Path, keep: bool) -> None:
     if not keep:
         _remove(folder)
         return
-    for name in (CHECKPOINT, BEGUN):
-        (folder / name).unlink(missing_ok=True)
+    remove(folder, "checkpoint")
+    (folder / BEGUN).unlink(missing_ok=True)
 
 
 def _remove(folder: Path) -> None:

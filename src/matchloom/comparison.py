@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from matchloom.basics.files import is_there, read_lines
+from matchloom.artifact import holds
+from matchloom.basics.files import read_lines
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import with_ids
 from matchloom.evaluation import Report, compare_runs, evaluate, measure
@@ -24,7 +25,7 @@ from matchloom.pages.document import document, frame
 from matchloom.pages.markup import safe_text
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training.run import CHECKPOINT, LOG, MAX_WORDS, train
+from matchloom.training.run import LOG, MAX_WORDS, train
 from matchloom.types import MatchloomError, Pair, Scorer
 
 BASELINES = ("random", "bm25", "bm25_stemmed")
@@ -218,7 +219,7 @@ def check_systems(
                 code="unknown_name",
             )
         own = None if folder is None else Path(folder) / system.name
-        if own is not None and is_there(own / "matcher.json") and not resume:
+        if own is not None and holds(own, "matcher") and not resume:
             raise MatchloomError(
                 f"{own} already holds a matcher; resume its run, or choose another folder", code="exists"
             )
@@ -277,7 +278,7 @@ def make_scorer(
         vectors="random" if vectors is None else vectors,
         dimensions=dimensions,
         folder=folder,
-        resume=resume and folder is not None and (folder / CHECKPOINT).exists(),
+        resume=resume and folder is not None and holds(folder, "checkpoint"),
         progress=progress,
         **{**system.settings, "seed": seed},
     )

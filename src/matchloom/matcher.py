@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.artifact import as_saved
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
@@ -25,11 +26,10 @@ from matchloom.data.tokenized import Rows, TokenizedTexts, deduplicate
 from matchloom.encoders.kinds import build_encoder
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
-from matchloom.matcher_files import Saved, digest, digest_of, read_matcher, write_matcher
+from matchloom.matcher_files import REMEDY, SavedMatcher, digest, digest_of, read_matcher, write_matcher
 from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
 from matchloom.models.base import PairModel
 from matchloom.models.float64_copy import Float64Copy, rounded
-from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, Ranked, Scores, Trace
@@ -462,7 +462,7 @@ class Matcher:
             "tokenizer": self.tokenizer._asdict(),
             "training": self.training,
         }
-        write_matcher(Path(folder), Saved(settings, self.vocab, self.model.state_dict()))
+        write_matcher(Path(folder), SavedMatcher(settings, self.vocab, self.model.state_dict()))
 
     @classmethod
     def untrained(
@@ -521,7 +521,7 @@ class Matcher:
             device: Where its weights go, such as "cuda".
         """
         about, vocab, weights = read_matcher(one_path("folder", folder))
-        with as_saved(folder, "copy or train the matcher again"):
+        with as_saved(folder, REMEDY):
             encoder = build_encoder(about["encoder"], vocab)
             model = build_model(about["model"], about["arguments"], encoder, seed=0)
             reader = encoder.reader(Tokenizer.from_dict(about["tokenizer"]), vocab)

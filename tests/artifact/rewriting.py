@@ -43,5 +43,12 @@ if __name__ == "__main__":
     left = [0] * int(sys.argv[2])
     for name in ("fsync", "rename", "replace", "unlink", "rmdir"):
         setattr(os, name, counted(getattr(os, name), left))
-    artifact.write(Path(sys.argv[1]), "thing", 2, {"number": 2}, {"new-2.txt": b"new"}, inside={"part": Inner("weft")})
+    artifact.write(
+        Path(sys.argv[1]),
+        "thing",
+        2,
+        {"number": 2},
+        {"same.txt": b"new", "new.txt": b"new"},
+        inside={"part": Inner("weft")},
+    )
     print("done")

@@ -142,13 +142,15 @@ def test_search_takes_questions_from_the_input(run: Run, archive: Path, monkeypa
 
 
 def test_search_reranks_with_any_scorer(run: Run, archive: Path, faq: Path, trained: Path, tmp_path: Path) -> None:
-    translations = tmp_path / "t.safetensors"
+    translations = tmp_path / "t"
     assert run("trans-lm", faq, "--out", translations).code == 0
     for scorer in (trained, "bm25_stemmed", "overlap", "random", translations):
         result = run("search", archive, "making candles", "--rerank", scorer, "--json")
         assert result.code == 0, result.err
         assert json.loads(result.out)["answers"][0]["question"].startswith("making")
-    assert "is no folder of a fitted system or matcher" in error_of(run("search", archive, "x", "--rerank", "nobody"))
+    assert "is no folder that 'matchloom fit', 'train' or 'trans-lm' made" in error_of(
+        run("search", archive, "x", "--rerank", "nobody")
+    )
     assert "a run file has no scores for an archive" in error_of(
         run("search", archive, "x", "--rerank", archive / "archive.json")
     )

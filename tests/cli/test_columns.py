@@ -25,7 +25,7 @@ def test_every_command_takes_the_names_of_columns(run: Run, odd: Path, corpus: P
         "split": ("split", odd, "--out", tmp_path / "s"),
         "vectors": ("vectors", odd, "--out", tmp_path / "v.txt", "--dimensions", 4, "--epochs", 1),
         "mine": ("mine", odd, "--out", tmp_path / "m.tsv", "--count", 2),
-        "trans-lm": ("trans-lm", odd, "--out", tmp_path / "t.safetensors"),
+        "trans-lm": ("trans-lm", odd, "--out", tmp_path / "t"),
         "evaluate": ("evaluate", "bm25", odd, "--no-baselines"),
         "score": ("score", "bm25", odd),
         "compare": ("compare", odd, "--test", odd, "--system", "bm25", "--out", tmp_path / "c"),
@@ -46,7 +46,7 @@ def test_labels_that_are_none_are_refused_where_they_count(run: Run, label: str,
     pairs = write_tsv(tmp_path / "p.tsv", ["query\ttext\tlabel", *rows])
     for words in (
         ("mine", pairs, "--out", tmp_path / "m.tsv"),
-        ("trans-lm", pairs, "--out", tmp_path / "t.safetensors"),
+        ("trans-lm", pairs, "--out", tmp_path / "t"),
         ("evaluate", "bm25", pairs),
         ("compare", pairs, "--test", pairs, "--system", "bm25", "--out", tmp_path / "c"),
         ("index", tmp_path / "a", pairs),

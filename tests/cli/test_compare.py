@@ -93,7 +93,7 @@ def test_minutes_count_what_was_trained_before(run: Run, compared: tuple[list[st
 def test_what_is_there_already_is_compared_as_it_is(
     run: Run, corpus: Path, trained: Path, tmp_path: Path, compared: tuple[list[str], Path]
 ) -> None:
-    translations = tmp_path / "t.safetensors"
+    translations = tmp_path / "t"
     assert run("trans-lm", corpus / "right.tsv", "--out", translations).code == 0
     given = ["compare", corpus / "train.tsv", "--test", corpus / "test.tsv", "--json"]
     systems = ("bm25", trained, translations, "trans-lm")

@@ -46,7 +46,7 @@ def commands(pairs: Path, folder: Path) -> list[list[str]]:
         ["split", str(pairs), "--out", out + "s"],
         ["vectors", str(pairs), "--out", out + ".txt", "--min-count", "1"],
         ["mine", str(pairs), "--out", out + ".tsv", "--count", "1", "--top", "5"],
-        ["trans-lm", str(pairs), "--out", out + ".safetensors"],
+        ["trans-lm", str(pairs), "--out", out + ".words"],
         ["train", str(pairs), "--out", out, *SMALL, "--epochs", "1"],
         ["evaluate", "bm25", str(pairs)],
         ["evaluate", out, str(pairs), "--compare-to", HOSTILE],

@@ -118,7 +118,7 @@ def test_resume_goes_on_where_a_shorter_run_ended(run: Run, corpus: Path, tmp_pa
     assert log_of(tmp_path / "parts") == log_of(tmp_path / "whole")
     changed = run("train", *given, "--out", tmp_path / "parts", "--resume", "--margin", 2)
     assert "margin was 1.0, now 2.0" in error_of(changed)
-    assert "no checkpoint.safetensors" in error_of(run("train", *given, "--out", tmp_path / "new", "--resume"))
+    assert "no checkpoint to resume from" in error_of(run("train", *given, "--out", tmp_path / "new", "--resume"))
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(0, 1), (2, 14)])  # an epoch has six steps

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from matchloom.artifact import load
 from matchloom.calibration import best_threshold, platt
 from matchloom.explanation import explain
 from matchloom.fitting import pairs_task
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.pair_classifier import NAMES, PairClassifier, _side_of
-from matchloom.fitting.pairs_task import LOADERS, PairsTask
+from matchloom.fitting.pairs_task import PairsTask
+from matchloom.fitting.word_scorers import WordScorer
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.development import one_list
 from matchloom.types import Explains, MatchloomError, Pair, Scorer, Scores
@@ -117,7 +119,7 @@ def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer],
         explanation = explain(scorer, pairs[1].query, pairs[1].text)  # checks that it adds up
         assert explanation.trace.score == pytest.approx(float(scores[1]), abs=1e-4)
         scorer.save(tmp_path / name)
-        loaded = LOADERS[scorer.kind](tmp_path / name)
+        loaded = load(tmp_path / name)
         assert isinstance(loaded, Calibrated)
         np.testing.assert_array_equal(loaded.score(pairs), scores)
         np.testing.assert_array_equal(loaded.probability(pairs), scorer.probability(pairs))
@@ -152,8 +154,9 @@ def test_an_exchanged_scorer_is_refused(made: dict[str, Scorer], tmp_path: Path)
     calibrated = made["pair_classifier"]
     assert isinstance(calibrated, Calibrated)
     calibrated.save(tmp_path)
-    (tmp_path / "scorer" / "words.json").write_text("{}")
-    with pytest.raises(MatchloomError, match="missing or was altered"):
+    WordScorer.fit("overlap", ["a text"], Tokenizer()).save(tmp_path / "scorer")
+    (tmp_path / "scorer" / "pair_classifier.json").unlink()
+    with pytest.raises(MatchloomError, match="scorer was altered since it was saved, or belongs to another"):
         Calibrated.load(tmp_path)
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from matchloom import Fitted, fit
+from matchloom.artifact import write
 from matchloom.cli import main
 from matchloom.data.formats import write_pairs
 from matchloom.fitting import answers_task
+from matchloom.fitting.outcomes import FORMAT, OutcomeStore
 from matchloom.fitting.report import FitReport
 from matchloom.search.baselines import LinearClassifier
 from matchloom.types import MatchloomError
@@ -99,7 +101,7 @@ def test_what_was_begun_with_other_data_or_settings_is_refused(tmp_path: Path, m
         with pytest.raises(MatchloomError, match="was begun with other data, another seed or other settings"):
             fit(pairs, out=tmp_path, seed=seed, resume=True)
     (tmp_path / "work" / "measured.json").write_text("{", encoding="utf-8")
-    with pytest.raises(MatchloomError, match=r"measured.json is damaged; start anew with overwrite"):
+    with pytest.raises(MatchloomError, match=r"measured.json is damaged or cut off; start anew with overwrite"):
         fit(faq(40), out=tmp_path, resume=True)
     for wrong in ({"out": None}, {"out": tmp_path, "overwrite": True}):
         with pytest.raises(MatchloomError, match="resume needs the folder"):
@@ -113,6 +115,30 @@ def test_an_error_leaves_nothing_to_resume(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(RuntimeError):
         fit(faq(40), out=tmp_path)
     assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        *({}, [], {"x": 1}, {"x": {}}, {"x": {"values": {"P@1": 1.0}, "each": {}, "seconds": 1.0}}),
+        {"x": {"values": [], "each": {"P@1": [1.0]}, "seconds": 1.0}},
+        {"x": {"values": {"P@1": 1.0}, "each": {"P@1": "x"}, "seconds": 1.0}},
+        {"x": {"values": {"P@1": 1.0}, "each": {"P@1": [[1.0]]}, "seconds": 1.0}},
+        {"x": {"values": {"P@1": 1.0}, "each": {"P@1": [float("inf")]}, "seconds": 1.0}},
+        {"x": {"values": {"P@1": 1.0}, "each": {"P@1": [1.0]}, "seconds": -1.0}},
+        {"x": {"values": {"P@1": 1.0}, "each": {"P@1": [1.0]}, "seconds": 1e300}},
+        {"x": {"error": 7}},
+        {"x": {"error": "none", "other": 1}},
+    ],
+)
+def test_forged_measurements_are_refused_in_one_line(tmp_path: Path, forged: Any) -> None:
+    write(tmp_path, "measured", FORMAT, {"key": "key", "measured": forged})
+    if forged == {}:
+        assert OutcomeStore(tmp_path, "key", resume=True, measures=("P@1",)).resumed == 0
+        return
+    with pytest.raises(MatchloomError, match="holds figures that no fit has; start anew") as caught:
+        OutcomeStore(tmp_path, "key", resume=True, measures=("P@1",))
+    assert caught.value.code == "damaged"
 
 
 @pytest.mark.slow
@@ -131,7 +157,7 @@ def test_a_killed_fit_is_resumed_by_the_command(
     process.wait()
     # Quick machines may have finished; then there is nothing to test here.
     if measured.exists():
-        assert json.loads(measured.read_text(encoding="utf-8"))["measured"]
+        assert json.loads(measured.read_text(encoding="utf-8"))["settings"]["measured"]
         assert main([*arguments, "--resume"]) == 0
         assert "Going on with a fit that was stopped" in capsys.readouterr().err
     assert figures(Fitted.load(tmp_path / "faq").report) == figures(whole)

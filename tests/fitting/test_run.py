@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,6 @@ from matchloom.data.identity import questions_of
 from matchloom.data.kinds import kind_of
 from matchloom.data.splits import asked_once, texts_alone
 from matchloom.fitting.answers_task import AnswersTask
-from matchloom.fitting.fitted import LOADERS, save_system
 from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.systems import Candidate, Outcome
 from matchloom.fitting.trial import Trial
@@ -24,6 +25,7 @@ from matchloom.search.baselines import BASELINES
 from matchloom.search.entries import Answers
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
+from tests.fitting.samples import small_report
 
 TOPICS = {
     "a1": ("Open Settings and choose Reset password.", ["reset", "password", "forgot", "login", "locked"]),
@@ -159,7 +161,7 @@ def test_eight_questions_of_two_answers_are_not_one_each() -> None:
 
 
 def test_what_is_only_shown_is_not_chosen() -> None:
-    measured = OutcomeStore(None, "", resume=False)
+    measured = OutcomeStore(None, "", resume=False, measures=())
     run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     ranker, values = Candidate("ranker", "", lambda *_: None), np.random.default_rng(0).random(200)
     for report_only, expected in ((False, "bm25"), (True, "ranker")):
@@ -204,6 +206,36 @@ def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path, capsys: pytes
     assert told.count("\n") == 1
 
 
+def test_a_second_fit_into_the_same_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    whole = Trial.go
+
+    def go(self: Trial, *given: Any) -> Fitted:
+        if not told:
+            with pytest.raises(MatchloomError, match="is being written by another run") as caught:
+                fit(faq(20), out=tmp_path)
+            told.append(caught.value.code)
+        return whole(self, *given)
+
+    monkeypatch.setattr(Trial, "go", go)
+    fit(faq(20), out=tmp_path)
+    assert told == ["busy"]
+    assert Fitted.load(tmp_path).rank("deliver my parcel", top=1)
+
+
+def test_the_report_belongs_to_the_system(tmp_path: Path) -> None:
+    """A page, or a fit.json, of another fit is refused."""
+    for seed in (0, 1):
+        fit(faq(20, seed), out=tmp_path / str(seed))
+    assert sorted(path.name for path in (tmp_path / "0").iterdir()) == ["fit.json", "report.html", "system"]
+    for name in ("report.html", "fit.json"):
+        shutil.copytree(tmp_path / "0", tmp_path / name)
+        (tmp_path / name / name).write_bytes((tmp_path / "1" / name).read_bytes())
+        with pytest.raises(MatchloomError, match="was altered since it was saved, or belongs to another") as caught:
+            Fitted.load(tmp_path / name)
+        assert caught.value.code == "altered"
+
+
 def test_ids_of_candidates_do_not_join_answers() -> None:
     pairs = [pair._replace(text_id=str(n % 3)) for n, pair in enumerate(faq(30))]
     report = fit(pairs)
@@ -221,7 +253,8 @@ def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["bm25_stemmed", "trans_lm", "nearest_question", "linear_classifier"])
 def test_a_baseline_that_was_chosen_is_kept_and_comes_back(name: str, tmp_path: Path) -> None:
     scorer = BASELINES[name](Answers.of(faq(30)))
-    loaded = LOADERS[save_system(scorer, tmp_path)](tmp_path)
+    Fitted(scorer, small_report(), "answers").save(tmp_path)
+    loaded = Fitted.load(tmp_path).scorer
     asked = [Pair("forgot the password", text) for text, _ in TOPICS.values()]
     np.testing.assert_array_equal(loaded.score(asked), scorer.score(asked))
     if name in ("bm25_stemmed", "trans_lm"):
@@ -258,7 +291,7 @@ def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path: Path, capsys: pyt
 
 
 def test_a_system_that_looked_at_the_development_pairs_must_win_by_more_than_chance() -> None:
-    measured = OutcomeStore(None, "", resume=False)
+    measured = OutcomeStore(None, "", resume=False, measures=())
     run = Trial(AnswersTask(), kind_of(faq(), None), Tokenizer(), 0, 1e9, None, measured, lambda line: None)
     simple = Candidate("simple", "", lambda *_: None)
     network = Candidate("network", "", lambda *_: None, needs_significance=True)

@@ -39,20 +39,20 @@ def rng_of(name: str, seed: int) -> random.Random:
 def kinds() -> dict[str, tuple[Callable[[Path], Kind], float]]:
     """All of them, with the share of the time that each gets."""
     from tests.hostile.archives import Archives
+    from tests.hostile.artifacts import ARTIFACTS
     from tests.hostile.corpus_files import CorpusFiles
     from tests.hostile.data_files import DataFiles
     from tests.hostile.kills import KILLS
     from tests.hostile.limits import Limits, Permissions
     from tests.hostile.odd_texts import OddTexts
     from tests.hostile.sanitizers import Sanitizers
-    from tests.hostile.sealed_folders import SEALED
 
     return {
         "sanitizers": (Sanitizers, 1),
         "data files": (DataFiles, 4),
         "corpus files": (CorpusFiles, 2),
         "odd texts": (OddTexts, 2),
-        **{name: (kind, 1) for name, kind in SEALED.items()},
+        **{name: (kind, 0.5) for name, kind in ARTIFACTS.items()},
         "archives": (Archives, 5),
         "limits": (Limits, 2),
         "permissions": (Permissions, 1),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from matchloom import Matcher, QuestionIndex
+from matchloom.artifact import holds
 from matchloom.data.formats import write_pairs
 from matchloom.types import Pair
 from tests.cli.conftest import SMALL, rows, write_tsv
@@ -88,7 +89,7 @@ class Training(Killed):
             if isinstance(found, Refused):  # killed among the renames: told, and mended by going on
                 assert "does not belong" in found.message or "has no" in found.message, found
         # Between the first matcher and the first checkpoint there is nothing to go on from.
-        resume = (self.folder / "run" / "checkpoint.safetensors").exists()
+        resume = holds(self.folder / "run", "checkpoint")
         self.finish("--resume" if resume else "--overwrite")
         assert Matcher.load(self.folder / "run").digest == self.digest
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.archives import Archives
+from tests.hostile.artifacts import ARTIFACTS
 from tests.hostile.corpus_files import CorpusFiles
 from tests.hostile.data_files import DataFiles
 from tests.hostile.fuzz import rng_of
 from tests.hostile.odd_texts import OddTexts
-from tests.hostile.sealed_folders import SEALED
 from tests.hostile.trying import Kind
 
 ROUND: dict[str, tuple[Callable[[Path], Kind], int]] = {
@@ -20,8 +20,7 @@ ROUND: dict[str, tuple[Callable[[Path], Kind], int]] = {
     "corpus files": (CorpusFiles, 400),
     "odd texts": (OddTexts, 60),
     "archives": (Archives, 4),
-    **{name: (kind, 12) for name, kind in SEALED.items() if name != "fitted folders"},
-    "fitted folders": (SEALED["fitted folders"], 4),
+    **{name: (kind, 30) for name, kind in ARTIFACTS.items()},
 }
 
 

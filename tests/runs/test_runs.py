@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from matchloom.artifact import writing
+from matchloom.artifact import write, writing
 from matchloom.fitting.fitted import Fitted
 from matchloom.runs import find_runs, measure_run, read_run, render_fragment, render_page
 from matchloom.types import MatchloomError
@@ -62,9 +62,8 @@ def test_a_fit_and_one_that_is_not_done(tmp_path: Path) -> None:
     Fitted(make_fitted().scorer, small_report(), "answers").save(tmp_path / "faq")
     assert "8 of 10 questions get the right answer first." in render_page(read_run(tmp_path / "faq"))
     work = tmp_path / "going" / "work"
-    work.mkdir(parents=True)
     measured = {"development/bm25": {"values": {"P@1": 0.25}}, "curve/bm25/100": {"values": {"P@1": 0.1}}, "odd": 3}
-    (work / "measured.json").write_text(json.dumps({"measured": measured}), encoding="utf-8")
+    write(work, "measured", 2, {"measured": measured})
     page = render_fragment(read_run(tmp_path / "going"))
     assert "development/bm25" in page
     assert "0.2500" in page

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from matchloom.search.memory import AskedCollection
 from matchloom.search.ranker import AnswerRanker
 from matchloom.search.reader import Reader
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, MatchloomError, Pair, Scorer
+from matchloom.types import Explains, Pair, Scorer
 from tests.search.collections import CHINESE, ENGLISH, many, pairs_of
 
 
@@ -190,33 +189,6 @@ def test_saved_and_loaded_is_the_same_to_the_bit(name: str, request: pytest.Fixt
     for question in ("strikethrogh in githb", "price of thing3", ""):
         assert loaded.rank(question, None) == ranker.rank(question, None)
         assert loaded.scores(question).tolist() == ranker.scores(question).tolist()
-
-
-@pytest.mark.parametrize("file", ["ranker.json", "answers.jsonl", "translations.safetensors", "svm.safetensors"])
-@pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
-def test_a_harmed_folder_is_refused_in_one_line(
-    large: AnswerRanker, repeated: AnswerRanker, tmp_path: Path, file: str, harm: str
-) -> None:
-    (repeated if file.startswith("svm") else large).save(tmp_path)
-    content = (tmp_path / file).read_bytes()
-    if harm == "missing":
-        (tmp_path / file).unlink()
-    elif harm == "cut":
-        (tmp_path / file).write_bytes(content[: len(content) // 2])
-    else:
-        (tmp_path / file).write_bytes(content.replace(b"3", b"4"))
-    with pytest.raises(MatchloomError) as told:
-        AnswerRanker.load(tmp_path)
-    assert file in str(told.value)
-    assert "\n" not in str(told.value)
-
-
-def test_a_newer_format_is_told(english: AnswerRanker, tmp_path: Path) -> None:
-    english.save(tmp_path)
-    about = json.loads((tmp_path / "ranker.json").read_text())
-    (tmp_path / "ranker.json").write_text(json.dumps({**about, "format": 99}))
-    with pytest.raises(MatchloomError, match="format 99, this matchloom reads format 2; upgrade"):
-        AnswerRanker.load(tmp_path)
 
 
 def test_many_examples_take_the_primal_form(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_an_archive_that_another_process_wrote_is_seen(served: Path, tmp_path: P
 
 
 def test_what_cannot_be_served(tmp_path: Path, served: Path) -> None:
-    with refused("missing", "nothing"):
+    with refused("missing", tmp_path):
         Shelf([Folder("empty", tmp_path)]).load()
     with refused("conflict", "'mv'"):
         Shelf([Folder("mv", served / "mv"), Folder("mv", served / "faq")])

@@ -4,7 +4,7 @@ from matchloom.artifact.checks import WRONG, as_saved
 from matchloom.artifact.kinds import KINDS, kind_of, load
 from matchloom.artifact.lock import is_written, try_lock, writing
 from matchloom.artifact.manifest import holds, settings_of
-from matchloom.artifact.save import Saveable, write
+from matchloom.artifact.save import Saveable, remove, write
 from matchloom.artifact.saved import Saved, read
 from matchloom.artifact.tensors import packed
 
@@ -20,6 +20,7 @@ __all__ = [
     "load",
     "packed",
     "read",
+    "remove",
     "settings_of",
     "try_lock",
     "write",

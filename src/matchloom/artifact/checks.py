@@ -25,12 +25,16 @@ def as_saved(path: Path | str, remedy: str) -> Iterator[None]:
     except MatchloomError as error:
         if str(path) in str(error):
             raise
-        raise MatchloomError(f"{path}: {error}") from None
+        raise MatchloomError(f"{path}: {error}", code=error.code) from None
     except OSError as error:
-        raise MatchloomError(f"{error.filename or path} cannot be read: {error.strerror or error}; {remedy}") from None
+        raise MatchloomError(
+            f"{error.filename or path} cannot be read: {error.strerror or error}; {remedy}", code="unreadable"
+        ) from None
     except (SafetensorError, MemoryError, *WRONG) as error:
         told = " ".join(str(error).split())[:100]
-        raise MatchloomError(f"{path} holds what does not fit ({type(error).__name__}: {told}); {remedy}") from None
+        raise MatchloomError(
+            f"{path} holds what does not fit ({type(error).__name__}: {told}); {remedy}", code="damaged"
+        ) from None
 
 
 def read_regular(path: Path, most: int, remedy: str) -> bytes:
@@ -39,24 +43,26 @@ def read_regular(path: Path, most: int, remedy: str) -> bytes:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe does not block
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise MatchloomError(f"{path} is a link; put the file itself there, or {remedy}") from None
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}") from None
+            raise MatchloomError(
+                f"{path} is a link; put the file itself there, or {remedy}", code="unreadable"
+            ) from None
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}", code="unreadable") from None
     except ValueError:
-        raise MatchloomError(f"{str(path)!r} is no name of a file; {remedy}") from None
+        raise MatchloomError(f"{str(path)!r} is no name of a file; {remedy}", code="unreadable") from None
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise MatchloomError(f"{path} is no file; {remedy}")
+            raise MatchloomError(f"{path} is no file; {remedy}", code="unreadable")
         if found.st_size > most:
-            raise MatchloomError(f"{path} has {found.st_size:,} bytes, more than {most:,}; {remedy}")
+            raise MatchloomError(f"{path} has {found.st_size:,} bytes, more than {most:,}; {remedy}", code="too_large")
         with open(file, "rb", closefd=False) as stream:
             content = stream.read(found.st_size + 1)
     except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}") from None
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}; {remedy}", code="unreadable") from None
     finally:
         os.close(file)
     if len(content) > found.st_size:
-        raise MatchloomError(f"{path} grew while it was read; {remedy}")
+        raise MatchloomError(f"{path} grew while it was read; {remedy}", code="altered")
     return content
 
 
@@ -68,4 +74,6 @@ def is_folder(path: Path, *, follow: bool = True) -> bool:
         return False
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise MatchloomError(f"{path} cannot be read: {reason}; check its name and permissions") from None
+        raise MatchloomError(
+            f"{path} cannot be read: {reason}; check its name and permissions", code="unreadable"
+        ) from None

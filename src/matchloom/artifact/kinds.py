@@ -18,6 +18,12 @@ KINDS: dict[str, str] = {
     "archive": "matchloom.search.index:QuestionIndex.open",
     "ranker": "matchloom.search.ranker:AnswerRanker.load",
     "matcher": "matchloom.matcher:Matcher.load",
+    "trans_lm": "matchloom.lexical.trans_lm:TransLM.load",
+    "list_fusion": "matchloom.fitting.list_fusion:ListFusion.load",
+    "calibrated": "matchloom.fitting.calibrated:Calibrated.load",
+    "pair_classifier": "matchloom.fitting.pair_classifier:PairClassifier.load",
+    "words": "matchloom.fitting.word_scorers:WordScorer.load",
+    "baseline": "matchloom.fitting.kept_baseline:load",
 }
 
 
@@ -43,7 +49,7 @@ def load_kind(folder: Path) -> Any:
     kind = kind_of(folder)
     if kind is None:
         told = "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
-        raise MatchloomError(f"{folder} {told}; expected what one of these writes")
+        raise MatchloomError(f"{folder} {told}; expected what one of these writes", code="missing")
     module, _, name = KINDS[kind].partition(":")
     loader: Any = reduce(getattr, name.split("."), import_module(module))
     return loader(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import stat
 import threading
@@ -15,7 +16,8 @@ from matchloom.basics.files import make_folder, sweep_leftovers
 from matchloom.types import MatchloomError
 
 LOCK = ".lock"
-_POLL = 0.01  # seconds
+_POLL, _SILENT = 0.01, 2.0  # seconds between two tries, and of waiting without a word
+_log = logging.getLogger(__name__)
 _held: dict[tuple[int, int], int] = {}  # which thread of this process holds a folder, by device and inode
 
 
@@ -36,7 +38,7 @@ def writing(folder: Path | str, *, wait: float = 0.0, held: bool = False) -> Ite
     if held and _held.get(key) == threading.get_ident():
         yield
         return
-    until = time.monotonic() + wait
+    begun, told = time.monotonic(), False
     while True:
         with try_lock(folder / LOCK) as ours:
             if ours:
@@ -47,9 +49,14 @@ def writing(folder: Path | str, *, wait: float = 0.0, held: bool = False) -> Ite
                 finally:
                     del _held[key]
                 return
-        if time.monotonic() >= until:
+        waited = time.monotonic() - begun
+        if waited >= _SILENT and not told:
+            told = True
+            _log.warning("%s is being written by another process or thread; waiting for it", folder)
+        if waited >= wait:
             raise MatchloomError(
-                f"{folder} is being written by another run; wait until it has ended, or choose another folder"
+                f"{folder} is being written by another run; wait until it has ended, or choose another folder",
+                code="busy",
             )
         time.sleep(_POLL)
 
@@ -100,10 +107,12 @@ def _open(path: Path) -> int:
     try:
         file = os.open(path, flags, 0o666)
     except OSError as error:
-        raise MatchloomError(f"{path.parent} cannot be written: {error.strerror or error}") from None
+        raise MatchloomError(f"{path.parent} cannot be written: {error.strerror or error}", code="unwritable") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise MatchloomError(f"{path} is no file, so that {path.parent} cannot be written; remove it")
+        raise MatchloomError(
+            f"{path} is no file, so that {path.parent} cannot be written; remove it", code="unwritable"
+        )
     return file
 
 
@@ -111,7 +120,7 @@ def _key(folder: Path) -> tuple[int, int]:
     try:
         found = folder.stat()
     except OSError as error:
-        raise MatchloomError(f"{folder} cannot be written: {error.strerror or error}") from None
+        raise MatchloomError(f"{folder} cannot be written: {error.strerror or error}", code="unwritable") from None
     return found.st_dev, found.st_ino
 
 

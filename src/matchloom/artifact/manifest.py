@@ -48,12 +48,19 @@ def manifest_name(kind: str) -> str:
     return f"{kind}.json"
 
 
+def next_of(folder: Path, kind: str, name: str) -> Path:
+    """Where a file is until the manifest that names it is the folder's."""
+    return folder / f".{kind}.{name}.next"
+
+
 def holds(folder: Path | str, kind: str) -> bool:
     """Whether a folder has a manifest of this kind, whole or not; what may not be looked at is refused."""
     try:
         (Path(folder) / manifest_name(kind)).lstat()
     except PermissionError as error:
-        raise MatchloomError(f"{folder} cannot be read: {error.strerror}; check its permissions") from None
+        raise MatchloomError(
+            f"{folder} cannot be read: {error.strerror}; check its permissions", code="unreadable"
+        ) from None
     except (OSError, ValueError):
         return False  # a question in the wrong place may be too long to be a name
     return True
@@ -71,7 +78,7 @@ def parse(folder: Path, kind: str, version: int | None, *, remedy: str) -> Manif
     """The manifest of a folder; one that is damaged, altered or of another format is refused in one line."""
     path = folder / manifest_name(kind)
     content = read_regular(path, _MOST, remedy)
-    damaged = MatchloomError(f"{path} is damaged or cut off; {remedy}")
+    damaged = MatchloomError(f"{path} is damaged or cut off; {remedy}", code="damaged")
     try:
         found = json.loads(content)
         number = found["format"]
@@ -81,18 +88,22 @@ def parse(folder: Path, kind: str, version: int | None, *, remedy: str) -> Manif
         raise damaged from None
     if version is not None and number != version:
         told = "upgrade matchloom" if number > version else remedy
-        raise MatchloomError(f"{folder} has format {number}, this matchloom reads format {version}; {told}")
+        raise MatchloomError(
+            f"{folder} has format {number}, this matchloom reads format {version}; {told}", code="wrong_format"
+        )
     try:
         manifest = msgspec.convert(found, Manifest)
         own = checksum_of(found)
     except WRONG:  # msgspec's errors are ValueErrors
         raise damaged from None
     if manifest.checksum != own or manifest.kind != kind:
-        raise MatchloomError(f"{path} was altered since it was saved; {remedy}")
+        raise MatchloomError(f"{path} was altered since it was saved; {remedy}", code="altered")
     for name in (*manifest.checksums, *manifest.inside.values()):
         home, _, file = name.rpartition("/")
         if not (_NAME.fullmatch(file) and (not home or home in manifest.inside.values())):
-            raise MatchloomError(f"{path} names {name[:80]!r}, which is no file of this folder; {remedy}")
+            raise MatchloomError(
+                f"{path} names {name[:80]!r}, which is no file of this folder; {remedy}", code="damaged"
+            )
     return manifest
 
 

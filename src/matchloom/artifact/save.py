@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Protocol
 
 from matchloom.artifact.kinds import kind_of
 from matchloom.artifact.lock import writing
-from matchloom.artifact.manifest import dumps, manifest_name, parse, sha256
+from matchloom.artifact.manifest import dumps, manifest_name, next_of, parse, sha256
+from matchloom.artifact.saved import is_next
 from matchloom.basics.files import atomic_write
 from matchloom.types import MatchloomError
 
@@ -42,9 +43,10 @@ def write(
 ) -> None:
     """Write an artifact into its folder, which is made if it is new, while nobody else writes there.
 
-    All files are on the disk before the first takes its name. The manifest takes its name last, and what only the old
-    one named is removed after that. So a kill leaves the old artifact or the new one where files have new names each
-    time, as artifacts inside have; where names are used again it may leave a folder that reading refuses.
+    Files are on the disk as `.<kind>.<name>.next`, and artifacts inside under new names, before the manifest is
+    replaced: that is the switch. Then files take their names, and what only the old manifest named is removed. Who
+    reads in between takes a `.next` that has the checksum of the manifest. So a kill, or a full disk, leaves the old
+    artifact or the new one.
 
     Args:
         folder: Where.
@@ -58,27 +60,69 @@ def write(
     with writing(folder, wait=_PATIENCE, held=True):
         old = _old_names(folder, kind)
         homes = {name: _free(folder, name, old) for name in inside}
-        checksums: dict[str, str] = {}
-        with _replacing(folder / manifest_name(kind)) as switch:
+        nexts = {name: next_of(folder, kind, name) for name in files}
+        fresh = [home for home in homes.values() if not os.path.lexists(home)]
+        for path in (*(folder / name for name in files), folder / manifest_name(kind)):
+            _refuse_special(path)
+        content = b""
+        try:
             with ExitStack() as stack:
-                for name, thing in inside.items():
-                    aside = stack.enter_context(_aside(homes[name]))
-                    thing.save(aside)
-                    inner = kind_of(aside)
-                    if inner is None:
-                        raise MatchloomError(f"{type(thing).__name__} cannot be kept in a folder")
-                    content = (aside / manifest_name(inner)).read_bytes()
-                    checksums[f"{homes[name].name}/{manifest_name(inner)}"] = sha256(content)
+                checksums = _put_inside(stack, inside, homes)
                 for name, given in files.items():
-                    checksums[name] = _put(stack.enter_context(_replacing(folder / name)), given)
-                manifest: dict[str, Any] = {"kind": kind, "format": version, "settings": settings}
-                if inside:
-                    manifest["inside"] = {name: home.name for name, home in homes.items()}
-                _put(switch, dumps({**manifest, "checksums": checksums}))
-            _sync(folder)  # every name is on the disk before the one that counts
+                    checksums[name] = _put(stack.enter_context(atomic_write(nexts[name], "wb")), given)
+            manifest: dict[str, Any] = {"kind": kind, "format": version, "settings": settings}
+            if inside:
+                manifest["inside"] = {name: home.name for name, home in homes.items()}
+            content = dumps({**manifest, "checksums": checksums})
+            with atomic_write(folder / manifest_name(kind), "wb") as switch:
+                _put(switch, content)
+                _sync(folder)  # every name is on the disk before the one that counts
+        except BaseException:
+            if not _is_switched(folder / manifest_name(kind), content):
+                for path in (*fresh, *nexts.values()):
+                    _remove(path)
+            raise
         _sync(folder)
+        _take_names(folder, nexts)
         for name in old - files.keys() - {home.name for home in homes.values()}:
             _remove(folder / name)
+
+
+def remove(folder: Path | str, kind: str) -> None:
+    """Remove an artifact from its folder, and leave what else is there; nothing where there is none."""
+    folder = Path(folder)
+    names = _old_names(folder, kind)
+    for name in (manifest_name(kind), *names):  # without its manifest it is none
+        _remove(folder / name)
+
+
+def _is_switched(path: Path, content: bytes) -> bool:
+    """Whether the new manifest has taken its name; an interruption may come right after that."""
+    with suppress(OSError):
+        return bool(content) and path.read_bytes() == content
+    return False
+
+
+def _put_inside(stack: ExitStack, inside: Mapping[str, Saveable], homes: Mapping[str, Path]) -> dict[str, str]:
+    """Write the artifacts inside; the checksums of their manifests."""
+    checksums = {}
+    for name, thing in inside.items():
+        aside = stack.enter_context(_aside(homes[name]))
+        thing.save(aside)
+        inner = kind_of(aside)
+        if inner is None:
+            raise MatchloomError(f"{type(thing).__name__} cannot be kept in a folder", code="not_supported")
+        content = (aside / manifest_name(inner)).read_bytes()
+        checksums[f"{homes[name].name}/{manifest_name(inner)}"] = sha256(content)
+    return checksums
+
+
+def _take_names(folder: Path, nexts: Mapping[str, Path]) -> None:
+    for name, path in nexts.items():
+        try:
+            path.replace(folder / name)
+        except OSError as error:
+            raise MatchloomError(f"{path} cannot be renamed to {name}: {error.strerror}", code="unwritable") from None
 
 
 class _Hashed:
@@ -109,17 +153,16 @@ def _put(stream: BinaryIO, content: Content) -> str:
     return str(hashed.digest.hexdigest())
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name at the end. A link could lead a writer to any file of its user, a pipe to nowhere."""
+def _refuse_special(path: Path) -> None:
+    """A link could lead a writer to any file of its user, a pipe to nowhere."""
     try:
         special = not stat.S_ISREG(path.lstat().st_mode)
     except OSError:
-        special = False  # it is not there, or writing says what is wrong
+        return  # it is not there, or writing says what is wrong
     if special:
-        raise MatchloomError(f"{path} is no file, and is not replaced; remove it, or choose another folder")
-    with atomic_write(path, "wb") as stream:
-        yield stream
+        raise MatchloomError(
+            f"{path} is no file, and is not replaced; remove it, or choose another folder", code="unwritable"
+        )
 
 
 @contextmanager
@@ -149,10 +192,16 @@ def _free(folder: Path, name: str, old: set[str]) -> Path:
 
 
 def _old_names(folder: Path, kind: str) -> set[str]:
-    try:
-        return parse(folder, kind, None, remedy="").names
-    except MatchloomError:
-        return set()  # there is none, or none that tells
+    """What belongs to the artifact that is there. What a killed writer had still to do is done, or undone."""
+    names: set[str] = set()
+    with suppress(MatchloomError):  # there is none, or none that tells
+        manifest = parse(folder, kind, None, remedy="")
+        names = manifest.names
+        nexts = {name: next_of(folder, kind, name) for name in manifest.checksums if "/" not in name}
+        _take_names(folder, {name: path for name, path in nexts.items() if is_next(path, manifest.checksums[name])})
+    for path in folder.glob(next_of(folder, kind, "*").name):
+        _remove(path)
+    return names
 
 
 def _remove(path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from matchloom.artifact.checks import as_saved, is_folder, read_regular
 from matchloom.artifact.kinds import kind_of, load_kind
 from matchloom.artifact.lock import is_written
-from matchloom.artifact.manifest import holds, manifest_name, parse, sha256
+from matchloom.artifact.manifest import holds, manifest_name, next_of, parse, sha256
 from matchloom.artifact.tensors import not_finite, unpacked
 from matchloom.types import MatchloomError
 
@@ -32,7 +34,9 @@ class Saved:
     def content(self, name: str) -> bytes:
         """The bytes of a file."""
         if name not in self._contents:
-            raise MatchloomError(f"{self.folder / name} is not among the files that were saved; {self.remedy}")
+            raise MatchloomError(
+                f"{self.folder / name} is not among the files that were saved; {self.remedy}", code="damaged"
+            )
         return self._contents[name]
 
     def tensors(self, name: str, framework: Literal["np", "pt"] = "np", *, finite: bool = False) -> dict[str, Any]:
@@ -42,13 +46,15 @@ class Saved:
             found = unpacked(content, framework)
         odd = not_finite(found) if finite else None
         if odd is not None:
-            raise MatchloomError(f"{path} holds numbers that are not finite, in {odd!r}; {self.remedy}")
+            raise MatchloomError(f"{path} holds numbers that are not finite, in {odd!r}; {self.remedy}", code="damaged")
         return found
 
     def inside(self, name: str) -> Any:
         """Load the artifact that was saved inside under this name."""
         if name not in self._inside:
-            raise MatchloomError(f"{self.folder} has nothing inside that is named {name!r}; {self.remedy}")
+            raise MatchloomError(
+                f"{self.folder} has nothing inside that is named {name!r}; {self.remedy}", code="damaged"
+            )
         folder = self._inside[name]
         with as_saved(folder, self.remedy):
             return load_kind(folder)
@@ -65,9 +71,11 @@ def read(folder: Path | str, kind: str, version: int, *, remedy: str) -> Saved:
     """
     folder = Path(folder)
     if not is_folder(folder):
-        raise MatchloomError(f"{folder} is not a folder; expected one with {manifest_name(kind)}; {remedy}")
+        raise MatchloomError(
+            f"{folder} is not a folder; expected one with {manifest_name(kind)}; {remedy}", code="missing"
+        )
     if not holds(folder, kind):
-        raise MatchloomError(f"{folder} has no {manifest_name(kind)}, so it is no whole {kind}; {remedy}")
+        raise MatchloomError(f"{folder} has no {manifest_name(kind)}, so it is no {kind}; {remedy}", code="missing")
     for _ in range(_TRIES):
         before = _stamp(folder, kind)
         try:
@@ -84,16 +92,27 @@ def _read(folder: Path, kind: str, version: int, remedy: str) -> Saved:
     altered, contents = "was altered since it was saved, or belongs to another", {}
     for home in manifest.inside.values():
         if not is_folder(folder / home, follow=False):
-            raise MatchloomError(f"{folder / home} is no folder; {remedy}")
+            raise MatchloomError(f"{folder / home} is no folder; {remedy}", code="damaged")
         if f"{home}/{manifest_name(kind_of(folder / home) or '')}" not in manifest.checksums:
-            raise MatchloomError(f"{folder / home} {altered}; {remedy}")
+            raise MatchloomError(f"{folder / home} {altered}; {remedy}", code="altered")
     for name, expected in manifest.checksums.items():
-        content = read_regular(folder / name, _MOST, remedy)
+        later = next_of(folder, kind, name)
+        path = later if "/" not in name and is_next(later, expected) else folder / name
+        content = read_regular(path, _MOST, remedy)
         if sha256(content) != expected:
-            raise MatchloomError(f"{folder / name} {altered}; {remedy}")
+            raise MatchloomError(f"{folder / name} {altered}; {remedy}", code="altered")
         contents[name] = content
     inside = {name: folder / home for name, home in manifest.inside.items()}
     return Saved(folder, remedy, manifest.settings, contents, inside)
+
+
+def is_next(path: Path, checksum: str) -> bool:
+    """Whether a file still waits for its name, as it does where a writer was killed, and is this one."""
+    if not os.path.lexists(path):
+        return False
+    with suppress(MatchloomError):
+        return sha256(read_regular(path, _MOST, "")) == checksum
+    return False
 
 
 def _stamp(folder: Path, kind: str) -> tuple[int, int, int]:

@@ -21,7 +21,7 @@ PAIRS_FILE = (
     "split). Other columns are ignored; usual names such as question and answer, sentence1 and sentence2, query and "
     "passage or is_duplicate will do. Two or three columns without a header are query, text and label."
 )
-_TRAINED = "SCORER is a folder that 'matchloom fit' or 'train' made, a .safetensors file of 'matchloom trans-lm',"
+_TRAINED = "SCORER is a folder that 'matchloom fit', 'train' or 'trans-lm' made,"
 _LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
 SCORER = f"{_TRAINED} a TREC run file, {_LEXICAL}"
 RERANKER = f"{_TRAINED} {_LEXICAL}"  # a run knows its own pairs only

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import matchloom
+from matchloom.artifact import holds
 from matchloom.basics.files import read_lines
 from matchloom.basics.screen import printable
 from matchloom.cli.options import TokenizerOption
@@ -94,7 +95,7 @@ def command(
         print(f"{added.name} is in {added.folder}")
         _list([added])
     elif out is not None:
-        if (out / "matcher.json").exists():
+        if holds(out, "matcher"):
             raise MatchloomError(f"{out} already holds a matcher; choose another --out", code="exists")
         reading = None if tokenizer == "english" else tokenizer_of(tokenizer)
         lines = None if texts is None else [line for _, line in read_lines(texts) if line.strip()]

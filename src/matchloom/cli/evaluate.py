@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
@@ -29,6 +29,7 @@ from matchloom.data.identity import both_sides
 from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
+    from matchloom import Fitted
     from matchloom.evaluation import Difference, LabelledReport, Report
 
     AnyReport: TypeAlias = Report | LabelledReport
@@ -236,7 +237,7 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: st
     if collection is not None:
         texts += read_texts(collection, columns)
     elif kind_of_folder(scorer) == "fit":
-        answers = matchloom.Fitted.load(scorer).answers
+        answers = cast("Fitted", matchloom.load(scorer)).answers
         texts += (
             []
             if answers is None

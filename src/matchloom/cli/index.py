@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import matchloom
+from matchloom.artifact import kind_of
 from matchloom.basics.files import read_lines
 from matchloom.cli.options import ColumnsOption
 from matchloom.cli.printing import console, note, print_json, table
@@ -90,7 +91,7 @@ def command(
     unknown: list[str] = []
     if reencode is not None and matcher is not None:
         raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher", code="conflict")
-    made = pairs is not None and not (archive / "archive.json").exists()
+    made = pairs is not None and kind_of(archive) != "archive"
     if not made:
         index = matchloom.QuestionIndex.open(archive, matcher)
         if tokenizer not in (None, index.tokenizer.kind):

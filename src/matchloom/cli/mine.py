@@ -16,7 +16,8 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import note, say
 from matchloom.cli.reading import read_all, read_texts, tokenizer_of
-from matchloom.types import MatchloomError, Scorer
+from matchloom.cli.scorers import load_scorer
+from matchloom.types import MatchloomError
 
 
 def command(
@@ -66,7 +67,7 @@ def command(
         raise MatchloomError(
             f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher", code="unknown_name"
         )
-    chosen: str | Scorer = source if source in SOURCES else matchloom.Matcher.load(source)
+    chosen = source if source in SOURCES else load_scorer(source, list, tokenizer=tokenize)
     found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.is_positive]
     if not positives:

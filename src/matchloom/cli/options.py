@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-TRANS_LM = ".safetensors"  # how the file of a trans_lm ends
-
 PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)]
 ScorerArgument = Annotated[
     str, typer.Argument(metavar="SCORER", help="A matcher's folder, a lexical scorer or a run.", show_default=False)

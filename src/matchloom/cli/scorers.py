@@ -1,15 +1,15 @@
-"""A scorer by what the user calls it: a lexical name, what fit or train made, a trans_lm file or a run file."""
+"""A scorer by what the user calls it: a lexical name, a folder that fit, train or trans-lm made, or a run file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 import matchloom
 from matchloom.artifact import kind_of
-from matchloom.cli.options import TRANS_LM
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -55,7 +55,7 @@ def load_scorer(
     seed: int = 0,
 ) -> Scorer:
     """The scorer of this name; a lexical one counts its words in `texts`, which are read only then."""
-    from matchloom.lexical import LEXICAL, TransLM, fit_scorer
+    from matchloom.lexical import LEXICAL, fit_scorer
 
     if name in LEXICAL:
         return fit_scorer(name, texts(), tokenizer=tokenizer, vectors=vectors, seed=seed)
@@ -68,16 +68,16 @@ def load_scorer(
         ) from None
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
-    if folder and (path / "archive.json").exists():
+    if folder and kind_of(path) == "archive":
         raise MatchloomError(
             f"{path} is an archive, which 'matchloom search' searches, and no scorer", code="wrong_format"
         )
     if folder:
-        return matchloom.Fitted.load(path) if kind_of(path) == "fit" else matchloom.Matcher.load(path)
+        return cast(Scorer, matchloom.load(path))
     if file:
-        return TransLM.load(path) if path.suffix == TRANS_LM else RunFile(path)
+        return RunFile(path)
     raise MatchloomError(
-        f"scorer {name[:80]!r} is no folder of a fitted system or matcher, no trans_lm or run file and none of "
+        f"scorer {name[:80]!r} is no folder that 'matchloom fit', 'train' or 'trans-lm' made, no run file and none of "
         f"{', '.join(LEXICAL)}; 'matchloom fit' makes one from your file",
         code="unknown_name",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.text import Text
@@ -15,7 +15,6 @@ from matchloom.artifact import kind_of
 from matchloom.basics.files import atomic_write
 from matchloom.basics.screen import printable
 from matchloom.cli.options import (
-    TRANS_LM,
     CandidatesOption,
     MovedOption,
     RerankOption,
@@ -86,7 +85,7 @@ def command(
       matchloom search faq.archive - --json < questions.txt > answers.jsonl
     """
     if kind_of(archive) == "fit":
-        fitted = matchloom.Fitted.load(archive)
+        fitted = cast("Fitted", matchloom.load(archive))
         search_fitted(fitted, lines_of_input() if question == "-" else [question], top, explain, html, json)
         return
     index = matchloom.QuestionIndex.open(archive, matcher)
@@ -152,7 +151,7 @@ def _write_page(path: Path, reasons: list[Explanation]) -> None:
 
 def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
     """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
-    if not name.endswith(TRANS_LM) and Path(name).is_file():
+    if Path(name).is_file():
         raise MatchloomError(
             f"--rerank {name}: a run file has no scores for an archive; expected a matcher's folder or a name",
             code="not_supported",

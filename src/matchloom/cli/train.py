@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchloom.artifact import holds, settings_of
 from matchloom.cli.arguments import parse_arguments
 from matchloom.cli.options import (
     ColumnsOption,
@@ -176,14 +176,11 @@ def _line(entry: dict[str, Any], config: TrainConfig) -> str:
 
 
 def _what_is_there(folder: Path) -> str:
-    from matchloom.training.run import CHECKPOINT
-
-    try:
-        about = json.loads((folder / "matcher.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    settings = settings_of(folder, "matcher")
+    if settings is None:
         return f"Stopped before anything was saved in {folder}."
-    best = about["training"].get("best")
-    if best is None or not (folder / CHECKPOINT).exists():
+    best = settings["training"].get("best")
+    if best is None or not holds(folder, "checkpoint"):
         return f"Stopped in the first epoch: the matcher in {folder} is untrained; start again with --overwrite."
     return f"Stopped: {folder} holds the matcher of epoch {best['epoch']}; the same command with --resume continues."
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.options import (
-    TRANS_LM,
     CollectionOption,
     ColumnsOption,
     PairsArgument,
@@ -16,12 +15,11 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import say
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of
-from matchloom.types import MatchloomError
 
 
 def command(
     pairs: PairsArgument,
-    out: Annotated[Path, typer.Option(metavar="FILE", help=f"The {TRANS_LM} file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write; made if need be.", show_default=False)],
     collection: CollectionOption = None,
     tokenizer: TokenizerOption = "english",
     max_words: Annotated[int, typer.Option(min=1, help="How many words of a text to read; the rest is cut.")] = 200,
@@ -35,22 +33,17 @@ def command(
     """Learn which words of a text answer which words of a query.
 
     IBM Model 1 learns translation probabilities from positive pairs (label 1 or no label; others are left out). The
-    file that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before neural
-    networks. It takes seconds and needs neither settings nor negatives. Translations with a probability below
+    folder that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
+    neural networks. It takes seconds and needs neither settings nor negatives. Translations with a probability below
     0.0001 are dropped.
 
     \b
     Examples:
-      matchloom trans-lm data/train.tsv --out faq.safetensors
-      matchloom evaluate faq.safetensors data/test.tsv --against bm25
+      matchloom trans-lm data/train.tsv --out faq.words
+      matchloom evaluate faq.words data/test.tsv --against bm25
     """
     from matchloom.lexical import TransLM
 
-    if out.suffix != TRANS_LM:
-        raise MatchloomError(
-            f"--out {out}: the name must end with {TRANS_LM}, by which other commands recognise the file",
-            code="wrong_format",
-        )
     tokenize = tokenizer_of(tokenizer, max_words)
     found = read_all(pairs, columns=columns)
     texts = texts_of(found) if collection is None else read_texts(collection, columns)

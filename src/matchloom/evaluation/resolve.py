@@ -24,7 +24,7 @@ def scorer_of(
         if given not in LEXICAL:
             raise MatchloomError(
                 f"scorer {given!r} is unknown; choose one of {', '.join(LEXICAL)}, or load what is in a folder: "
-                "Matcher.load(folder), Fitted.load(folder)",
+                "matchloom.load(folder)",
                 code="unknown_name",
             )
         return fit_scorer(given, texts, tokenizer=tokenizer, vectors=vectors, seed=seed)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from matchloom.artifact import WRONG
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.source import Source
-from matchloom.sealed import WRONG
 from matchloom.types import Component, MatchloomError, Signal, Trace
 
 

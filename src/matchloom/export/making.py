@@ -1,26 +1,22 @@
-"""From a matcher to a folder of graphs: made, checked, written whole."""
+"""From a matcher to a folder of graphs: made, checked, saved as one artifact."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchloom.basics.files import atomic_write, make_folder, sweep_leftovers
+from matchloom.artifact import holds, write
 from matchloom.basics.validation import one_path
 from matchloom.encoders.transformer import Transformer
 from matchloom.export.checking import Check, check_graphs, some_batch
 from matchloom.export.graphs import ENCODE, ENCODE_RIGHT, MATCH, OPSET, make_graphs
 from matchloom.export.inputs import MEANINGS
 from matchloom.export.int8 import Int8, compare, quantized
-from matchloom.export.reader import ABOUT, FORMAT, PIECES, VOCAB
+from matchloom.export.reader import FORMAT, PIECES, VOCAB
 from matchloom.export.running import Session, require_onnx
 from matchloom.matcher import Matcher
 from matchloom.models import model_arguments
@@ -53,7 +49,7 @@ def export_onnx(
     """
     require_onnx()
     target = one_path("folder", folder)
-    if (target / ABOUT).exists():
+    if holds(target, "export"):
         raise MatchloomError(f"{target} already holds an export; choose another folder", code="exists")
     if int8 and not isinstance(matcher.model.encoder, Transformer):
         raise MatchloomError(
@@ -80,8 +76,7 @@ def export_onnx(
     files: dict[str, bytes] = {**graphs, VOCAB: matcher.vocab.dumps().encode()}
     if PIECES in encoder:
         files[PIECES] = encoder.pop(PIECES).encode()
-    about = {
-        "format": FORMAT,
+    settings = {
         "model": matcher.name,
         "arguments": {**model_arguments(matcher.name), **matcher.arguments},
         "matcher": matcher.digest,
@@ -98,11 +93,9 @@ def export_onnx(
         else None,
         "match": MATCH,
         "graphs": {name: _told(graph) for name, graph in graphs.items()},
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
-    files[ABOUT] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
-    _write(target, files)
-    return Exported(target, list(files), check, compared)
+    write(target, "export", FORMAT, settings, files)
+    return Exported(target, [*files, "export.json"], check, compared)
 
 
 def _told(graph: bytes) -> dict[str, Any]:
@@ -117,15 +110,3 @@ def _told(graph: bytes) -> dict[str, Any]:
         for name, kind in session.inputs.items()
     }
     return {"inputs": inputs, "output": session.output}
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """All files or none: each is on the disk before the first takes its name."""
-    make_folder(folder)
-    sweep_leftovers(folder)
-    with ExitStack() as stack:
-        for name in reversed(list(files)):  # the first that is opened takes its name last: it tells of the others
-            file = stack.enter_context(atomic_write(folder / name, "wb"))
-            file.write(files[name])
-            file.flush()
-            os.fsync(file.fileno())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.artifact import as_saved, read
 from matchloom.basics.validation import many_texts, one_path, one_text
 from matchloom.batches import PairBatch
 from matchloom.data.batching import make_batch
@@ -19,13 +19,12 @@ from matchloom.data.reader import Reader
 from matchloom.encoders.pieces import PieceTokenizer
 from matchloom.encoders.shape import Shape
 from matchloom.export.inputs import at_least, fields, pair_fields
-from matchloom.sealed import as_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
 
-ABOUT, VOCAB, PIECES = "export.json", "vocab.txt", "tokenizer.json"
-FORMAT = 1
+VOCAB, PIECES = "vocab.txt", "tokenizer.json"
+FORMAT = 2  # 1 had checksums of its own
 _REMEDY = "export the matcher again"
 
 Arrays = dict[str, NDArray[Any]]
@@ -42,12 +41,22 @@ class GraphInputs(NamedTuple):
     pairs: Arrays
 
 
+class _Settings(msgspec.Struct):
+    """What reading needs of `export.json`."""
+
+    tokenizer: dict[str, Any]
+    encoder: dict[str, Any]
+    lexical: bool
+    features: str
+    least_words: int
+
+
 @dataclass(frozen=True)
 class GraphReader:
     """Reads texts for the graphs of an exported matcher. It computes nothing that a graph does."""
 
     reader: Reader
-    about: dict[str, Any]
+    settings: _Settings
 
     @classmethod
     def load(cls, folder: Path | str) -> GraphReader:
@@ -57,31 +66,18 @@ class GraphReader:
             folder: What `matchloom export` made.
         """
         home = one_path("folder", folder)
-        try:
-            about = json.loads((home / ABOUT).read_bytes())
-            contents = {name: (home / name).read_bytes() for name in about["files"]}
-            version, seals = about["format"], about["files"]
-        except OSError as error:
-            raise MatchloomError(
-                f"{error.filename} cannot be read: {error.strerror}; {_REMEDY}", code="unreadable"
-            ) from None
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise MatchloomError(f"{home / ABOUT} is damaged or cut off; {_REMEDY}", code="damaged") from None
-        if version != FORMAT:
-            raise MatchloomError(
-                f"{home / ABOUT} has format {version}, this matchloom reads {FORMAT}; {_REMEDY}", code="wrong_format"
-            )
-        for name, content in contents.items():
-            if hashlib.sha256(content).hexdigest() != seals[name]:
-                raise MatchloomError(f"{home / name} was altered since it was exported; {_REMEDY}", code="altered")
-        with as_saved(home / ABOUT, _REMEDY):
+        saved = read(home, "export", FORMAT, remedy=_REMEDY)
+        with as_saved(home, _REMEDY):
+            settings = msgspec.convert(saved.settings, _Settings)
             pieces = None
-            if PIECES in contents:
-                encoder = about["encoder"]
+            if PIECES in saved:
+                encoder = settings.encoder
                 shape = Shape(**encoder["shape"])
-                pieces = PieceTokenizer(contents[PIECES].decode(), shape, min(encoder["pieces"], shape.most_pieces))
-            tokenizer = Tokenizer.from_dict(about["tokenizer"])
-            return cls(Reader(tokenizer, Vocab.load(home / VOCAB), pieces), about)
+                pieces = PieceTokenizer(
+                    saved.content(PIECES).decode(), shape, min(encoder["pieces"], shape.most_pieces)
+                )
+            vocab = Vocab.loads(saved.content(VOCAB), home / VOCAB)
+            return cls(Reader(Tokenizer.from_dict(settings.tokenizer), vocab, pieces), settings)
 
     def read(self, query: str, texts: Sequence[str]) -> GraphInputs:
         """The inputs of a query and of the texts that it is matched with.
@@ -93,9 +89,9 @@ class GraphReader:
         every = [one_text("query", query), *many_texts("texts", texts)]
         if len(every) < 2:
             raise MatchloomError("texts is empty; expected at least one", code="no_data")
-        table = self.reader.read(every, lexical=self.about["lexical"], features=self.about["features"])
+        table = self.reader.read(every, lexical=self.settings.lexical, features=self.settings.features)
         batch = make_batch(table, table, np.zeros(len(every) - 1, dtype=np.int64), np.arange(1, len(every)))
-        least = self.about["least_words"]
+        least = self.settings.least_words
         left, right = at_least(batch.left, least), at_least(batch.right, least)
         pairs = pair_fields(PairBatch(left, right, batch.left_rows, batch.right_rows, batch.features))
         return GraphInputs(

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.basics.files import make_folder
+from matchloom.artifact import as_saved, read, write
 from matchloom.calibration import Calibration, labels
 from matchloom.explanation.mixed import term_of
-from matchloom.fitting.folders import LOADERS as _INSIDE
-from matchloom.fitting.folders import load_inside, save_inside
-from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.word_scorers import REMEDY
-from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Pair, Scorer, Scores, Trace
+from matchloom.types import MatchloomError, Pair, Scorer, Scores, Trace
 
-FILE, FORMAT = "calibrated.safetensors", 1
-_INNER: dict[str, Callable[[Path], Scorer]] = {**_INSIDE, "pair_classifier": PairClassifier.load}
+FORMAT = 2  # 1 was a safetensors file
 
 
 class Calibrated:
     """A scorer, the score from which on pairs are said to match, and how likely a score's pairs do."""
-
-    kind = "calibrated"
 
     def __init__(self, scorer: Scorer, calibration: Calibration, tokenizer: Tokenizer) -> None:
         self.scorer, self.calibration, self.tokenizer = scorer, calibration, tokenizer
@@ -60,17 +54,18 @@ class Calibrated:
         return term.query, term.text, term.trace
 
     def save(self, folder: Path | str) -> None:
-        """Write the numbers, and the scorer in a folder inside."""
-        folder = Path(folder)
-        make_folder(folder)
-        inner = save_inside(self.scorer, folder / "scorer")
-        settings = {**self.calibration._asdict(), "tokenizer": self.tokenizer._asdict(), "scorer": inner}
-        write_sealed(folder / FILE, self.kind, FORMAT, settings, {})
+        """Write the numbers, and the scorer inside."""
+        settings = {**self.calibration._asdict(), "tokenizer": self.tokenizer._asdict()}
+        inside: Any = {"scorer": self.scorer}
+        write(folder, "calibrated", FORMAT, settings, inside=inside)
 
     @classmethod
     def load(cls, folder: Path | str) -> Calibrated:
         """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
-        settings = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY).settings
-        scorer = load_inside(settings["scorer"], Path(folder), _INNER)
-        calibration = Calibration(*(float(settings[name]) for name in Calibration._fields))
-        return cls(scorer, calibration, Tokenizer.from_dict(settings["tokenizer"]))
+        saved = read(folder, "calibrated", FORMAT, remedy=REMEDY)
+        with as_saved(folder, REMEDY):
+            numbers = [float(saved.settings[name]) for name in Calibration._fields]
+            if not np.isfinite(numbers).all():
+                raise MatchloomError(f"{folder} holds numbers that are not finite; {REMEDY}", code="damaged")
+            tokenizer = Tokenizer.from_dict(saved.settings["tokenizer"])
+            return cls(saved.inside("scorer"), Calibration(*numbers), tokenizer)

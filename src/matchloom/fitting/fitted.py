@@ -1,43 +1,26 @@
-"""The folder that `fit` writes: `fit.json`, the chosen system in `system/`, and `report.html`."""
+"""The folder that `fit` writes: `fit.json` with the report, the chosen system inside, and `report.html`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
-import msgspec
-
-from matchloom.basics.files import atomic_write, make_folder
+from matchloom.artifact import as_saved, read, write
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
-from matchloom.data.formats import PairsLike, read_pairs, scorable, write_pairs
-from matchloom.fitting import lists_task, pairs_task
+from matchloom.data.formats import PairsLike, scorable
+from matchloom.fitting.kept_baseline import KeptBaseline
 from matchloom.fitting.report import FitReport
-from matchloom.lexical.trans_lm import TransLM
-from matchloom.matcher import Matcher
-from matchloom.sealed import WRONG, as_saved
-from matchloom.search.baselines import BASELINES, RankingBaseline
+from matchloom.search.baselines import RankingBaseline
 from matchloom.search.entries import Answers
 from matchloom.search.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, Explains, Hits, MatchloomError, Pair, Scorer, Scores, Trace
 
-FORMAT = 1
-ABOUT, SYSTEM, PAGE = "fit.json", "system", "report.html"
-_PAIRS, _BASELINE = "pairs.jsonl", "baseline.json"
-
-# What the folder of each kind of system is read by.
-LOADERS: dict[str, Callable[[Path], Scorer]] = {
-    "answer_ranker": AnswerRanker.load,
-    "matcher": Matcher.load,
-    "trans_lm": lambda folder: TransLM.load(folder / "trans_lm.safetensors"),
-    "ranking_baseline": lambda folder: _load_baseline(folder),
-    **lists_task.LOADERS,
-    **pairs_task.LOADERS,
-}
+FORMAT = 2  # 1 had no checksums
+PAGE = "report.html"
 
 
 @dataclass
@@ -168,91 +151,29 @@ class Fitted:
         return self.scorer
 
     def save(self, folder: Path | str) -> None:
-        """Write the folder; what names it, fit.json, comes last.
+        """Write the folder, or leave it as it was; what was fitted there before is replaced at once.
 
         Args:
             folder: Where; it is made if it is new.
         """
         from matchloom.fitting.page import render
 
-        folder = Path(folder)
-        system = save_system(self.scorer, folder / SYSTEM)
-        with atomic_write(folder / PAGE) as file:
-            file.write(render(self.report))
-        about = {"format": FORMAT, "kind": self.kind, "system": system, "report": self.report.to_dict()}
-        with atomic_write(folder / ABOUT) as file:
-            file.write(json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        system: Any = KeptBaseline(self.scorer) if isinstance(self.scorer, RankingBaseline) else self.scorer
+        if not hasattr(system, "save"):
+            raise MatchloomError(f"{self.name} cannot be kept in a folder", code="not_supported")
+        settings = {"kind": self.kind, "report": self.report.to_dict()}
+        page = render(self.report).encode(errors="replace")
+        write(folder, "fit", FORMAT, settings, {PAGE: page}, inside={"system": system})
 
     @classmethod
     def load(cls, folder: Path | str) -> Fitted:
-        """Read what `save` wrote; a folder that is no such one, cut off or newer is refused in one line.
+        """Read what `save` wrote; a folder that is no such one, cut off, altered or newer is refused in one line.
 
         Args:
             folder: What `fit` wrote.
         """
         folder = one_path("folder", folder)
-        try:
-            about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
-            version, kind, system = int(about["format"]), str(about["kind"]), str(about["system"])
-            if version != FORMAT:
-                raise MatchloomError(f"{folder} has format {version}, this matchloom reads {FORMAT}; fit it again")
-            report = FitReport.from_dict(about["report"])
-            loader = LOADERS[system]
-        except MatchloomError:
-            raise
-        except OSError as error:
-            raise MatchloomError(
-                f"{folder} cannot be read as a fitted folder: {error.strerror or error}; 'matchloom fit' makes one"
-            ) from None
-        except (msgspec.ValidationError, *WRONG):
-            raise MatchloomError(f"{folder / ABOUT} is damaged; fit it again") from None
-        with as_saved(folder / SYSTEM, "fit it again"):
-            return cls(loader(folder / SYSTEM), report, kind)
-
-
-def save_system(scorer: Scorer, folder: Path) -> str:
-    """Write a system into its folder; the key of LOADERS that reads it."""
-    make_folder(folder)
-    if isinstance(scorer, AnswerRanker):
-        scorer.save(folder)
-        return "answer_ranker"
-    if isinstance(scorer, Matcher):
-        scorer.save(folder)
-        return "matcher"
-    if isinstance(scorer, TransLM):
-        scorer.save(folder / "trans_lm.safetensors")
-        return "trans_lm"
-    if isinstance(scorer, RankingBaseline):
-        _save_baseline(scorer, folder)
-        return "ranking_baseline"
-    save, kind = getattr(scorer, "save", None), str(getattr(scorer, "kind", scorer.name))
-    if save is None or kind not in LOADERS:
-        raise MatchloomError(f"{scorer.name} cannot be kept in a folder")
-    save(folder)
-    return kind
-
-
-def _save_baseline(scorer: RankingBaseline, folder: Path) -> None:
-    """A baseline is made again from its answers in a moment, so that these are what is kept."""
-    answers = scorer.answers
-    write_pairs(
-        folder / _PAIRS,
-        [
-            Pair(question, text, None, "", name)
-            for name, text, questions in zip(answers.ids, answers.texts, answers.questions, strict=True)
-            for question in questions or [""]
-        ],
-    )
-    with atomic_write(folder / _BASELINE) as file:
-        file.write(json.dumps({"baseline": scorer.name, "tokenizer": scorer.tokenizer._asdict()}) + "\n")
-
-
-def _load_baseline(folder: Path) -> RankingBaseline:
-    try:
-        about = json.loads((folder / _BASELINE).read_bytes())
-        make, tokenizer = BASELINES[about["baseline"]], Tokenizer.from_dict(about["tokenizer"])
-    except OSError as error:
-        raise MatchloomError(f"{folder / _BASELINE} cannot be read: {error.strerror or error}; fit it again") from None
-    except WRONG:
-        raise MatchloomError(f"{folder / _BASELINE} is damaged; fit it again") from None
-    return make(Answers.of(read_pairs(folder / _PAIRS, fill_ids=False)), tokenizer)
+        saved = read(folder, "fit", FORMAT, remedy="'matchloom fit' makes it again")
+        with as_saved(folder, "fit it again"):
+            report = FitReport.from_dict(saved.settings["report"])
+            return cls(saved.inside("system"), report, str(saved.settings["kind"]))

@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchloom.basics.files import make_folder
+from matchloom.artifact import as_saved, packed, read, write
 from matchloom.data.identity import digest, with_ids
 from matchloom.explanation.mixed import mixed_trace, term_of
-from matchloom.fitting.folders import LOADERS, load_inside, save_inside
 from matchloom.fitting.word_scorers import REMEDY
-from matchloom.sealed import read_sealed, write_sealed
 from matchloom.search.fusion import Cases, learn_mixture
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Pair, Scorer, Scores, Trace
+from matchloom.types import MatchloomError, Pair, Scorer, Scores, Trace
 
-FILE, FORMAT = "fusion.safetensors", 1
+WEIGHTS, FORMAT = "weights.safetensors", 2  # 1 had its checksums in the weights
 #: Where weights start and are drawn back to, as new splits of SemEval 3B, TREC-QA and WikiQA chose: as much of words
 #: alone as of the network that knows words in their context. With four parts network and one part words (what two of
 #: them had chosen before) the fusion fell behind stemmed BM25 on SemEval, whose few questions cannot correct it.
@@ -40,7 +39,7 @@ Floats = NDArray[np.float64]
 class ListFusion:
     """A weighted sum of scorers, learnt from judged candidate lists."""
 
-    kind = name = "list_fusion"
+    name = "list_fusion"
 
     def __init__(
         self, scorers: Sequence[Scorer], weights: Floats, deviations: Floats, why: str, tokenizer: Tokenizer
@@ -78,22 +77,28 @@ class ListFusion:
         return [float(factor) for factor in self.weights / self.deviations]
 
     def save(self, folder: Path | str) -> None:
-        """Write the weights, and each scorer in a folder inside."""
-        folder = Path(folder)
-        make_folder(folder)
-        inner = [save_inside(scorer, folder / scorer.name) for scorer in self.scorers]
-        settings = {"why": self.why, "tokenizer": self.tokenizer._asdict(), "scorers": inner}
+        """Write the weights, and each scorer inside."""
+        settings = {
+            "why": self.why,
+            "tokenizer": self.tokenizer._asdict(),
+            "scorers": [one.name for one in self.scorers],
+        }
         tensors = {"weights": self.weights, "deviations": self.deviations}
-        write_sealed(folder / FILE, self.kind, FORMAT, settings, tensors)
+        inside: Any = {one.name: one for one in self.scorers}
+        write(folder, "list_fusion", FORMAT, settings, {WEIGHTS: packed(tensors)}, inside=inside)
 
     @classmethod
     def load(cls, folder: Path | str) -> ListFusion:
         """Read what `save` wrote; what is missing, altered, exchanged or newer is refused in one line."""
-        sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, finite=True)
-        scorers = [load_inside(one, Path(folder), LOADERS) for one in sealed.settings["scorers"]]
-        settings, tensors = sealed.settings, sealed.tensors
-        tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-        return cls(scorers, tensors["weights"], tensors["deviations"], settings["why"], tokenizer)
+        saved = read(folder, "list_fusion", FORMAT, remedy=REMEDY)
+        settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
+        with as_saved(folder, REMEDY):
+            scorers = [saved.inside(name) for name in settings["scorers"]]
+            weights, deviations = (tensors[name] for name in ("weights", "deviations"))
+            kinds = {(x.shape, str(x.dtype)) for x in (weights, deviations)}
+            if kinds != {((len(scorers),), "float64")} or not (deviations > 0).all():
+                raise MatchloomError(f"{folder} holds weights that do not fit its scorers; {REMEDY}", code="damaged")
+            return cls(scorers, weights, deviations, str(settings["why"]), Tokenizer.from_dict(settings["tokenizer"]))
 
 
 def _cases(raw: Floats, lists: Sequence[Pair]) -> tuple[Cases, Floats]:

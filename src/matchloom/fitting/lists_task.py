@@ -13,7 +13,6 @@ from matchloom.data.kinds import both_labels
 from matchloom.data.splits import split_lists
 from matchloom.evaluation.measures import CandidateLists
 from matchloom.fitting.encoder import development_seconds
-from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.list_fusion import ListFusion
 from matchloom.fitting.report import Asked, Confusion
@@ -26,7 +25,6 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.types import MatchloomError, Pair, Scorer
 
-LOADERS: dict[str, Callable[[Path], Scorer]] = {**_INSIDE, "list_fusion": ListFusion.load}
 LONGEST = 200  # words of a text that an encoder reads
 _SHOWN = 5
 # What development questions of TREC-QA and WikiQA chose, of all models and of vectors kept or trained.

@@ -6,20 +6,22 @@ the seed and the settings: figures of other data are never taken for these.
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
-from matchloom.basics.files import atomic_write
+from matchloom.artifact import WRONG, holds, read, write
 from matchloom.data.identity import digest, pairs_digest
 from matchloom.fitting.systems import Outcome
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
-FILE, FORMAT = "measured.json", 1
+FORMAT = 2  # 1 had no checksums
+_REMEDY = "start anew with overwrite (--overwrite)"
 
 
 def key_of(
@@ -32,12 +34,11 @@ def key_of(
 class OutcomeStore:
     """Outcomes by name, written after each; without a folder they are only remembered."""
 
-    def __init__(self, folder: Path | None, key: str, *, resume: bool) -> None:
-        self._path = None if folder is None else folder / FILE
-        self._key = key
+    def __init__(self, folder: Path | None, key: str, *, resume: bool, measures: Sequence[str]) -> None:
+        self._folder, self._key, self._measures = folder, key, set(measures)
         self._kept: dict[str, Any] = {}
-        if resume and self._path is not None and self._path.exists():
-            self._kept = self._read(self._path)
+        if resume and folder is not None and holds(folder, "measured"):
+            self._kept = self._read(folder)
         self.resumed = len(self._kept)
 
     def has(self, *name: object) -> bool:
@@ -61,23 +62,48 @@ class OutcomeStore:
         else:
             each = {measure: values.tolist() for measure, values in outcome.each.items()}
             self._kept[_key(name)] = {"values": dict(outcome.values), "each": each, "seconds": seconds}
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_write(self._path) as file:
-                file.write(json.dumps({"format": FORMAT, "key": self._key, "measured": self._kept}) + "\n")
+        if self._folder is not None:
+            write(self._folder, "measured", FORMAT, {"key": self._key, "measured": self._kept})
 
-    def _read(self, path: Path) -> dict[str, Any]:
+    def _read(self, folder: Path) -> dict[str, Any]:
+        settings = read(folder, "measured", FORMAT, remedy=_REMEDY).settings
         try:
-            found = json.loads(path.read_bytes())
-            same, kept = found["key"] == self._key, dict(found["measured"])
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            raise MatchloomError(f"{path} is damaged; start anew with overwrite (--overwrite)") from None
-        if not same:
+            found = msgspec.convert(settings, _Settings)
+            if not all(map(self._is_ok, found.measured.values())):
+                raise ValueError
+        except WRONG:  # msgspec's errors are ValueErrors
             raise MatchloomError(
-                f"{path.parent.parent} was begun with other data, another seed or other settings, and cannot go on "
-                "with these; start anew with overwrite (--overwrite)"
+                f"{folder / 'measured.json'} holds figures that no fit has; {_REMEDY}", code="damaged"
+            ) from None
+        if found.key != self._key:
+            raise MatchloomError(
+                f"{folder.parent} was begun with other data, another seed or other settings, and cannot go on "
+                f"with these; {_REMEDY}",
+                code="mismatch",
             )
-        return kept
+        return dict(settings["measured"])
+
+    def _is_ok(self, one: _Figures) -> bool:
+        """Whether there are figures of every measure, or a reason why there are none."""
+        figures = [*one.values.values(), *(value for values in one.each.values() for value in values)]
+        every = self._measures <= one.values.keys() & one.each.keys()
+        return one.error is not None or (every and not any(map(math.isinf, figures)))
+
+
+class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    """The figures of one system, or why it has none."""
+
+    error: str | None = None
+    values: dict[str, float] = {}
+    each: dict[str, list[float]] = {}
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True):
+    """What `measured.json` has to hold."""
+
+    key: str
+    measured: dict[str, _Figures]
 
 
 def _key(name: Sequence[object]) -> str:

@@ -21,19 +21,18 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from matchloom.basics.files import make_folder
+from matchloom.artifact import as_saved, packed, read, write
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
 from matchloom.data.identity import both_sides, digest
 from matchloom.data.tokenized import deduplicate
-from matchloom.fitting.word_scorers import REMEDY, dump_collection, load_collection, swapped
+from matchloom.fitting.word_scorers import COUNTS, REMEDY, dump_collection, load_collection, swapped
 from matchloom.lexical import BM25, Words, WordStatistics
-from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.vocab import Vocab
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import Component, MatchloomError, Pair, Scores, Trace
 
-FILE, VOCAB, COUNTS, FORMAT = "classifier.safetensors", "vocab.txt", "words.json", 1
+VOCAB, WEIGHTS, FORMAT = "vocab.txt", "weights.safetensors", 2  # 1 had its checksums in the weights
 BACK = "back: "  # of the text in the query
 ALIKE = ("same character n-grams", "same words", "BM25", "back: BM25", "length ratio")
 _BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing
@@ -96,7 +95,7 @@ class Cosines:
 class PairClassifier:
     """A logistic regression on features of the pair. `fit` makes it from labelled pairs, `load` from a folder."""
 
-    kind = name = "pair_classifier"
+    name = "pair_classifier"
 
     def __init__(
         self, tokenizer: Tokenizer, vocab: Vocab, counts: WordStatistics, char_ngrams: Floats, of_words: Floats
@@ -203,34 +202,34 @@ class PairClassifier:
 
     def save(self, folder: Path | str) -> None:
         """Write weights, vocabulary and word counts: numbers and text."""
-        folder = Path(folder)
-        make_folder(folder)
         tensors = {"mean": self.mean, "deviation": self.deviation, "weights": self.weights}
         tensors |= {name: cosines.idf for name, cosines in zip(("char_ngrams", "words"), self._cosines, strict=True)}
         settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": NAMES}
-        beside = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.counts)}
-        write_sealed(folder / FILE, self.kind, FORMAT, settings, tensors, beside)
+        files = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.counts), WEIGHTS: packed(tensors)}
+        write(folder, "pair_classifier", FORMAT, settings, files)
 
     @classmethod
     def load(cls, folder: Path | str) -> PairClassifier:
         """Read what `save` wrote; what is missing, altered or newer is refused in one line."""
-        path = Path(folder) / FILE
-        sealed = read_sealed(path, cls.kind, FORMAT, remedy=REMEDY, beside=(VOCAB, COUNTS), finite=True)
-        if sealed.settings.get("features") != list(NAMES):
-            raise MatchloomError(f"{path} has the features of another version; {REMEDY}")
+        saved = read(folder, "pair_classifier", FORMAT, remedy=REMEDY)
+        settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
+        if settings.get("features") != list(NAMES):
+            raise MatchloomError(f"{folder} has the features of another version; {REMEDY}", code="wrong_format")
         sizes = {"char_ngrams": _COLUMNS, "words": _COLUMNS} | dict.fromkeys(
             ("mean", "deviation", "weights"), len(NAMES)
         )
-        kinds = {name: (x.shape, x.dtype) for name, x in sealed.tensors.items()}
+        kinds = {name: (x.shape, x.dtype) for name, x in tensors.items()}
         if kinds != {name: ((size,), np.dtype(np.float64)) for name, size in sizes.items()}:
-            raise MatchloomError(f"{path} holds numbers of other kinds than it should; {REMEDY}")
-        tokenizer = Tokenizer.from_dict(sealed.settings["tokenizer"])
-        idf = (sealed.tensors[name] for name in ("char_ngrams", "words"))
-        made = cls(tokenizer, Vocab.load(Path(folder) / VOCAB), load_collection(sealed.beside[COUNTS]), *idf)
-        made.mean, made.deviation, made.weights = (sealed.tensors[x] for x in ("mean", "deviation", "weights"))
-        made.bias = float(sealed.settings["bias"])
+            raise MatchloomError(f"{folder} holds numbers of other kinds than it should; {REMEDY}", code="damaged")
+        with as_saved(folder, REMEDY):
+            vocab = Vocab.loads(saved.content(VOCAB), Path(folder) / VOCAB)
+            counts = load_collection(saved.content(COUNTS))
+            tokenizer = Tokenizer.from_dict(settings["tokenizer"])
+            made = cls(tokenizer, vocab, counts, tensors["char_ngrams"], tensors["words"])
+            made.mean, made.deviation, made.weights = (tensors[x] for x in ("mean", "deviation", "weights"))
+            made.bias = float(settings["bias"])
         if not (abs(made.bias) < 1e30 and (made.deviation > 0).all()):
-            raise MatchloomError(f"{path} holds numbers that no scores can be made of; {REMEDY}")
+            raise MatchloomError(f"{folder} holds numbers that no scores can be made of; {REMEDY}", code="damaged")
         return made
 
 

@@ -13,7 +13,6 @@ from matchloom.data.splits import split_labelled
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.encoder import development_seconds
-from matchloom.fitting.folders import LOADERS as _INSIDE
 from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.pair_classifier import PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
@@ -26,11 +25,6 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.training.development import one_list
 from matchloom.types import Pair, Scorer
 
-LOADERS: dict[str, Callable[[Path], Scorer]] = {
-    **_INSIDE,
-    "pair_classifier": PairClassifier.load,
-    "calibrated": Calibrated.load,
-}
 NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
 _LOOKED_AT = 3_000  # development pairs that choose the epoch
 _SHOWN = 5

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import regex
 
-from matchloom.basics.files import is_there
+from matchloom.artifact import holds, writing
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.kinds import kind_of
 from matchloom.fitting.encoder import AUTO, encoder_for
-from matchloom.fitting.fitted import ABOUT, Fitted
-from matchloom.fitting.outcomes import FILE, OutcomeStore, key_of
+from matchloom.fitting.fitted import Fitted
+from matchloom.fitting.outcomes import OutcomeStore, key_of
+from matchloom.fitting.systems import Data
 from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
 from matchloom.text.tokenize import Tokenizer
@@ -72,13 +74,20 @@ def fit(
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
     own = None if test is None else list(as_pairs(test, columns=columns))
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
-    work = None if folder is None else folder / WORK
     name = "" if pretrained is None else pretrained.name
     key = key_of(pairs, own or [], found.name, tokenize, seed, name)
-    measured = OutcomeStore(work, key, resume=resume)
-    run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
-    if measured.resumed:
-        say(f"Going on with a fit that was stopped: {measured.resumed} measurements are kept.")
+    with nullcontext() if folder is None else writing(folder):
+        _look_at(folder, overwrite=overwrite, resume=resume)  # another fit may have ended meanwhile
+        work = None if folder is None else folder / WORK
+        measured = OutcomeStore(work, key, resume=resume, measures=task.measures)
+        run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
+        return _run(run, data, pairs, folder)
+
+
+def _run(run: Trial, data: Data, pairs: list[Pair], folder: Path | None) -> Fitted:
+    """Fit, save and tidy up; what a fit that was stopped had measured stays."""
+    if run.measured.resumed:
+        run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
     run.tidy(measurements=False)
     try:
         fitted = run.go(data, pairs)
@@ -98,9 +107,9 @@ def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
     """Refuse to write over what is there, or to go on where there is nothing to go on with."""
     if resume and (folder is None or overwrite):
         raise MatchloomError("resume needs the folder of the fit that was stopped (--out), and cannot overwrite it")
-    if folder is None or overwrite or not is_there(folder / ABOUT):
+    if folder is None or overwrite or not holds(folder, "fit"):
         return
-    stopped = is_there(folder / WORK / FILE)
+    stopped = holds(folder / WORK, "measured")
     if resume and not stopped:
         raise MatchloomError(f"the fit in {folder} was not stopped, there is nothing to resume; overwrite fits anew")
     if not resume:

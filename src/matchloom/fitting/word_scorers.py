@@ -1,4 +1,4 @@
-"""Lexical scorers that live in a folder: a name, a tokenizer and word counts, sealed in one file."""
+"""Lexical scorers that live in a folder: a name, a tokenizer and word counts, saved as one artifact."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from matchloom.basics.files import make_folder
+from matchloom.artifact import as_saved, read, write
 from matchloom.lexical import BM25, Overlap, WordStatistics
-from matchloom.sealed import read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores, Signal, Trace
 
-FILE, COUNTS, FORMAT = "words.safetensors", "words.json", 1
+COUNTS, FORMAT = "counts.json", 2  # 1 was one safetensors file
 REMEDY = "fit or copy it again"
 
 
@@ -72,8 +71,6 @@ class WordScorer:
     array([1., 0.], dtype=float32)
     """
 
-    kind = "words"
-
     def __init__(self, name: str, collection: WordStatistics, tokenizer: Tokenizer) -> None:
         if name not in _MAKE:
             raise MatchloomError(f"word scorer {name!r} is unknown; choose one of {', '.join(_MAKE)}")
@@ -98,18 +95,17 @@ class WordScorer:
         return found
 
     def save(self, folder: Path | str) -> None:
-        """Write the counts and their seal."""
-        folder = Path(folder)
-        make_folder(folder)
+        """Write its name, its tokenizer and the counts."""
         settings = {"name": self.name, "tokenizer": self.tokenizer._asdict()}
-        write_sealed(folder / FILE, self.kind, FORMAT, settings, {}, {COUNTS: dump_collection(self.collection)})
+        write(folder, "words", FORMAT, settings, {COUNTS: dump_collection(self.collection)})
 
     @classmethod
     def load(cls, folder: Path | str) -> WordScorer:
         """Read what `save` wrote; what is missing, altered or newer is refused in one line."""
-        sealed = read_sealed(Path(folder) / FILE, cls.kind, FORMAT, remedy=REMEDY, beside=(COUNTS,))
-        collection = load_collection(sealed.beside[COUNTS])
-        return cls(sealed.settings["name"], collection, Tokenizer.from_dict(sealed.settings["tokenizer"]))
+        saved = read(folder, "words", FORMAT, remedy=REMEDY)
+        with as_saved(folder, REMEDY):
+            collection = load_collection(saved.content(COUNTS))
+            return cls(saved.settings["name"], collection, Tokenizer.from_dict(saved.settings["tokenizer"]))
 
 
 def dump_collection(collection: WordStatistics) -> bytes:

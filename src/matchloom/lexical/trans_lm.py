@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.artifact import as_saved, packed, read, write
 from matchloom.basics.progress import track
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.lexical.statistics import ENGLISH, Words
-from matchloom.sealed import as_saved, read_sealed, write_sealed
 from matchloom.text.tokenize import Tokenizer
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
-FORMAT = 2  # 1 sealed the tables alone
+FORMAT = 3  # 2 was one file
+WORDS, TABLES = "words.txt", "tables.safetensors"
+_REMEDY = "make it from a pairs file with 'matchloom trans-lm'"
 _BLOCK = 1_000_000  # pairs of words that are looked up at a time
 
 
@@ -182,39 +184,35 @@ class TransLM:
             contributions[0] = parts * (self._gain(w, P_mx) / np.where(P_mx > 0, P_mx, 1))[:, None]
         return left, right, grid_trace(score, grid, contributions, ["translation"])
 
-    def save(self, path: Path | str) -> None:
-        """Write one safetensors file with the words, their counts and the translations."""
+    def save(self, folder: Path | str) -> None:
+        """Write a folder with the words, their counts and the translations."""
         if not isinstance(self.tokenizer, Tokenizer):
             raise MatchloomError(
                 "trans_lm can be saved with a Tokenizer only; this one was made with another function",
                 code="not_supported",
             )
-        tensors: dict[str, NDArray[Any]] = {
-            "words": np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8),
-            "counts": self.counts.astype(np.int64),
-            "w": self.translations.w,
-            "t": self.translations.t,
-            "probability": self.translations.probability,
-        }
+        tensors: dict[str, NDArray[Any]] = {"counts": self.counts.astype(np.int64), **self.translations._asdict()}
         settings = {"tokenizer": self.tokenizer._asdict(), "smoothing": self.smoothing, "beta": self.beta}
-        write_sealed(path, "trans_lm", FORMAT, settings, tensors)
+        files = {WORDS: "\n".join(self.words).encode(), TABLES: packed(tensors)}
+        write(folder, "trans_lm", FORMAT, settings, files)
 
     @classmethod
-    def load(cls, path: Path | str) -> TransLM:
-        """Read what `save` wrote. A file that is cut off, altered, newer or something else is refused in one line."""
-        remedy = "make it from a pairs file with 'matchloom trans-lm'"
-        settings, tensors, _ = read_sealed(path, "trans_lm", FORMAT, remedy=remedy, finite=True)
-        with as_saved(path, remedy):
-            text = tensors["words"].tobytes().decode()
+    def load(cls, folder: Path | str) -> TransLM:
+        """Read what `save` wrote. A folder that is cut off, altered, newer or something else is refused in one line."""
+        saved = read(folder, "trans_lm", FORMAT, remedy=_REMEDY)
+        settings, tensors = saved.settings, saved.tensors(TABLES, finite=True)
+        with as_saved(folder, _REMEDY):
+            text = saved.content(WORDS).decode()
             words = text.split("\n") if text else []
-            table = Translations(tensors["w"], tensors["t"], tensors["probability"])
-            if not _fit(words, tensors["counts"], table):
+            counts = tensors.pop("counts")
+            table = Translations(**tensors)
+            if not _fit(words, counts, table):
                 raise MatchloomError(
-                    f"{path} holds words, counts and translations that do not fit; {remedy}", code="damaged"
+                    f"{folder} holds words, counts and translations that do not fit; {_REMEDY}", code="damaged"
                 )
             return cls(
                 words,
-                tensors["counts"],
+                counts,
                 table,
                 tokenizer=Tokenizer.from_dict(settings["tokenizer"]),
                 smoothing=settings["smoothing"],

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from matchloom.artifact import is_written
+from matchloom.artifact import WRONG, holds, is_written, settings_of
 from matchloom.basics.files import read_lines
 from matchloom.fitting.report import FitReport
-from matchloom.sealed import WRONG
 from matchloom.types import MatchloomError
 
 TRAINING, FIT = "training", "fit"
-_LOG, _MATCHER, _FIT, _WORK, _MEASURED = "log.jsonl", "matcher.json", "fit.json", "work", "measured.json"
+_LOG, _WORK = "log.jsonl", "work"
 _MOST = 500  # runs that are listed
 _CLOCK = ("pairs_per_second", "seconds", "epoch", "step", "loss")
 
@@ -56,7 +54,7 @@ class Run:
 
 def is_run(folder: Path) -> bool:
     """Whether a training or fit writes, or wrote, here."""
-    return any((folder / name).is_file() for name in (_LOG, _FIT, f"{_WORK}/{_MEASURED}"))
+    return (folder / _LOG).is_file() or holds(folder, "fit") or holds(folder / _WORK, "measured")
 
 
 def find_runs(folder: Path) -> list[Run]:
@@ -91,14 +89,22 @@ def read_run(folder: Path, name: str | None = None) -> Run:
     if not is_run(folder):
         raise MatchloomError(f"{folder} is no folder of a run; expected what 'matchloom train' or 'fit' writes")
     running = is_written(folder) or is_written(folder / _WORK)
-    files = [folder / one for one in (_LOG, _FIT, f"{_WORK}/{_MEASURED}")]
-    changed = max(path.stat().st_mtime for path in files if path.is_file())
-    if (folder / _FIT).is_file():
-        return Run(named, FIT, running, changed, report=_report(folder / _FIT))
+    changed = _changed(folder / _LOG, folder / "fit.json", folder / _WORK / "measured.json")
+    if holds(folder, "fit"):
+        return Run(named, FIT, running, changed, report=_report(folder))
     if (folder / _LOG).is_file():
-        about = _json(folder / _MATCHER) if (folder / _MATCHER).is_file() else {}
+        about = settings_of(folder, "matcher") or {}
         return Run(named, TRAINING, running, changed, log=_log(folder / _LOG), about=about)
-    return Run(named, FIT, running, changed, found=_found(folder / _WORK / _MEASURED))
+    return Run(named, FIT, running, changed, found=_found(folder / _WORK))
+
+
+def _changed(*paths: Path) -> float:
+    """When the last of these files changed; 0 where they have gone meanwhile."""
+    found = [0.0]
+    for path in paths:
+        with suppress(OSError):
+            found.append(path.lstat().st_mtime)
+    return max(found)
 
 
 def _log(path: Path) -> list[dict[str, Any]]:
@@ -114,27 +120,19 @@ def _log(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _report(folder: Path) -> FitReport:
     try:
-        found = json.loads(path.read_bytes())
-        return found if isinstance(found, dict) else {}
-    except (OSError, ValueError, RecursionError):
-        return {}  # being replaced
+        return FitReport.from_dict((settings_of(folder, "fit") or {})["report"])
+    except WRONG:  # msgspec's errors are ValueErrors
+        raise MatchloomError(f"{folder / 'fit.json'} is damaged; fit it again", code="damaged") from None
 
 
-def _report(path: Path) -> FitReport:
-    try:
-        return FitReport.from_dict(json.loads(path.read_bytes())["report"])
-    except (OSError, msgspec.ValidationError, *WRONG):
-        raise MatchloomError(f"{path} is damaged; fit it again") from None
-
-
-def _found(path: Path) -> dict[str, dict[str, float]]:
+def _found(work: Path) -> dict[str, dict[str, float]]:
     """The figures that a fit has so far; those of learning curves, which have a number in their name, are left out."""
-    measured = _json(path).get("measured", {})
+    measured = (settings_of(work, "measured") or {}).get("measured")  # being replaced, or damaged: none
     found = {}
     for name, one in measured.items() if isinstance(measured, dict) else ():
         values = one.get("values") if isinstance(one, dict) else None
         if isinstance(values, dict) and not any(part.isdecimal() for part in name.split("/")):
-            found[name] = {str(k): float(v) for k, v in values.items() if isinstance(v, int | float)}
+            found[name] = {str(k): float(v) for k, v in values.items() if isinstance(v, float)}
     return found

@@ -1,7 +1,7 @@
 """What is served: folders read as systems, each under a name, and read anew without a pause.
 
-What `fit` made is read by parts that bring scikit-learn, which takes seconds to import: they are imported when such a
-folder is served, so that a matcher or an archive is ready sooner.
+What reads a folder is imported when it is served: parts of `fit` bring scikit-learn, and a matcher torch, each of which
+takes seconds.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import regex
 
+from matchloom.artifact import kind_of, load
 from matchloom.lexical import fit_scorer
 from matchloom.service.encoded import EncodedCandidates
 from matchloom.text.tokenize import Tokenizer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from matchloom.search.entries import Answers
     from matchloom.search.index import QuestionIndex
 
-FITTED, MATCHER, ARCHIVE = "fitted", "matcher", "archive"
+FITTED = "fitted"  # what clients are told of a fit; else the kind of the folder
 BM25 = "bm25"  # beside every system, to be compared with; no folder may have this name
 _NAME = regex.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PROBE = "how is this answered"
@@ -139,30 +140,18 @@ class ServedSystem:
 def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
     """Read a folder and try it once, so that what is broken is refused here and the first request is no slower."""
     name, path = folder
-    if (path / "fit.json").is_file():
-        from matchloom.fitting import Fitted
-
-        fitted = Fitted.load(path)
-        made = ServedSystem(name, FITTED, path, fitted, fitted=fitted, generation=generation)
+    kind, found = kind_of(path), cast(Any, load(path))
+    if kind == "archive":
+        made = ServedSystem(name, kind, path, found.matcher, index=found, generation=generation)
+        found.search(_PROBE, top=1)
+    elif kind == "fit":
+        made = ServedSystem(name, FITTED, path, found, fitted=found, generation=generation)
         if made.answers is not None:
-            fitted.rank(_PROBE, top=1)
-    elif (path / "archive.json").exists():
-        from matchloom.search.index import QuestionIndex
-
-        index = QuestionIndex.open(path)
-        made = ServedSystem(name, ARCHIVE, path, index.matcher, index=index, generation=generation)
-        index.search(_PROBE, top=1)
-    elif (path / "matcher.json").exists():
-        from matchloom.matcher import Matcher
-
-        matcher = Matcher.load(path)
-        matcher.refuse_if_unlearnt(str(path))
-        made = ServedSystem(name, MATCHER, path, matcher, generation=generation)
+            found.rank(_PROBE, top=1)
     else:
-        raise MatchloomError(
-            f"{path} is no folder that 'matchloom fit', 'train' or 'index' made, so there is nothing to serve",
-            code="missing",
-        )
+        made = ServedSystem(name, str(kind), path, found, generation=generation)
+        if kind == "matcher":
+            found.refuse_if_unlearnt(str(path))
     if made.scorer is not None:
         made.scorer.score([Pair(_PROBE, "like this")])
     return made

@@ -99,10 +99,19 @@ class Vocab:
     @classmethod
     def load(cls, path: Path) -> Vocab:
         """Read a vocabulary file."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise MatchloomError(f"{path} cannot be read as a vocabulary: {error}", code="unreadable") from None
+        return cls.loads(content, path)
+
+    @classmethod
+    def loads(cls, content: bytes, path: Path) -> Vocab:
+        """What `dumps` gave; `path` is the file that it was read from, for messages."""
         # Not splitlines(): a word may hold one of the rarer line separators of Unicode.
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+            lines = content.decode().split("\n")
+        except UnicodeDecodeError as error:
             raise MatchloomError(f"{path} cannot be read as a vocabulary: {error}", code="damaged") from None
         head = lines[0].split("\t")
         whole = len(head) == 3 and head[1].isdecimal() and head[2].isdecimal() and int(head[1]) == len(lines) - 2

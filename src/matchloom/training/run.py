@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from matchloom.artifact import writing
+from matchloom.artifact import holds, remove, writing
 from matchloom.basics.files import atomic_write, read_lines
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import bar
@@ -44,7 +44,7 @@ from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
 from matchloom.types import MatchloomError
 
-CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+LOG = "log.jsonl"
 MAX_WORDS = 200
 
 
@@ -159,7 +159,7 @@ def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
         return
     if resume and overwrite:
         raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them", code="conflict")
-    if not overwrite and not resume and (folder / "matcher.json").exists():
+    if not overwrite and not resume and holds(folder, "matcher"):
         raise MatchloomError(
             f"{folder} already holds a matcher; resume its run (--resume), overwrite it (--overwrite), or choose "
             "another folder",
@@ -195,10 +195,10 @@ class _Training:
 
     def _go(self, resume: bool, progress: bool) -> Matcher:
         if self.folder is not None and resume:
-            self._resume(self.folder / CHECKPOINT)
+            self._resume(self.folder)
         elif self.folder is not None:  # what an earlier run left; its matcher stays until an epoch is done
-            for name in (CHECKPOINT, LOG):
-                (self.folder / name).unlink(missing_ok=True)
+            remove(self.folder, "checkpoint")
+            (self.folder / LOG).unlink(missing_ok=True)
         warn_of_long_texts(self.matcher, self.examples)
         model, config = self.matcher.model, self.config
         whole = model.batch_coupled or config.in_batch or draws_at_random(model, config)
@@ -210,7 +210,7 @@ class _Training:
                     for epoch, first, steps in self._rounds():
                         self._round(epoch, first, steps, pool, progress)
         except KeyboardInterrupt:
-            if self.folder is not None and not (self.folder / "matcher.json").exists():
+            if self.folder is not None and not holds(self.folder, "matcher"):
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
             raise
         if self.best is not None:
@@ -295,7 +295,7 @@ class _Training:
         # Linear decay is made for the last epoch; an earlier evaluation on few questions tells less than that.
         better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
         self.history.append(entry)
-        self.log.append({**entry, **clock})  # what is sealed holds no time: equal runs give equal bytes
+        self.log.append({**entry, **clock})  # what is saved holds no time: equal runs give equal bytes
         if better:
             self.best = {name: x.detach().clone() for name, x in model.state_dict().items()}
             self.matcher.training = {**self.matcher.training, "best": entry}
@@ -312,24 +312,24 @@ class _Training:
             self.matcher.save(self.folder)
             self.told = None
         state = {"settings": self.settings, "history": self.history}
-        save_checkpoint(self.folder / CHECKPOINT, self.matcher.model, self.optimizer, state)
+        save_checkpoint(self.folder, self.matcher.model, self.optimizer, state)
         with atomic_write(self.folder / LOG) as file:
             file.writelines(json.dumps(entry) + "\n" for entry in self.log)
 
-    def _resume(self, path: Path) -> None:
-        state, tensors = read_checkpoint(path)
+    def _resume(self, folder: Path) -> None:
+        state, tensors = read_checkpoint(folder)
         # A longer run may follow a shorter one, unless its learning rates decay; all else must be as it was.
         free = {"patience": 0} if self.config.warmup else {"epochs": 0, "patience": 0}
         then, now = ({**s, "config": {**s["config"], **free}} for s in (state["settings"], self.settings))
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(
-                    f"cannot resume {path.parent}: its {_difference(key, then.get(key), now[key])}", code="mismatch"
+                    f"cannot resume {folder}: its {_difference(key, then.get(key), now[key])}", code="mismatch"
                 )
-        load_checkpoint(tensors, self.matcher.model, self.optimizer)
+        load_checkpoint(folder, tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
-        self.log = _logged(path.with_name(LOG), self.history)
-        saved = Matcher.load(path.parent)
+        self.log = _logged(folder / LOG, self.history)
+        saved = Matcher.load(folder)
         self.best, self.told = saved.model.state_dict(), saved.training.get(NOTHING_LEARNT)
         self.matcher.training = {key: value for key, value in saved.training.items() if key != NOTHING_LEARNT}
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matchloom.basics.files import is_there
+from matchloom.artifact import holds
 from matchloom.data.formats import PairsLike
 from matchloom.matcher import Matcher
 from matchloom.models import Argument
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.training.config import TrainConfig
 from matchloom.training.prepare import HOLD_OUT, prepare
-from matchloom.training.run import CHECKPOINT, check_folder, train
+from matchloom.training.run import check_folder, train
 from matchloom.types import MatchloomError, Pair
 
 
@@ -105,7 +105,7 @@ def train_seeds(
             vectors=vectors,
             dimensions=dimensions,
             folder=own,
-            resume=resume and (seeds == 1 or is_there(own / CHECKPOINT)),
+            resume=resume and (seeds == 1 or holds(own, "checkpoint")),
             overwrite=overwrite,
             device=device,
             progress=progress,

@@ -185,7 +185,6 @@ def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
     QuestionIndex.create(tmp_path / "a").add(made_pairs(3))
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
         "archive.json",
-        "lock",
         "pairs-1.lance",
         "pairs-1.seals",
     ]
@@ -194,7 +193,7 @@ def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
 def test_a_writer_says_that_it_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(manifest, "_PATIENCE", 0.05)
+    monkeypatch.setattr("matchloom.artifact.lock._SILENT", 0.05)
     index = QuestionIndex.create(tmp_path / "a")
     with manifest.writing(tmp_path / "a"):
         thread = threading.Thread(target=index.add, args=(made_pairs(2),))
@@ -215,13 +214,12 @@ def test_pairs_may_come_from_the_archive_itself(tmp_path: Path) -> None:
 
 def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
     index = QuestionIndex.create(tmp_path / "a")
-    (tmp_path / "a" / "lock").unlink()
-    (tmp_path / "a" / "lock").mkdir()
+    (tmp_path / "a" / ".lock").mkdir()
     for work in (lambda: index.add(made_pairs(1)), lambda: index.delete(["x"])):
-        with pytest.raises(MatchloomError, match="cannot be written: Is a directory; check that it is there"):
+        with pytest.raises(MatchloomError, match="cannot be written: Is a directory"):
             work()
     shutil.rmtree(tmp_path / "a")
-    with pytest.raises(MatchloomError, match="cannot be written: No such file"):
+    with pytest.raises(MatchloomError, match="cannot be written: there is no such folder"):
         index.add(made_pairs(1))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import logging
+import math
 import os
 import shutil
-import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,11 +16,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from matchloom import artifact
+from matchloom.artifact.checks import is_folder
+from matchloom.artifact.lock import LOCK
 from matchloom.basics.files import atomic_write
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
-
-_log = logging.getLogger(__name__)
 
 # 1 held words where 2 holds stems; 2 held question vectors of any length; 3 one question an answer; 4 no positions.
 FORMAT = 5
@@ -32,7 +30,6 @@ ALPHA = 0.7  # the paper's
 BATCH = 10_000  # pairs in memory, and in one commit
 BATCH_OF_POSITIONS = 1_000  # where each pair is some ten thousand bytes, and a while to encode
 _FILE = "archive.json"
-_PATIENCE = 2.0  # seconds for which a writer waits without a word
 _LARGEST = 1_000_000  # bytes of settings; they have some hundred
 
 _Count = Annotated[int, Meta(ge=0, lt=2**53)]
@@ -206,44 +203,14 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path, *, reading: bool = False) -> Iterator[None]:
-    """While nobody writes. With `reading` nothing is made: what may not be written can still be looked at."""
-    try:
-        file = _open_lock(folder, reading)
-    except OSError as error:
-        if reading and isinstance(error, FileNotFoundError | PermissionError):
-            yield
-            return
-        raise MatchloomError(
-            f"{folder} cannot be written: {error.strerror}; check that it is there, and its permissions"
-        ) from None
-    try:
-        _lock(file, folder, fcntl.LOCK_SH if reading else fcntl.LOCK_EX)
+    """While nobody writes. With `reading`, what may not be written can still be looked at."""
+    if not is_folder(folder):
+        raise MatchloomError(f"{folder} cannot be written: there is no such folder", code="unwritable")
+    if reading and not os.access(folder, os.W_OK):
         yield
-    finally:
-        os.close(file)
-
-
-def _open_lock(folder: Path, reading: bool) -> int:
-    _refuse_links(folder, "lock")
-    mode = os.O_RDONLY if reading else os.O_RDWR | os.O_CREAT
-    file = os.open(folder / "lock", mode | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)  # a pipe does not block
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise MatchloomError(f"{folder / 'lock'} is no file, so {folder} cannot be locked; remove it")
-    return file
-
-
-def _lock(file: int, folder: Path, kind: int) -> None:
-    start = time.monotonic()
-    while time.monotonic() - start < _PATIENCE:
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.01)
-        else:
-            return
-    _log.warning("%s is being written by another process or thread; waiting for it", folder)
-    fcntl.flock(file, kind)
+        return
+    with artifact.writing(folder, wait=math.inf):
+        yield
 
 
 def _sweep(folder: Path) -> None:
@@ -274,7 +241,7 @@ def prepare(folder: Path) -> None:
                     f"{folder} holds the pairs of an archive ({path.name}) but no {_FILE}; put that file back, or "
                     "choose another folder"
                 )
-        elif path.name != "lock" and not path.match(f".{_FILE}.*.tmp") and not path.match("pairs-*.seals"):
+        elif path.name != LOCK and not path.match(f".{_FILE}.*.tmp") and not path.match("pairs-*.seals"):
             others.append(path.name)
     if others:
         raise MatchloomError(f"{folder} holds other files, such as {others[0]}; choose an empty folder")

@@ -1,0 +1,139 @@
+"""One small artifact of each kind: how it is made (two of them, by a seed), and what it says once it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from matchloom import Fitted, artifact, fit
+from matchloom.calibration import Calibration
+from matchloom.fitting.calibrated import Calibrated
+from matchloom.fitting.list_fusion import ListFusion
+from matchloom.fitting.outcomes import OutcomeStore
+from matchloom.fitting.pair_classifier import PairClassifier
+from matchloom.fitting.systems import Outcome
+from matchloom.fitting.word_scorers import WordScorer
+from matchloom.lexical.trans_lm import TransLM
+from matchloom.search.baselines import BASELINES
+from matchloom.search.entries import Answers
+from matchloom.search.ranker import AnswerRanker
+from matchloom.text.tokenize import Tokenizer
+from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
+from matchloom.types import MatchloomError, Pair
+from tests.fitting.samples import small_report
+from tests.fitting.test_pairs_task import labelled
+from tests.fitting.test_run import faq
+from tests.search.lance.making import made_matcher, made_pairs
+
+PAIRS = [*made_pairs(4), Pair("how do I reset my password", "open the settings"), Pair("", "loom")]
+
+
+class Sample(NamedTuple):
+    """How one is made in a folder, and what it says: anything that can be compared."""
+
+    make: Callable[[Path, int], None]
+    use: Callable[[Path], Any]
+
+
+def scores(folder: Path) -> list[float]:
+    """Of what any folder holds that can be loaded."""
+    found: Any = artifact.load(folder)
+    scored: list[float] = found.score(PAIRS).tolist()
+    return scored
+
+
+def make_calibrated(folder: Path, seed: int) -> None:
+    """Over a matcher."""
+    Calibrated(made_matcher(seed=seed), Calibration(0.5, 1.0, 0.0), Tokenizer()).save(folder)
+
+
+def make_list_fusion(folder: Path, seed: int) -> None:
+    """Of words and a matcher."""
+    words = WordScorer.fit("overlap", [pair.text for pair in PAIRS], Tokenizer())
+    ListFusion([words, made_matcher(seed=seed)], np.ones(2), np.ones(2), "why", Tokenizer()).save(folder)
+
+
+def make_checkpoint(folder: Path, seed: int) -> None:
+    """Of a first step."""
+    save_checkpoint(folder, *_stepped(seed), {"epoch": 1, "history": [{"loss": 0.5}]})
+
+
+def use_checkpoint(folder: Path) -> Any:
+    """The state, and the weights once they are put back."""
+    state, tensors = read_checkpoint(folder)
+    model, optimizer = _stepped(5)
+    load_checkpoint(folder, tensors, model, optimizer)
+    return str(state), {name: x.tolist() for name, x in model.state_dict().items()}
+
+
+def _stepped(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    model = made_matcher(seed=seed).model
+    optimizer = torch.optim.Adam(model.parameters())
+    sum(x.sum() for x in model.parameters()).backward()  # type: ignore[union-attr]
+    optimizer.step()
+    return model, optimizer
+
+
+def make_measured(folder: Path, seed: int) -> None:
+    """Two systems, of which one failed."""
+    made = OutcomeStore(folder, "key", resume=False, measures=("P@1",))
+    made.keep(Outcome({"P@1": 0.5}, {"P@1": np.array([0.0, 1.0])}), 1.0 + seed, "test", "bm25")
+    made.keep(MatchloomError("none"), 0.0, "test", "other")
+
+
+def use_measured(folder: Path) -> Any:
+    """What is kept."""
+    found = OutcomeStore(folder, "key", resume=True, measures=("P@1",))
+    outcome = found.outcome("test", "bm25")
+    if outcome is None:
+        raise MatchloomError(f"{folder} has no such figures")  # as where the fit was not begun
+    return dict(outcome[0].values), outcome[0].each["P@1"].tolist(), outcome[1]
+
+
+def make_export(folder: Path, seed: int) -> None:
+    """As ONNX graphs."""
+    from matchloom.export import export_onnx
+
+    export_onnx(made_matcher(seed=seed), folder)
+
+
+def use_export(folder: Path) -> Any:
+    """What texts become."""
+    from matchloom.export import GraphReader
+
+    read = GraphReader.load(folder).read(PAIRS[0].query, [pair.text for pair in PAIRS])
+    return [{name: x.tolist() for name, x in one.items()} for one in read]
+
+
+SAMPLES: dict[str, Sample] = {
+    "matcher": Sample(lambda folder, seed: made_matcher(seed=seed).save(folder), scores),
+    "trans_lm": Sample(
+        lambda folder, seed: TransLM.fit([pair.text for pair in PAIRS], made_pairs(9, seed=seed)).save(folder), scores
+    ),
+    "words": Sample(
+        lambda folder, seed: WordScorer.fit(
+            "bm25_stemmed", [pair.text for pair in made_pairs(9, seed=seed)], Tokenizer()
+        ).save(folder),
+        scores,
+    ),
+    "pair_classifier": Sample(
+        lambda folder, seed: PairClassifier.fit(labelled(40, seed), labelled(20, 9), Tokenizer()).save(folder), scores
+    ),
+    "calibrated": Sample(make_calibrated, scores),
+    "list_fusion": Sample(make_list_fusion, scores),
+    "ranker": Sample(lambda folder, seed: AnswerRanker.fit(faq(20, seed)).save(folder), scores),
+    "fit": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
+    "baseline": Sample(
+        lambda folder, seed: Fitted(
+            BASELINES["nearest_question"](Answers.of(faq(20, seed))), small_report(), "answers"
+        ).save(folder),
+        scores,
+    ),
+    "checkpoint": Sample(make_checkpoint, use_checkpoint),
+    "measured": Sample(make_measured, use_measured),
+    "export": Sample(make_export, use_export),
+}
