@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matchloom.lexical import BM25
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
+    from matchloom.search.collection import Collection
     from matchloom.search.index import QuestionIndex
     from matchloom.training.config import TrainConfig
     from matchloom.training.run import train
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BM25",
+    "Collection",
     "Fitted",
     "MODELS",
     "Matcher",
@@ -47,6 +49,7 @@ __all__ = [
 
 _HOMES = {
     "BM25": "lexical",
+    "Collection": "search.collection",
     "Fitted": "fitting",
     "MODELS": "models",
     "Matcher": "matcher",

@@ -14,16 +14,15 @@ from matchloom.types import MatchloomError, Scorer, Searchable
 
 #: The loader of each kind, as module:name. A folder that has the manifest of two is of the first.
 KINDS: dict[str, str] = {
+    "collection": "matchloom.search.collection:Collection.open",
     "fit": "matchloom.fitting.fitted:Fitted.load",
     "archive": "matchloom.search.index:QuestionIndex.open",
-    "ranker": "matchloom.search.ranker:AnswerRanker.load",
     "matcher": "matchloom.matcher:Matcher.load",
     "trans_lm": "matchloom.lexical.trans_lm:TransLM.load",
     "list_fusion": "matchloom.fitting.list_fusion:ListFusion.load",
     "calibrated": "matchloom.fitting.calibrated:Calibrated.load",
     "pair_classifier": "matchloom.fitting.pair_classifier:PairClassifier.load",
     "words": "matchloom.fitting.word_scorers:WordScorer.load",
-    "baseline": "matchloom.fitting.kept_baseline:load",
 }
 
 

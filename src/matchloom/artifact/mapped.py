@@ -1,7 +1,7 @@
 """An artifact whose files are mapped and not read: a collection of millions opens in the time of its manifest.
 
-Files of up to 256 MB in all are compared with their checksums when the folder is opened, as those of every artifact are.
-Of larger ones the sizes are; `verify` compares them all.
+Files of up to 256 MB in all are compared with their checksums when the folder is opened, as those of every artifact.
+Larger ones are compared by `verify` alone.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ class Mapped:
     def checksum(self) -> str:
         """Of the manifest, and so of everything that it names."""
         return self._manifest.checksum
+
+    def has(self, name: str) -> bool:
+        """Whether a file belongs to the artifact."""
+        return name in self._manifest.checksums
 
     def path(self, name: str) -> Path:
         """A file that belongs to the artifact."""

@@ -29,7 +29,7 @@ from matchloom.data.identity import both_sides
 from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
-    from matchloom import Fitted
+    from matchloom import Collection
     from matchloom.evaluation import Difference, LabelledReport, Report
 
     AnyReport: TypeAlias = Report | LabelledReport
@@ -236,13 +236,9 @@ def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: st
     texts: list[Pair | str] = []
     if collection is not None:
         texts += read_texts(collection, columns)
-    elif kind_of_folder(scorer) == "fit":
-        answers = cast("Fitted", matchloom.load(scorer)).answers
-        texts += (
-            []
-            if answers is None
-            else [Pair("", text, text_id=name) for text, name in zip(answers.texts, answers.ids, strict=True)]
-        )
+    elif kind_of_folder(scorer) == "collection":
+        entries = cast("Collection", matchloom.load(scorer)).entries
+        texts += [Pair("", text, text_id=name) for text, name in zip(entries.texts, entries.ids, strict=True)]
     made = full_ranking(pairs, texts, seed=seed)
     questions, asked = len({pair.query_id for pair in made}), len({pair.query_id for pair in pairs})
     drawn = f" ({questions:,} of {asked:,}, so that it ends)" if questions < asked else ""

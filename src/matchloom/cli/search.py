@@ -25,10 +25,10 @@ from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.rank import in_words, lines_of_input
 from matchloom.cli.scorers import load_scorer
 from matchloom.text.vectors import read_vectors
-from matchloom.types import Explains, MatchloomError, Scorer
+from matchloom.types import MatchloomError, Scorer
 
 if TYPE_CHECKING:
-    from matchloom import Fitted, QuestionIndex
+    from matchloom import Collection, Fitted, QuestionIndex
     from matchloom.explanation import Explanation
     from matchloom.types import Hit, Hits
 
@@ -85,8 +85,16 @@ def command(
       matchloom search faq.archive - --json < questions.txt > answers.jsonl
     """
     if kind_of(archive) == "fit":
-        fitted = cast("Fitted", matchloom.load(archive))
-        search_fitted(fitted, lines_of_input() if question == "-" else [question], top, explain, html, json)
+        cast("Fitted", matchloom.load(archive)).rank("")  # which says that there are no answers to search
+    if kind_of(archive) == "collection":
+        search_collection(
+            cast("Collection", matchloom.load(archive)),
+            lines_of_input() if question == "-" else [question],
+            top,
+            explain,
+            html,
+            json,
+        )
         return
     index = matchloom.QuestionIndex.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
@@ -106,17 +114,14 @@ def command(
         _write_page(html, reasons)
 
 
-def search_fitted(
-    fitted: Fitted, questions: Iterable[str], top: int, explained: bool, html: Path | None, json: bool
+def search_collection(
+    collection: Collection, questions: Iterable[str], top: int, explained: bool, html: Path | None, json: bool
 ) -> None:
     """Answer questions from what 'matchloom fit' made: each answer once, with the known question that is nearest."""
     reasons: list[Explanation] = []
     wanted = explained or html is not None
-    if wanted and not isinstance(fitted.scorer, Explains):
-        note(f"{fitted.name}, which was chosen for this file, cannot explain its scores: answers come without reasons")
-        wanted, html = False, None
     for asked in questions:
-        found = fitted.rank(asked, top=top, explain=wanted)
+        found = collection.search(asked, top=top, explain=wanted)
         reasons += [one.explanation for one in found if wanted]
         if json:
             print_json({"question": asked, "known": found.known, "answers": [_plain(one) for one in found]})

@@ -1,4 +1,6 @@
-"""The folder that `fit` writes: `fit.json` with the report, the chosen system inside, and `report.html`."""
+"""What `fit` found, and the folder that it writes: of questions with answers their collection, with the report in it;
+else `fit.json` with the report, the chosen system inside. `report.html` shows the report.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
-from matchloom.artifact import as_saved, read, write
-from matchloom.basics.progress import track
-from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
+from matchloom.artifact import as_saved, kind_of, read, write
+from matchloom.basics.validation import one_path, one_text
 from matchloom.data.formats import PairsLike, scorable
-from matchloom.fitting.kept_baseline import KeptBaseline
+from matchloom.data.kinds import ANSWERS
 from matchloom.fitting.report import FitReport
 from matchloom.search.baselines import RankingBaseline
-from matchloom.search.entries import Answers
-from matchloom.search.ranker import AnswerRanker
+from matchloom.search.collection import Collection
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, Explains, Hits, MatchloomError, Pair, Scorer, Scores, Trace
 
@@ -45,9 +45,9 @@ class Fitted:
         return found if isinstance(found, Tokenizer) else Tokenizer()
 
     @property
-    def answers(self) -> Answers | None:
-        """The collection that questions are ranked against, where there is one."""
-        return self.scorer.answers if isinstance(self.scorer, AnswerRanker | RankingBaseline) else None
+    def collection(self) -> Collection | None:
+        """What questions are ranked against, where there are answers."""
+        return self.scorer if isinstance(self.scorer, Collection) else None
 
     @overload
     def score(self, pairs: str, text: str) -> float: ...
@@ -99,16 +99,7 @@ class Fitted:
             top: At most this many; None for all.
             explain: Add to each answer why it got its score; the question is still read once.
         """
-        if top is not None:
-            at_least_one("top", top)
-        if not isinstance(question, str) and isinstance(question, Iterable) and not isinstance(question, bytes):
-            return [self.rank(one, top=top, explain=explain) for one in many_texts("question", question)]
-        if not isinstance(question, str) or not question.strip():
-            raise MatchloomError(f"the question is {question!r}; expected a text")
-        found = self._answers().rank(question, None if top is None else max(2, top), explain=explain)
-        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
-        nothing = len(found) > 1 and len({one.score for one in found}) == 1
-        return Hits([] if nothing else found[:top], found.known)
+        return self._collection().search(question, top=top, explain=explain)
 
     def known(self, question: str) -> float | None:
         """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.
@@ -118,7 +109,7 @@ class Fitted:
         Args:
             question: The question.
         """
-        return self._answers().rank(question, 1).known
+        return self._collection().search(question, top=1).known
 
     def search(self, questions: Iterable[str], *, top: int | None = 10, progress: bool = False) -> list[Hits]:
         """`rank` for many questions, with a bar.
@@ -128,8 +119,7 @@ class Fitted:
             top: At most this many for each; None for all.
             progress: Whether to show a bar.
         """
-        asked = many_texts("questions", questions)
-        return [self.rank(question, top=top) for question in track(asked, self.name, show=progress)]
+        return self._collection().search(questions, top=top, progress=progress)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score.
@@ -142,13 +132,14 @@ class Fitted:
             raise MatchloomError(f"{self.name} cannot explain its scores; answer_ranker and matchers can")
         return self.scorer.trace(query, text)
 
-    def _answers(self) -> AnswerRanker | RankingBaseline:
-        if not isinstance(self.scorer, AnswerRanker | RankingBaseline):
+    def _collection(self) -> Collection:
+        if self.collection is None:
             raise MatchloomError(
                 f"this was fitted to {self.kind}, which have no collection of answers; rank candidates with "
-                "'matchloom rank', or score pairs"
+                "'matchloom rank', or score pairs",
+                code="not_supported",
             )
-        return self.scorer
+        return self.collection
 
     def save(self, folder: Path | str) -> None:
         """Write the folder, or leave it as it was; what was fitted there before is replaced at once.
@@ -158,12 +149,18 @@ class Fitted:
         """
         from matchloom.fitting.page import render
 
-        system: Any = KeptBaseline(self.scorer) if isinstance(self.scorer, RankingBaseline) else self.scorer
+        page = render(self.report).encode(errors="replace")
+        if self.collection is not None:
+            self.collection.report, self.collection.page = self.report.to_dict(), page
+            self.collection.save(folder)
+            (Path(folder) / "fit.json").unlink(missing_ok=True)  # of what was fitted there before
+            return
+        system: Any = self.scorer
         if not hasattr(system, "save"):
             raise MatchloomError(f"{self.name} cannot be kept in a folder", code="not_supported")
         settings = {"kind": self.kind, "report": self.report.to_dict()}
-        page = render(self.report).encode(errors="replace")
         write(folder, "fit", FORMAT, settings, {PAGE: page}, inside={"system": system})
+        (Path(folder) / "collection.json").unlink(missing_ok=True)
 
     @classmethod
     def load(cls, folder: Path | str) -> Fitted:
@@ -173,7 +170,22 @@ class Fitted:
             folder: What `fit` wrote.
         """
         folder = one_path("folder", folder)
+        if kind_of(folder) == "collection":
+            made = Collection.open(folder)
+            if made.report is None:
+                raise MatchloomError(
+                    f"{folder} is a collection that was not measured; open it with matchloom.load", code="not_supported"
+                )
+            with as_saved(folder, "fit it again"):
+                return cls(made, FitReport.from_dict(made.report), ANSWERS)
         saved = read(folder, "fit", FORMAT, remedy="'matchloom fit' makes it again")
         with as_saved(folder, "fit it again"):
             report = FitReport.from_dict(saved.settings["report"])
             return cls(saved.inside("system"), report, str(saved.settings["kind"]))
+
+
+def as_kept(scorer: Scorer) -> Scorer:
+    """What is kept of a chosen system: a baseline of answers becomes a collection that it ranks."""
+    if not isinstance(scorer, RankingBaseline):
+        return scorer
+    return Collection.fit(scorer.entries, tokenizer=scorer.tokenizer, baseline=scorer.name)

@@ -23,7 +23,7 @@ from matchloom.artifact import as_saved, packed, read, write
 from matchloom.data.identity import digest, with_ids
 from matchloom.explanation.mixed import mixed_trace, term_of
 from matchloom.fitting.word_scorers import REMEDY
-from matchloom.search.fusion import Cases, learn_mixture
+from matchloom.search.fusion import Cases, learn_fusion
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores, Trace
 
@@ -53,7 +53,7 @@ class ListFusion:
         raw = np.stack([scorer.score(lists) for scorer in scorers], axis=1).astype(np.float64)
         cases, deviations = _cases(raw, lists)
         names = [scorer.name for scorer in scorers]
-        fusion = learn_mixture(names, cases, PRIOR)
+        fusion = learn_fusion(names, cases, PRIOR)
         return cls(scorers, fusion.weights, deviations, fusion.why, tokenizer)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:

@@ -10,7 +10,10 @@ from pathlib import Path
 import regex
 
 from matchloom.artifact import holds, writing
+from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.formats.sources import as_rows
+from matchloom.data.formats.values import own_columns
 from matchloom.data.kinds import kind_of
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import Fitted
@@ -18,6 +21,7 @@ from matchloom.fitting.outcomes import OutcomeStore, key_of
 from matchloom.fitting.systems import Data
 from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
+from matchloom.search.entries import Entries
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -66,7 +70,8 @@ def fit(
     _look_at(folder, overwrite=overwrite, resume=resume)
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
-    pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
+    rows = [row for source in sources for row in as_rows(source, columns=columns, whole=True)]
+    pairs = [pair for pair, _ in rows]
     found = kind_of(pairs, kind)
     say(f"Found {found}.")
     tokenize = tokenizer or tokenizer_for(pairs)
@@ -81,10 +86,10 @@ def fit(
         work = None if folder is None else folder / WORK
         measured = OutcomeStore(work, key, resume=resume, measures=task.measures)
         run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
-        return _run(run, data, pairs, folder)
+        return _run(run, data, pairs, [own_columns(row) for _, row in rows], folder)
 
 
-def _run(run: Trial, data: Data, pairs: list[Pair], folder: Path | None) -> Fitted:
+def _run(run: Trial, data: Data, pairs: list[Pair], own: list[Mapping[str, str]], folder: Path | None) -> Fitted:
     """Fit, save and tidy up; what a fit that was stopped had measured stays."""
     if run.measured.resumed:
         run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
@@ -97,6 +102,8 @@ def _run(run: Trial, data: Data, pairs: list[Pair], folder: Path | None) -> Fitt
     except BaseException:
         run.tidy()
         raise
+    if fitted.collection is not None:
+        fitted.collection.keep_columns(Entries.of(pairs, own))
     if folder is not None:
         fitted.save(folder)
     run.tidy(measurements=not run.stopped)
@@ -107,7 +114,7 @@ def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
     """Refuse to write over what is there, or to go on where there is nothing to go on with."""
     if resume and (folder is None or overwrite):
         raise MatchloomError("resume needs the folder of the fit that was stopped (--out), and cannot overwrite it")
-    if folder is None or overwrite or not holds(folder, "fit"):
+    if folder is None or overwrite or kind_of_folder(folder) not in ("fit", "collection"):
         return
     stopped = holds(folder / WORK, "measured")
     if resume and not stopped:

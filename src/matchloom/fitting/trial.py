@@ -13,7 +13,7 @@ import numpy as np
 from matchloom.data.kinds import Kind
 from matchloom.data.splits import texts_alone
 from matchloom.evaluation.significance import paired_randomisation
-from matchloom.fitting.fitted import Fitted
+from matchloom.fitting.fitted import Fitted, as_kept
 from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.report import FitReport, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
@@ -90,7 +90,7 @@ class Trial:
             **details,
         )
         report = FitReport(**{**vars(report), "verdict": verdict(report)})
-        return Fitted(final, report, self.kind.name)
+        return Fitted(as_kept(final), report, self.kind.name)
 
     def develop(self, candidates: list[Candidate], rounds: list[Round]) -> list[Candidate]:
         """Measure each candidate on the development questions of all rounds; Ctrl-C goes on with what is done."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
@@ -54,7 +55,7 @@ class Texts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         block, starts = bytes(self._block), self._starts.tolist()
-        return (block[begin:end].decode() for begin, end in zip(starts, starts[1:], strict=False))
+        return (block[begin:end].decode() for begin, end in pairwise(starts))
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """What is saved, under this name."""

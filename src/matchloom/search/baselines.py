@@ -3,7 +3,7 @@
     bm25_stemmed       BM25 over stems of the question with each answer's text
     nearest_question   BM25 with each known question; an answer is as good as its best one: an archive of questions
     trans_lm           the translation-based language model of the question given each text
-    linear_classifier  what one would try first: TF-IDF of words and character n-grams, a linear SVM, one class an answer
+    linear_classifier  what one would try first: TF-IDF of words and n-grams, a linear SVM, one class an answer
 
 A text outside the collection gets what the worst answer gets: none of these knows anything about it.
 """
@@ -244,7 +244,9 @@ class LinearClassifier(RankingBaseline):
             return words, told, trace_of_cells(score, {}, rest, (len(words), len(told)), self.name)
         features, values = self._read(query)[0]
         *added, bias = self._weights.parts(features, values, answer).tolist()
-        cells, elsewhere = shared_cells(features, np.array(added), self._seen.positions(words), self._seen.positions(told))
+        cells, elsewhere = shared_cells(
+            features, np.array(added), self._seen.positions(words), self._seen.positions(told)
+        )
         rest = [Component("words elsewhere", elsewhere, elsewhere), Component("to begin with", bias, bias)]
         return words, told, trace_of_cells(score, cells, rest, (len(words), len(told)), self.name)
 

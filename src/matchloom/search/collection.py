@@ -8,7 +8,7 @@ What `fit` keeps and what `index` makes is a collection, with or without weights
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +43,7 @@ from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trac
 if TYPE_CHECKING:
     from matchloom.matcher import Matcher
 
+PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 _AT_ONCE = 256  # questions that are compared together
 _TRIES = 5  # while another fit is switched to
@@ -87,7 +88,8 @@ class Collection:
         self.name = _name(settings, sentences)
         self.folder: Path | None = None
         self.report: dict[str, Any] | None = None  # what `fit` measured
-        self._page: bytes | None = None
+        self.page: bytes | None = None  # the report for people
+        self.since_report = 0  # entries that were changed between the report and the last fit
         self._state, self._sentences = state, sentences
         self._journal: Journal | None = None
         self._stamp: tuple[int, int] = (0, 0)
@@ -113,11 +115,11 @@ class Collection:
     ) -> Collection:
         """Learn from pairs of questions and their answers; `Entries.of` says which pairs are of one answer.
 
-        With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine with
-        the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
+        With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine
+        with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
-        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better.
-        Nothing is drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. Nothing is
+        drawn at random: `seed` is taken as every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
@@ -149,9 +151,7 @@ class Collection:
         if artifact.kind_of(path) is not None:
             raise MatchloomError(f"{path} holds something already; choose another folder", code="exists")
         sentences = None if encoder is None else SentenceVectors(encoder)
-        made = cls.fit(
-            pairs, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress
-        )
+        made = cls.fit(pairs, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress)
         made.save(path)
         return cls.open(path)
 
@@ -224,6 +224,7 @@ class Collection:
             "features": list(self.fusion.names),
             "learnt": self.settings.learn,
             "changed_since_fit": view.changes,
+            "changed_since_report": None if self.report is None else self.since_report + view.changes,
             "left_out_precision": None if figures is None else figures.precision_at_1,
         }
 
@@ -310,9 +311,7 @@ class Collection:
                 why = explanation_of(self, query.texts[0], entry.text, traced)
             score, probability = float(scores[one]), float(likely[one])
             columns = dict(entry.columns) or None
-            ranked.append(
-                Hit(entry.id, entry.text, score, probability, nearest, row, explanation=why, columns=columns)
-            )
+            ranked.append(Hit(entry.id, entry.text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
     def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
@@ -487,6 +486,15 @@ class Collection:
 
     # ---- learning anew
 
+    def keep_columns(self, entries: Entries) -> None:
+        """Take the user's own columns from entries with the same ids, as a file has them."""
+        with self._lock:
+            view = self._state.view
+            own = dict(zip(entries.ids, entries.columns, strict=True))
+            table = replace(view.base.entries, columns=[own.get(name, {}) for name in view.base.entries.ids])
+            segments = (replace(view.base, entries=table), *view.segments[1:])
+            self._state = self._state._replace(view=replace(view, segments=segments))
+
     def refit(self, *, progress: bool = False) -> Refit:
         """Learn from all entries as they are now; searches and changes go on meanwhile.
 
@@ -524,13 +532,14 @@ class Collection:
 
     def _keep(self, learnt: Learnt, later: Sequence[Change]) -> None:
         """Switch to a new fit, and to what was changed while it was made."""
+        learnt_changes = self._state.view.changes
         state = _state(learnt)
         view = state.view
         for change in later:
             view = view.changed(change)
         self._state, self._changes = state._replace(view=view), list(later)
         if self.folder is not None:
-            self.report, self._page = None, None  # what was measured is not this
+            self.since_report += learnt_changes
             self._write(self.folder)
             self._load()
 
@@ -562,9 +571,10 @@ class Collection:
             "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
             "note": segment.entries.note,
             "report": self.report,
+            "since_report": self.since_report,
         }
         encoder = None if self._sentences is None else self._sentences.matcher
-        files = {} if self._page is None else {"report.html": self._page}
+        files = {} if self.page is None else {PAGE: self.page}
         write_collection(folder, settings, segment.arrays(), self._changes, files=files, encoder=encoder)
 
     def _load(self) -> None:
@@ -604,10 +614,11 @@ class Collection:
             view = View.of(segment)
             for change in changes:
                 view = view.changed(change)
-            self.report = settings["report"]
+            self.report, self.since_report = settings["report"], int(settings["since_report"])
+            self.page = (folder / PAGE).read_bytes() if saved.has(PAGE) else None
             calibration = Calibration(**settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
-        self._journal, self._changes, self._page = journal, changes, None
+        self._journal, self._changes = journal, changes
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
@@ -719,5 +730,3 @@ def _compare(state: State, learnt: Learnt) -> tuple[float | None, float | None, 
     if learnt.figures is None or state.fusion.names != learnt.fusion.names:
         return None, None if learnt.figures is None else learnt.figures.precision_at_1, False
     return compare_weights(learnt.cases, state.fusion.weights, learnt.fusion.weights)
-
-

@@ -1,4 +1,4 @@
-"""The entries of a collection: answers, each with all the questions it is known to answer and the user's own columns."""
+"""The entries of a collection: answers, each with all the questions it answers and the user's own columns."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Entries:
         rows = zip(pairs, own, strict=True) if own is not None else ((pair, {}) for pair in pairs)
         right = [(_clean(pair), columns) for pair, columns in rows if pair.is_positive]
         if not right:
-            raise MatchloomError("answers are taken from pairs with label 1 or none, and there are none", code="no_data")
+            raise MatchloomError(
+                "answers are taken from pairs with label 1 or none, and there are none", code="no_data"
+            )
         conflicts = local_ids([pair for pair, _ in right])
         note = ""
         if conflicts:
@@ -121,9 +123,7 @@ def _clean(pair: Pair) -> Pair:
     return pair._replace(query=replace_surrogates(pair.query), text=replace_surrogates(pair.text))
 
 
-def _made(
-    pairs: Sequence[Pair], own: Sequence[Own], spelt: Mapping[str, str]
-) -> tuple[Entry, list[str], list[str]]:
+def _made(pairs: Sequence[Pair], own: Sequence[Own], spelt: Mapping[str, str]) -> tuple[Entry, list[str], list[str]]:
     """An entry from its pairs, and what else it is known by."""
     named = sorted({pair.text_id for pair in pairs if pair.text_id})
     counts = Counter(pair.text for pair in pairs)

@@ -14,8 +14,8 @@ entries without a question fare, and counts min(1, entries without a question / 
 several questions are the exception (they have less than three tenths of the questions) and others have none, all
 questions count that much: a few answers that are asked again in the same words must not decide for all others.
 
-With two features this is the sum alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI 2015), up to scale:
-alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
+With two features this is the sum alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI 2015), up to
+scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
 
 A fusion can still be worse than one of its features. If a single one is right at the first place on so many more of
 the left-out questions that chance is no explanation (sign test, p < .05), it is used alone, and `why` says so.

@@ -72,7 +72,7 @@ class Journal:
             raise MatchloomError(
                 f"{self.path} cannot be read: {error.strerror or error}; copy the collection again", code="unreadable"
             ) from None
-        with open(file, "rb") as stream:
+        with os.fdopen(file, "rb") as stream:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise MatchloomError(f"{self.path} is no file; copy the collection again", code="damaged")
             stream.seek(self._size)

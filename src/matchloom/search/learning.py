@@ -31,7 +31,7 @@ from matchloom.search.fusion import (
     prior_of,
     scale,
 )
-from matchloom.search.reader import KnownTexts, Queries, Reader
+from matchloom.search.reader import KnownTexts, Reader
 from matchloom.search.segment import WHOLE, Segment
 from matchloom.text.tokenize import Tokenizer
 
@@ -86,9 +86,7 @@ def learn(
 class _Learner:
     """Everything that learning needs and searching does not."""
 
-    def __init__(
-        self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool
-    ) -> None:
+    def __init__(self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool) -> None:
         self.entries, self.settings = entries, settings
         self.large = len(entries) > WHOLE
         self.questions, self.member = known_questions(entries)

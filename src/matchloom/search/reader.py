@@ -28,8 +28,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
 from matchloom.basics.progress import track
+from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
 from matchloom.search.arrays import Texts
 from matchloom.text.tokenize import Tokenizer, stem
 

@@ -110,7 +110,9 @@ def _dense(feature: DenseFeature, whole: float, asked: str, right: RightSide) ->
     return cells, whole - sum(cells.values())
 
 
-def shared_cells(features: Ids, added: Floats, left: Positions, right: Positions, shift: int = 0) -> tuple[Cells, float]:
+def shared_cells(
+    features: Ids, added: Floats, left: Positions, right: Positions, shift: int = 0
+) -> tuple[Cells, float]:
     """What each feature adds, parted among the places where both sides have it; what is left is the second."""
     cells: Cells = defaultdict(float)
     elsewhere = 0.0

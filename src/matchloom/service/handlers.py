@@ -20,7 +20,8 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, Pair, Ranked, Scorer, Scores
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
-    from matchloom.search.entries import Answers
+    from matchloom.search.collection import Collection
+    from matchloom.search.entries import Entries
 
 Plain = dict[str, Any]
 _LONGEST = 100  # answers that are looked through for the one to explain
@@ -79,14 +80,14 @@ def search(system: ServedSystem, question: str, by: ServedSystem | str | None, o
     if question.strip():
         if system.index is not None:
             found = _archived(system, question, by, options)
-        elif by is None and system.fitted is not None:
-            hits = system.fitted.rank(question, top=top)
+        elif by is None and system.collection is not None:
+            hits = system.collection.search(question, top=top, explain=bool(options.get("explain")))
             found, known = hits, hits.known
         elif by == BM25:
             baseline: Any = system.bm25()
-            found = [one for one in baseline.rank(question, top) if one.score > 0]
-        elif isinstance(by, ServedSystem) and system.answers is not None:
-            found = _by_another(system.answers, by, question, top)
+            found = [one for one in baseline.search(question, top=top) if one.score > 0]
+        elif isinstance(by, ServedSystem) and system.collection is not None:
+            found = _by_another(system.collection.entries, by, question, top)
     answers = [_plain(one) for one in found]
     return {"system": system.name, "kind": system.kind, "by": _name(by), "known": known, "answers": answers}
 
@@ -115,7 +116,7 @@ def _archived(
     )
 
 
-def _by_another(answers: Answers, by: ServedSystem, question: str, top: int) -> list[Hit]:
+def _by_another(answers: Entries, by: ServedSystem, question: str, top: int) -> list[Hit]:
     found = _ranked_by(by, scorer_of(by), question, answers.texts, top)
     return [Hit(answers.ids[one.index], one.text, one.score, index=one.index) for one in found]
 
@@ -137,8 +138,8 @@ def explain_pair(system: ServedSystem | None, by: ServedSystem | str | None, ask
         return explain(fit_scorer("bm25_stemmed", asked["candidates"] or [text]), query, text)
     if system.index is not None and asked["id"]:
         return _explained_answer(system, by, asked)
-    if system.answers is not None and asked["id"]:
-        text = _text_of(system.answers, asked["id"], system.name)
+    if system.collection is not None and asked["id"]:
+        text = _text_of(system.collection, asked["id"], system.name)
     scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, ServedSystem) else system)
     return with_known_question(scorer, explain(scorer, query, text), query, text)
 
@@ -150,14 +151,14 @@ def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -
     """
     inner = getattr(scorer, "scorer", scorer)  # of a fitted system
     tokenize = getattr(inner, "tokenizer", None)
-    if tokenize is None or made.sections or not hasattr(inner, "answers"):
+    if tokenize is None or made.sections or not hasattr(inner, "entries"):
         return made
     told = tokenize(text)
     count = len(made.text) - len(told)
-    found = inner.answers.find(text)
+    found = inner.entries.find(text)
     if count <= 0 or found is None or made.text[count:] != told:
         return made
-    asked = next((one for one in inner.answers.questions[found] if tokenize(one) == made.text[:count]), None)
+    asked = next((one for one in inner.entries.questions[found] if tokenize(one) == made.text[:count]), None)
     if asked is None:
         return made
     sources = (
@@ -178,11 +179,10 @@ def _explained_answer(system: ServedSystem, by: ServedSystem | str | None, asked
     raise Refused(404, "unknown", f"{asked['id'][:80]!r} is not among the first {options['top']} answers")
 
 
-def _text_of(answers: Answers, name: str, system: str) -> str:
-    found = answers.find("", name)
-    if found is None:
+def _text_of(collection: Collection, name: str, system: str) -> str:
+    if name not in collection:
         raise Refused(404, "unknown", f"{system} has no answer with the id {name[:80]!r}")
-    return answers.texts[found]
+    return collection[name].text
 
 
 def tokenizer_of(system: ServedSystem | None) -> Tokenizer:

@@ -23,7 +23,7 @@ from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, S
 
 if TYPE_CHECKING:
     from matchloom.fitting import Fitted
-    from matchloom.search.entries import Answers
+    from matchloom.search.collection import Collection
     from matchloom.search.index import QuestionIndex
 
 FITTED = "fitted"  # what clients are told of a fit; else the kind of the folder
@@ -62,6 +62,7 @@ class ServedSystem:
     path: Path
     scorer: Scorer | None  # what scores given pairs; an archive without a matcher has none
     fitted: Fitted | None = None
+    collection: Collection | None = None
     index: QuestionIndex | None = None
     generation: int = 1
     loaded: float = field(default_factory=time.time)
@@ -76,14 +77,9 @@ class ServedSystem:
         return found if isinstance(found, Tokenizer) else Tokenizer()
 
     @property
-    def answers(self) -> Answers | None:
-        """The collection of a fitted system, if it has one."""
-        return None if self.fitted is None else self.fitted.answers
-
-    @property
     def searches(self) -> bool:
         """Whether it has answers of its own."""
-        return self.index is not None or self.answers is not None
+        return self.index is not None or self.collection is not None
 
     @property
     def explains(self) -> bool:
@@ -104,10 +100,10 @@ class ServedSystem:
         """Stemmed BM25 over this system's own answers, made when it is first asked for."""
         with self._lock:
             if self._bm25 is None:
-                if self.answers is not None:
+                if self.collection is not None:
                     from matchloom.search.baselines import BASELINES
 
-                    self._bm25 = BASELINES["bm25_stemmed"](self.answers, self.tokenizer)
+                    self._bm25 = BASELINES["bm25_stemmed"](self.collection.entries, self.tokenizer)
                 elif self.index is not None:
                     self._bm25 = fit_scorer("bm25_stemmed", self.index.texts() or [""], tokenizer=self.tokenizer)
                 else:
@@ -121,8 +117,8 @@ class ServedSystem:
         size = None
         if self.index is not None:
             size = len(self.index)
-        elif self.answers is not None:
-            size = len(self.answers)
+        elif self.collection is not None:
+            size = len(self.collection)
         scorer = self.scorer
         return {
             "name": self.name,
@@ -146,8 +142,9 @@ def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
         found.search(_PROBE, top=1)
     elif kind == "fit":
         made = ServedSystem(name, FITTED, path, found, fitted=found, generation=generation)
-        if made.answers is not None:
-            found.rank(_PROBE, top=1)
+    elif kind == "collection":
+        made = ServedSystem(name, FITTED, path, found, collection=found, generation=generation)
+        found.search(_PROBE, top=1)
     else:
         made = ServedSystem(name, str(kind), path, found, generation=generation)
         if kind == "matcher":

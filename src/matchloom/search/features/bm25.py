@@ -140,9 +140,7 @@ class BM25Feature:
     @classmethod
     def load(cls, name: str, arrays: Arrays) -> BM25Feature:
         """From what was saved."""
-        statistics = TermStatistics(
-            arrays["idf"], float(arrays["mean_length"][0]), float(arrays["new_idf"][0])
-        )
+        statistics = TermStatistics(arrays["idf"], float(arrays["mean_length"][0]), float(arrays["new_idf"][0]))
         lengths, weights = arrays["lengths"], inside("weights", arrays)
         columns = Columns(weights, len(lengths)) if weights else None
         return cls(name, Rows(inside("counts", arrays)), lengths, columns, statistics)

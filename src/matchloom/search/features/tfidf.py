@@ -1,4 +1,4 @@
-"""TF-IDF of words and of character n-grams as scikit-learn makes it by default: what a linear classifier is usually given.
+"""TF-IDF of words and of character n-grams as scikit-learn makes it by default: what linear classifiers are given.
 
     words    as the tokenizer gives them
     n-grams  two to four characters in a row within what stands between spaces, its ends marked
