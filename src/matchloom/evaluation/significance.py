@@ -79,8 +79,8 @@ def sign_test(won: int, lost: int) -> float:
     (0.0625, 1.0)
     """
     count, fewer = won + lost, min(won, lost)
-    as_far = sum(math.comb(count, n) for n in range(fewer + 1))
-    return min(1.0, 2 * as_far / 2**count)  # whole numbers until here: no tail is lost to rounding
+    as_far: int = sum(math.comb(count, n) for n in range(fewer + 1))
+    return min(1.0, float(2 * as_far / 2**count))  # whole numbers until here: no tail is lost to rounding
 
 
 def interval(mean: float, count: int) -> tuple[float, float]:
