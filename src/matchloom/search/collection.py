@@ -110,6 +110,7 @@ class Collection:
         words: bool = True,
         use_questions: bool = True,
         learn_weights: bool = True,
+        features: Sequence[str] = (),
         baseline: str | None = None,
         seed: int = 0,
         progress: bool = False,
@@ -119,12 +120,13 @@ class Collection:
         With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
-        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. Nothing is
-        drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
+        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as every
+        fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline)
+        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline, tuple(features))
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -136,6 +138,7 @@ class Collection:
         encoder: Matcher | None = None,
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
+        features: Sequence[str] = (),
         progress: bool = False,
     ) -> Collection:
         """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
@@ -146,6 +149,7 @@ class Collection:
             encoder: A matcher with sentence vectors, which are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
             progress: Whether to show a bar.
         """
         path = one_path("folder", folder)
@@ -305,14 +309,15 @@ class Collection:
         best = best_first(scores, top).tolist()
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
-            entry = state.view.entry(row)
+            segment, own = state.view.find(row)
+            name, text = segment.entries.ids[own], segment.entries.texts[own]
+            columns = dict(segment.entries.columns[own]) or None if segment.entries.columns else None
             why = None
             if explain:
-                traced = self._trace(state, query, scored, n, one, nearest, entry.text)
-                why = explanation_of(self, query.texts[0], entry.text, traced)
+                traced = self._trace(state, query, scored, n, one, nearest, text)
+                why = explanation_of(self, query.texts[0], text, traced)
             score, probability = float(scores[one]), float(likely[one])
-            columns = dict(entry.columns) or None
-            ranked.append(Hit(entry.id, entry.text, score, probability, nearest, row, explanation=why, columns=columns))
+            ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
     def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
@@ -578,6 +583,7 @@ class Collection:
             "use_questions": self.settings.use_questions,
             "learn": self.settings.learn,
             "baseline": self.settings.baseline,
+            "only": list(self.settings.features),
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
@@ -613,7 +619,7 @@ class Collection:
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
             own = (settings[name] for name in ("words", "use_questions", "learn", "baseline"))
-            self.settings = Settings(tokenizer, *own)
+            self.settings = Settings(tokenizer, *own, tuple(settings["only"]))
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],

@@ -34,6 +34,7 @@ from matchloom.search.fusion import (
 from matchloom.search.reader import KnownTexts, Reader
 from matchloom.search.segment import WHOLE, Segment
 from matchloom.text.tokenize import Tokenizer
+from matchloom.types import MatchloomError
 
 CANDIDATES = 100  # by words, and as many by vectors
 _NUMBERS = 40_000_000  # features in memory when weights are learnt
@@ -58,6 +59,7 @@ class Settings(NamedTuple):
     use_questions: bool = True
     learn: bool = True
     baseline: str | None = None
+    features: tuple[str, ...] = ()  # the only ones to make; all that pay where it is empty
 
 
 class Learnt(NamedTuple):
@@ -101,7 +103,10 @@ class _Learner:
         self.dense = None
         if sentences is not None:
             self.dense = KnownVectors.of(sentences, self.questions, texts, progress=progress)
-        self.features = (self._word_features(progress) if settings.words else []) + self._dense_features()
+        every = (self._word_features(progress) if settings.words else []) + self._dense_features()
+        self.features = [one for one in every if not settings.features or one.name in settings.features]
+        if not self.features:
+            raise MatchloomError(f"none of the features {', '.join(settings.features)} is made here", code="bad_value")
 
     def segment(self) -> Segment:
         """What a search needs."""
@@ -220,7 +225,9 @@ def support_of(names: list[str] | tuple[str, ...], raw: Floats, coverage: Floats
 
     By words the best cosine times the part of them that is known; by vectors the square of the best cosine.
     """
-    name = next(one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names)
+    name = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
+    if name is None:
+        return coverage
     if not raw.shape[2]:
         return np.zeros(len(raw))
     best: Floats = np.maximum(0.0, np.nanmax(raw[:, names.index(name)], axis=1))

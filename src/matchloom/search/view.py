@@ -6,7 +6,7 @@ which shares all that is the same.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -90,7 +90,7 @@ class View:
 
     def find(self, row: int) -> tuple[Segment, int]:
         """The segment of a row, and where it stands there."""
-        n = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        n = bisect_right(self.offsets, row) - 1
         return self.segments[n], row - self.offsets[n]
 
     def row_of(self, name: str) -> int | None:
