@@ -19,7 +19,7 @@ from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
+from matchloom.search.entries import Entries
 from matchloom.search.ranker import AnswerRanker
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
@@ -129,7 +129,7 @@ SAMPLES: dict[str, Sample] = {
     "fit": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
     "baseline": Sample(
         lambda folder, seed: Fitted(
-            BASELINES["nearest_question"](Answers.of(faq(20, seed))), small_report(), "answers"
+            BASELINES["nearest_question"](Entries.of(faq(20, seed))), small_report(), "answers"
         ).save(folder),
         scores,
     ),
