@@ -15,7 +15,7 @@ import matchloom
 from matchloom import BM25, Fitted, Matcher, Pair, QuestionIndex, compare, evaluate, explain, read_pairs
 from matchloom.data.formats import scorable
 from matchloom.lexical import Overlap, SoftCoverage, TransLM
-from matchloom.search.ranker import AnswerRanker
+from matchloom.search.collection import Collection
 from matchloom.text.vectors import WordVectors
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Scorer
@@ -36,7 +36,7 @@ def matcher() -> Matcher:
 def fitted() -> Fitted:
     verbs = {"Choose Print in the menu.": ("print", "get it on paper"), "Ask sales for an invoice.": ("pay", "invoice")}
     pairs = [Pair(f"how do I {verb}", answer) for answer, some in verbs.items() for verb in some]
-    return Fitted(AnswerRanker.fit(pairs), small_report(), "answers")
+    return Fitted(Collection.fit(pairs), small_report(), "answers")
 
 
 def test_names_version_and_dir() -> None:
@@ -99,7 +99,8 @@ def test_every_repr_is_one_short_line(matcher: Matcher, fitted: Fitted, tmp_path
         (matcher.encode(TEXTS), "Candidates(5 texts)"),
         (fitted, "Fitted("),
         (fitted.report, "FitReport("),
-        (fitted.answers, "Answers("),
+        (fitted.collection, "Collection(2 answers, searched by answer_ranker)"),
+        (fitted.scorer.entries, "Entries("),  # type: ignore[attr-defined]
         (index, "QuestionIndex("),
         (bm25, "BM25(WordStatistics(5 texts, "),
         (Overlap.fit(TEXTS), "Overlap(WordStatistics(5 texts, "),

@@ -21,8 +21,8 @@ from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
+from matchloom.search.collection import Collection
 from matchloom.search.index import QuestionIndex
-from matchloom.search.ranker import AnswerRanker
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
 from matchloom.service.server import Punctual, bind
@@ -66,7 +66,7 @@ def make_matcher(name: str = "mv_lstm", seed: int = 0) -> Matcher:
 def make_fitted() -> Fitted:
     """What `fit` would make of the pairs."""
     report = replace(bare_report(), kind=ANSWERS, chosen="answer_ranker")
-    return Fitted(AnswerRanker.fit(PAIRS), report, ANSWERS)
+    return Fitted(Collection.fit(PAIRS), report, ANSWERS)
 
 
 def write_all(folder: Path) -> Path:
