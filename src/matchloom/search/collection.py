@@ -26,7 +26,7 @@ from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
 from matchloom.search.baselines import BASELINES, RankingBaseline
-from matchloom.search.calibration import Calibration
+from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, stamp, write_collection
@@ -54,7 +54,7 @@ class State(NamedTuple):
 
     view: View
     fusion: Fusion
-    calibration: Calibration
+    calibration: Calibration | None
     figures: LeaveOneOut | None
 
 
@@ -120,8 +120,8 @@ class Collection:
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
         `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as every
-        fit takes it and changes nothing.
+        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
@@ -185,8 +185,8 @@ class Collection:
         return self._state.fusion
 
     @property
-    def calibration(self) -> Calibration:
-        """What makes probabilities of scores."""
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of scores; None where there is nothing that they could rest on."""
         return self._state.calibration
 
     @property
@@ -290,21 +290,42 @@ class Collection:
         found: list[Hits] = []
         for scored in state.view.scored(queries, where):
             scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            answerable = self._answerable(
+                state, scored, scores, queries.coverage[len(found) : len(found) + len(scores)]
+            )
             for n in range(len(scores)):
                 query = queries.one(len(found))
-                found.append(self._hits(state, query, scored, n, scores[n], top, explain))
+                found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
+        return found
+
+    @staticmethod
+    def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
+        """How likely it is of each question that any answer is right; None where that was not learnt."""
+        if state.calibration is None:
+            return [None] * len(scores)
+        signals = signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage)
+        found: list[float | None] = state.calibration.answerable(signals).tolist()
         return found
 
     def _hits(
-        self, state: State, query: Queries, scored: Scored, n: int, scores: Floats, top: int | None, explain: bool
+        self,
+        state: State,
+        query: Queries,
+        scored: Scored,
+        n: int,
+        scores: Floats,
+        answerable: float | None,
+        top: int | None,
+        explain: bool,
     ) -> Hits:
         """The answers to one question, from the scores of the rows."""
-        calibration, support = state.calibration, float(scored.support[n])
-        ranked = Hits(known=calibration.known(support))
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
         if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
-            return ranked
-        likely = calibration.probabilities(scores, support)
+            return Hits(known=None if answerable is None else 0.0)
+        ranked = Hits(known=answerable)
+        likely = None
+        if answerable is not None and state.calibration is not None:
+            likely = state.calibration.probabilities(scores, answerable)
         best = best_first(scores, top).tolist()
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
@@ -315,7 +336,7 @@ class Collection:
             if explain:
                 traced = self._trace(state, query, scored, n, one, nearest, text)
                 why = explanation_of(self, query.texts[0], text, traced)
-            score, probability = float(scores[one]), float(likely[one])
+            score, probability = float(scores[one]), None if likely is None else float(likely[one])
             ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
@@ -573,7 +594,7 @@ class Collection:
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
             "why": self.fusion.why,
-            "calibration": self.calibration._asdict(),
+            "calibration": None if self.calibration is None else self.calibration._asdict(),
             "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
             "note": segment.entries.note,
             "report": self.report,
@@ -600,8 +621,8 @@ class Collection:
         settings, arrays, journal, saved = open_collection(folder)
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            own = (settings[name] for name in ("words", "use_questions", "learn", "baseline"))
-            self.settings = Settings(tokenizer, *own, tuple(settings["only"]))
+            own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
+            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -622,7 +643,7 @@ class Collection:
                 view = view.changed(change)
             self.report, self.since_report = settings["report"], int(settings["since_report"])
             self.page = (folder / PAGE).read_bytes() if saved.has(PAGE) else None
-            calibration = Calibration(**settings["calibration"])
+            calibration = _calibration(settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
         self._journal, self._changes = journal, changes
 
@@ -671,6 +692,16 @@ def _rows_of(pairs: PairsLike) -> Iterator[tuple[Pair, Mapping[str, str]]]:
     from matchloom.data.formats.values import own_columns
 
     return ((pair, own_columns(row)) for pair, row in as_rows(pairs, whole=True))
+
+
+def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
+    if plain is None:
+        return None
+    own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
+    made = Calibration(**own)
+    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
+        raise ValueError("a calibration has four signals")
+    return made
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:
