@@ -221,7 +221,9 @@ class AnswerRanker:
                     f"{folder} was saved by a matchloom that reads texts differently; fit the ranker again"
                 )
             learnt = np.array(about["weights"], dtype=np.float64)
-            if learnt.shape != (len(about["evidence"]),) or not (np.abs(learnt) < _MOST).all():
+            machine = collection.svm
+            fits = weights is None or (machine is not None and weights.fits(machine.seen.size, len(answers)))
+            if not fits or learnt.shape != (len(about["evidence"]),) or not (np.abs(learnt) < _MOST).all():
                 raise MatchloomError(f"{folder} holds weights that no scores can be made of; {REMEDY}", code="damaged")
             mixture = Mixture(tuple(about["evidence"]), learnt, about["why"])
             left_out = None if about["left_out"] is None else LeftOut(**about["left_out"])

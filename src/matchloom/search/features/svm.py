@@ -31,6 +31,10 @@ class LinearWeights(NamedTuple):
     weights: NDArray[np.float32]  # (F, A)
     bias: NDArray[np.float32]  # (A,)
 
+    def fits(self, features: int, classes: int) -> bool:
+        """Whether these are weights of so many features and classes."""
+        return self.weights.shape == (features, classes) and self.bias.shape == (classes,)
+
     def scores(self, features: Ids, values: Floats) -> Floats:
         """One score for each class; nothing for a text of which nothing is known, whatever the bias. (A,)"""
         if not len(features):
