@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+from matchloom.search.ranker import AnswerRanker
 
 import matchloom
 from matchloom import BM25, Fitted, Matcher, Pair, QuestionIndex, compare, evaluate, explain, read_pairs
 from matchloom.data.formats import scorable
 from matchloom.lexical import Overlap, SoftCoverage, TransLM
-from matchloom.search.ranker import AnswerRanker
 from matchloom.text.vectors import WordVectors
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Scorer

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from matchloom.search.ranker import AnswerRanker
 
 from matchloom import Fitted, artifact, fit
 from matchloom.calibration import Calibration
@@ -19,8 +20,7 @@ from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
-from matchloom.search.ranker import AnswerRanker
+from matchloom.search.entries import Entries
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.types import MatchloomError, Pair
@@ -129,7 +129,7 @@ SAMPLES: dict[str, Sample] = {
     "fit": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
     "baseline": Sample(
         lambda folder, seed: Fitted(
-            BASELINES["nearest_question"](Answers.of(faq(20, seed))), small_report(), "answers"
+            BASELINES["nearest_question"](Entries.of(faq(20, seed))), small_report(), "answers"
         ).save(folder),
         scores,
     ),

@@ -6,10 +6,10 @@ import random
 from pathlib import Path
 
 import numpy as np
+from matchloom.search.ranker import AnswerRanker
 
 from matchloom.lexical import LEXICAL
 from matchloom.models import MODELS
-from matchloom.search.ranker import AnswerRanker
 from matchloom.types import Explains, Pair, Scorer
 from tests.fitting.test_run import faq
 from tests.lexical.test_contract import make

@@ -15,6 +15,7 @@ import httpx
 import torch
 import uvicorn
 from fastapi import FastAPI
+from matchloom.search.ranker import AnswerRanker
 
 from matchloom.data.kinds import ANSWERS
 from matchloom.encoders.word_embedding import WordEmbedding
@@ -22,7 +23,6 @@ from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.search.index import QuestionIndex
-from matchloom.search.ranker import AnswerRanker
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
 from matchloom.service.server import Punctual, bind

@@ -25,6 +25,7 @@ from matchloom.kernels.native import library
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
+_LONG = 8  # a column that more than one in so many rows has comes last when the best rows are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,9 @@ class Columns:
         return np.bincount(self.places[entries], weights, minlength=self.rows).astype(np.float64, copy=False)
 
     def _best(self, columns: Ids, values: Floats, most: int, alive: NDArray[np.bool_] | None) -> Ids:
-        sums = self._dot(columns, values)
+        is_long = (self.starts[columns + 1] - self.starts[columns]) * _LONG > self.rows
+        order = np.argsort(is_long, kind="stable")  # as the kernel adds them up
+        sums = self._dot(columns[order], values[order])
         rows = np.flatnonzero(sums > 0 if alive is None else (sums > 0) & alive)
         return rows[np.argsort(-sums[rows], kind="stable")][:most]
 

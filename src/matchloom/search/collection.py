@@ -8,6 +8,7 @@ What `fit` keeps and what `index` makes is a collection, with or without weights
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 _AT_ONCE = 256  # questions that are compared together
-_TRIES = 5  # while another fit is switched to
+_TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
 
 class State(NamedTuple):
@@ -343,12 +344,14 @@ class Collection:
     def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
         """What a baseline finds; answers that are all equal are no answers."""
         baseline, mask = self._baseline(view), view.matching(where)
-        found = baseline.search(question, top=None if where is not None else max(2, top) if top else None)
-        if len(found) > 1 and found[0].score == found[-1].score:
-            return Hits()
-        if where is not None and mask is not None:
-            found = Hits(hit for hit in found if mask[view.row_of(hit.id) or 0])
-        hits = Hits(hit._replace(columns=dict(self[hit.id].columns) or None) for hit in found[:top])
+        found = baseline.search(question, top=top if where is None else None)
+        if found and found[0].score == found[-1].score:
+            scores = baseline.scores(question)
+            if len(scores) > 1 and scores.min() == scores.max():
+                return Hits()
+        rows = [view.row_of(hit.id) or 0 for hit in found]
+        kept = [(hit, row) for hit, row in zip(found, rows, strict=True) if mask is None or mask[row]][:top]
+        hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
         if explain:
             traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
             return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
@@ -450,16 +453,17 @@ class Collection:
             return Added(0, 0, wrong)
         entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])
         with self._writing():
-            view = self._state.view
-            put, there = [], 0
+            view, new = self._state.view, 0
+            put: dict[str, Entry] = {}
             for n in range(len(entries)):
                 entry = entries[n]
                 row = view.row_of(entry.id)
                 row = view.row_of_text(entry.text) if row is None else row
-                there += row is not None
-                put.append(entry if row is None else _joined(view.entry(row), entry))
-            self._change(Change(put))
-        return Added(len(put) - there, there, wrong)
+                new += row is None
+                old = entry if row is None else view.entry(row)
+                put[old.id] = entry if row is None else _joined(put.get(old.id, old), entry)
+            self._change(Change(list(put.values())))
+        return Added(new, len(put) - new, wrong)
 
     def replace(self, entries: Iterable[Entry]) -> int:
         """Put entries as they are given, questions and columns too, in place of those with the same ids.
@@ -499,7 +503,7 @@ class Collection:
             if self.folder is None:
                 yield
                 return
-            with artifact.writing(self.folder, wait=30.0):
+            with self._locked():
                 self._current()
                 yield
 
@@ -544,29 +548,34 @@ class Collection:
             self._current()
             if self._stamp != seen:
                 return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
-            later = self._changes[count:]
-            self._keep(learnt, later)
+            self._keep(learnt, self._changes[count:], state.view.changes)
         return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         if self.folder is None:
             yield
-        else:
-            with artifact.writing(self.folder, wait=30.0):
-                yield
+            return
+        if not artifact.holds(self.folder, KIND):
+            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
+        with artifact.writing(self.folder, wait=30.0):
+            yield
 
-    def _keep(self, learnt: Learnt, later: Sequence[Change]) -> None:
-        """Switch to a new fit, and to what was changed while it was made."""
-        learnt_changes = self._state.view.changes
+    def _keep(self, learnt: Learnt, later: Sequence[Change], number: int) -> None:
+        """Switch to a fit that has learnt so many changes, and to what was changed while it was made."""
         state = _state(learnt)
         view = state.view
         for change in later:
             view = view.changed(change)
+        before = self._state, self._changes, self.since_report
         self._state, self._changes = state._replace(view=view), list(later)
+        self.since_report += number
         if self.folder is not None:
-            self.since_report += learnt_changes
-            self._write(self.folder)
+            try:
+                self._write(self.folder)
+            except BaseException:
+                self._state, self._changes, self.since_report = before
+                raise
             self._load()
 
     # ---- the folder
@@ -579,7 +588,13 @@ class Collection:
         """
         path = one_path("folder", folder)
         with self._lock:
-            self._write(path)
+            if self.folder is None or not path.exists() or not path.samefile(self.folder):
+                self._write(path)
+                return
+            with self._locked():
+                self._current()  # what others have changed is kept
+                self._write(path)
+                self._load()
 
     def _write(self, folder: Path) -> None:
         segment = self._state.view.base
@@ -614,8 +629,11 @@ class Collection:
                 self._stamp = seen
                 return
             except MatchloomError:
-                if not left or not artifact.holds(self.folder, KIND) or stamp(self.folder) == seen:
-                    raise  # else another fit was switched to meanwhile
+                if not left or not artifact.holds(self.folder, KIND):
+                    raise
+                if stamp(self.folder) == seen and not artifact.is_written(self.folder):
+                    raise  # else another fit is switched to meanwhile
+                time.sleep(_PAUSE)
 
     def _read(self, folder: Path) -> None:
         settings, arrays, journal, saved = open_collection(folder)
@@ -642,7 +660,7 @@ class Collection:
             for change in changes:
                 view = view.changed(change)
             self.report, self.since_report = settings["report"], int(settings["since_report"])
-            self.page = (folder / PAGE).read_bytes() if saved.has(PAGE) else None
+            self.page = saved.content(PAGE) if saved.has(PAGE) else None
             calibration = _calibration(settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
         self._journal, self._changes = journal, changes
@@ -670,9 +688,7 @@ class Collection:
         try:
             changes = self._journal.read()
         except MatchloomError:
-            if stamp(folder) == self._stamp:
-                raise
-            self._load()
+            self._load()  # another fit was switched to, or what could not be written was taken back
             return
         view = self._state.view
         for change in changes:

@@ -12,6 +12,8 @@ has mapped stays there until it lets go. Changes that came while a fit was made 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,8 +51,9 @@ def write_collection(
 ) -> None:
     """Write a fit and the changes since; the caller holds the lock of a folder that others write, too."""
     number = _number(folder) + 1
+    settings = {**settings, "number": number, "digest": _digest(settings, arrays)}
     index = f"index-{number}.safetensors"
-    journal = Journal(folder / _journal(number), _seed(settings, number))
+    journal = Journal(folder / _journal(number), _seed(settings))
     with artifact.writing(folder, wait=math.inf, held=True):
         journal.path.unlink(missing_ok=True)
         journal.append(changes)
@@ -58,7 +61,7 @@ def write_collection(
             folder,
             KIND,
             FORMAT,
-            {**settings, "number": number},
+            settings,
             {**files, index: lambda stream: write_arrays(stream, arrays)},
             inside={} if encoder is None else {ENCODER: encoder},
         )
@@ -72,7 +75,7 @@ def open_collection(folder: Path) -> Opened:
     saved = open_mapped(folder, KIND, FORMAT, remedy=REMEDY)
     number = int(saved.settings["number"])
     arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
-    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings, number)), saved)
+    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings)), saved)
 
 
 def stamp(folder: Path) -> tuple[int, int]:
@@ -92,5 +95,14 @@ def _number(folder: Path) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _seed(settings: Mapping[str, Any], number: int) -> str:
-    return f"{KIND} {number} {settings.get('digest', '')}"
+def _seed(settings: Mapping[str, Any]) -> str:
+    """What the first line of the journal follows, so that no other collection's is taken for it."""
+    return f"{KIND} {settings['number']} {settings['digest']}"
+
+
+def _digest(settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Of the entries, and of how they were fitted."""
+    made = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for name in ("ids", "texts", "questions"):
+        made.update(arrays[f"{name}.starts"].tobytes() + arrays[f"{name}.block"].tobytes())
+    return made.hexdigest()[:32]

@@ -7,7 +7,7 @@ documents and, with an encoder, the 100 nearest. Means and deviations are taken 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -122,8 +122,10 @@ class _Learner:
 
     def _word_features(self, progress: bool) -> list[Feature]:
         known, large, dense = self.known, self.large, self.reader.dense
+        # What finds candidates is an index of documents, or of texts where these alone are looked at.
+        found_by: Literal["candidates"] | None = None if self.settings.use_questions else "candidates"
         text: list[Feature] = [
-            BM25Feature.fit(known, documents=False, table=None if large else "scores"),
+            BM25Feature.fit(known, documents=False, table=found_by if large else "scores"),
             Centroid.fit(known, dense, questions=False, large=large),
         ]
         if not self.settings.use_questions:

@@ -16,7 +16,7 @@ idf of what one entry has. All else stays, so that known texts need not be read 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,6 +108,7 @@ class Reader:
         self.kinds: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
         self.idf: Floats = np.empty(0)
         self._new_idf = 1.0  # of a feature that one entry has
+        self._fitted = 0  # features that have a number since the fit; later ones are not saved
         self._words: dict[str, _Word] = {}
         self._scratch = local()
 
@@ -130,6 +131,7 @@ class Reader:
         documents = (member.T.tocsr() @ matrices[0] + matrices[1]).tocsc()
         self.idf = np.log((1 + len(texts)) / (1 + np.diff(documents.indptr))) + 1
         self._new_idf = float(np.log((1 + len(texts)) / 2) + 1)
+        self._fitted = self.size
         return self._made(questions, asked, counts[0]), self._made(texts, told, counts[1])
 
     def extend(self, questions: Sequence[str], texts: Sequence[str]) -> tuple[Queries, Queries]:
@@ -141,23 +143,27 @@ class Reader:
         )
 
     def _number(self, asked: Sequence[Sequence[str]], told: Sequence[Sequence[str]]) -> None:
-        """Give numbers to what has none: all stems, then all pairs of stems, then all n-grams."""
-        start = self.size
+        """Give numbers to what has none: all stems, then all pairs of stems, then all n-grams.
+
+        Searches may go on meanwhile, so that what belongs to a number is there before the number is.
+        """
         both = list(chain(asked, told))
-        for word in dict.fromkeys(chain.from_iterable(both)):
-            start += self.stems.setdefault(stem(word), start) == start
-        kinds = [_STEM] * (start - self.size)
+        different = dict.fromkeys(chain.from_iterable(both))
+        stems = _numbered(map(stem, different), self.stems, self.size)
+        two: dict[tuple[int, int], int] = {}
         if self.whole:
-            for row in both:
-                for pair in pairwise(self.stems[stem(word)] for word in row):
-                    start += self.two.setdefault(pair, start) == start
-        kinds += [_TWO] * (start - self.size - len(kinds))
-        for word in dict.fromkeys(chain.from_iterable(both if self.whole else asked)):
-            for gram in ngrams_of(word):
-                start += self.ngrams.setdefault(gram, start) == start
-        kinds += [_NGRAM] * (start - self.size - len(kinds))
+            number = {word: self.stems.get(stem(word), stems.get(stem(word), -1)) for word in different}
+            pairs = (pair for row in both for pair in pairwise(number[word] for word in row))
+            two = _numbered(pairs, self.two, self.size + len(stems))
+        spelt = different if self.whole else dict.fromkeys(chain.from_iterable(asked))
+        grams = (gram for word in spelt for gram in ngrams_of(word))
+        ngrams = _numbered(grams, self.ngrams, self.size + len(stems) + len(two))
+        kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), (len(stems), len(two), len(ngrams)))
         self.idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
-        self.kinds = np.concatenate([self.kinds, np.array(kinds, dtype=np.uint8)])
+        self.kinds = np.concatenate([self.kinds, kinds])
+        self.stems.update(stems)
+        self.two.update(two)
+        self.ngrams.update(ngrams)
         self._words = {}
 
     # ---- reading
@@ -200,6 +206,7 @@ class Reader:
         return Counted(Sparse(bounds, features, counts.astype(np.float64)), unknown)
 
     def _word(self, word: str) -> _Word:
+        remembered = self._words  # another takes its place when there are more numbers
         own = stem(word)
         grams = ngrams_of(word)
         numbers = [self.ngrams[gram] for gram in grams if gram in self.ngrams]
@@ -208,9 +215,9 @@ class Reader:
             unknown.add("\0" + own)  # apart from an n-gram of the same characters
         made = _Word(self.stems.get(own, -1), np.array(numbers, dtype=np.int64), tuple(unknown))
         if len(word) <= _LONGEST:
-            if len(self._words) >= _REMEMBERED:
-                self._words = {}
-            self._words[word] = made
+            if len(remembered) >= _REMEMBERED:
+                self._words = remembered = {}
+            remembered[word] = made
         return made
 
     def _made(self, texts: Sequence[str], words: Sequence[Sequence[str]], counted: Counted) -> Queries:
@@ -267,15 +274,18 @@ class Reader:
     # ---- saving
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved."""
-        two = np.array(list(self.two), dtype=np.int32).reshape(-1, 2)
+        """What is saved: as it was fitted, for what came later is in the journal."""
+        two = np.array(self._saved(self.two), dtype=np.int32).reshape(-1, 2)
         return {
-            **Texts.of(self.stems).arrays("stems"),
-            **Texts.of(self.ngrams).arrays("ngrams"),
+            **Texts.of(self._saved(self.stems)).arrays("stems"),
+            **Texts.of(self._saved(self.ngrams)).arrays("ngrams"),
             "two": two,
-            "idf": self.idf,
+            "idf": self.idf[: self._fitted],
             "new_idf": np.array([self._new_idf]),
         }
+
+    def _saved(self, numbers: Mapping[T, int]) -> list[T]:
+        return [one for one, number in numbers.items() if number < self._fitted]
 
     @classmethod
     def load(cls, tokenizer: Tokenizer, whole: bool, arrays: Mapping[str, NDArray[Any]]) -> Reader:
@@ -288,7 +298,16 @@ class Reader:
         sizes = (len(self.stems), len(self.two), len(self.ngrams))
         self.kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), sizes)
         self.idf, self._new_idf = arrays["idf"], float(arrays["new_idf"][0])
+        self._fitted = self.size
+        if len(self.idf) != self.size:
+            raise ValueError(f"{self.size} features and {len(self.idf)} weights")
         return self
+
+
+def _numbered(found: Iterable[T], known: Mapping[T, int], start: int) -> dict[T, int]:
+    """Numbers from `start` on for what has none, in the order in which it comes."""
+    new = dict.fromkeys(one for one in found if one not in known)
+    return {one: number for number, one in enumerate(new, start=start)}
 
 
 _SIDES = ("columns", "values")
