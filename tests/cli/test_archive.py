@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from matchloom import QuestionIndex
 from matchloom.cli import main
+from matchloom.search.lance.collection import LanceCollection
 from tests.cli.conftest import SMALL, THINGS, Run, error_of, write_tsv
 from tests.encoders.making import write_folder
 
@@ -51,7 +51,7 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     assert json.loads(appended.out)["pairs"] == 13
     assert "1 pairs of" in appended.err
     assert "label 0" in appended.err
-    assert QuestionIndex.open(archive).search("salt", top=1)[0].text == "by boiling"
+    assert LanceCollection.open(archive).search("salt", top=1)[0].text == "by boiling"
     listed = write_tsv(tmp_path / "old.txt", ["mud", "", "soap"])
     done = run("index", archive, "--delete", listed, "--delete", "rope", "--delete", "nobody", "--compact", "--json")
     deleted = json.loads(done.out)

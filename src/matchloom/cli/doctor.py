@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import matchloom
 from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
@@ -113,10 +112,10 @@ def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bo
     """Print what was found; the exit code says whether the archive is whole now."""
     mended = None
     if repair:
-        mended = matchloom.QuestionIndex.repair(folder, progress=True)
+        mended = LanceCollection.repair(folder, progress=True)
         checkup = mended.checkup
     else:
-        checkup = matchloom.QuestionIndex.check(folder, matcher, every_vector=every, progress=True)
+        checkup = LanceCollection.check(folder, matcher, every_vector=every, progress=True)
     if json:
         told = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
         print_json({**checkup.to_dict(), **told})

@@ -17,7 +17,7 @@ from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:
-    from matchloom import QuestionIndex
+    from matchloom.search.lance.collection import LanceCollection
 
 
 def command(
@@ -93,7 +93,7 @@ def command(
         raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher", code="conflict")
     made = pairs is not None and kind_of(archive) != "archive"
     if not made:
-        index = matchloom.QuestionIndex.open(archive, matcher)
+        index = LanceCollection.open(archive, matcher)
         if tokenizer not in (None, index.tokenizer.kind):
             raise MatchloomError(
                 f"{archive} has the tokenizer {index.tokenizer.kind}, found --tokenizer {tokenizer}; leave it out",
@@ -104,14 +104,14 @@ def command(
             raise MatchloomError(
                 "--tokenizer: a matcher has its own; leave it out, or leave out --matcher", code="conflict"
             )
-        index = matchloom.QuestionIndex.create(archive, matcher, tokenizer=None if matcher else tokenizer_of(tokenizer))
+        index = LanceCollection.create(archive, matcher, tokenizer=None if matcher else tokenizer_of(tokenizer))
     if reencode is not None:
         index.reencode(reencode, progress=True)
         done["reencoded"] = len(index)
     if delete:
         ids = list(dict.fromkeys(one for given in delete for one in _ids(given)))
         unknown = index.unknown(ids)
-        done["deleted"] = index.delete(ids)
+        done["deleted"] = index.remove(ids)
     if pairs is not None:
         try:
             added = index.add(
@@ -150,7 +150,7 @@ def _ids(given: str) -> list[str]:
     return [line.strip() for _, line in read_lines(given) if line.strip()] if listed else [given]
 
 
-def _show(index: QuestionIndex, done: dict[str, Any], json: bool) -> None:
+def _show(index: LanceCollection, done: dict[str, Any], json: bool) -> None:
     status = index.status()
     if json:
         print_json({**done, **status})

@@ -28,8 +28,9 @@ from matchloom.text.vectors import read_vectors
 from matchloom.types import MatchloomError, Scorer
 
 if TYPE_CHECKING:
-    from matchloom import Collection, Fitted, QuestionIndex
+    from matchloom import Collection, Fitted
     from matchloom.explanation import Explanation
+    from matchloom.search.lance.collection import LanceCollection
     from matchloom.types import Hit, Hits
 
 _UNSURE = 0.5  # of a question's words and letters must be known, or a line says so
@@ -96,7 +97,7 @@ def command(
             json,
         )
         return
-    index = matchloom.QuestionIndex.open(archive, matcher)
+    index = LanceCollection.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     wanted = explain or html is not None
     reasons: list[Explanation] = []
@@ -154,7 +155,7 @@ def _write_page(path: Path, reasons: list[Explanation]) -> None:
     note(f"{path} is written; open it in a browser")
 
 
-def reranker(index: QuestionIndex, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
+def reranker(index: LanceCollection, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
     """The scorer of --rerank; a lexical one counts its words in the archive's answers."""
     if Path(name).is_file():
         raise MatchloomError(

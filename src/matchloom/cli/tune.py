@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-import matchloom
 from matchloom.basics.plots import check_plot
 from matchloom.cli.options import (
     ArchiveArgument,
@@ -58,7 +57,7 @@ def command(
     """
     if plot is not None:
         check_plot(plot)
-    index = matchloom.QuestionIndex.open(archive, matcher)
+    index = LanceCollection.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_all(pairs, require_label=True, columns=columns, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.calibration import Calibration
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
-from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, stamp, write_collection
+from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.learning import Learnt, Settings, learn
@@ -41,10 +41,12 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trace
 
 if TYPE_CHECKING:
+    from matchloom.data.formats.columns import Columns
     from matchloom.matcher import Matcher
 
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
+LANCE, STORES = "archive", ("files", "lance")
 _AT_ONCE = 256  # questions that are compared together
 _TRIES = 5  # while another fit is switched to
 
@@ -135,23 +137,33 @@ class Collection:
         encoder: Matcher | None = None,
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
+        columns: Columns | None = None,
+        store: str = "files",
         progress: bool = False,
     ) -> Collection:
         """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
 
         Args:
-            folder: Where; it is made, and must hold no collection.
+            folder: Where; it is made, and must be empty if it exists.
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
             encoder: A matcher with sentence vectors, which are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+            store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
             progress: Whether to show a bar.
         """
         path = one_path("folder", folder)
-        if artifact.kind_of(path) is not None:
-            raise MatchloomError(f"{path} holds something already; choose another folder", code="exists")
+        if store not in STORES:
+            raise MatchloomError(f"store is {store!r}; expected one of {', '.join(STORES)}", code="unknown_name")
+        if store == "lance":
+            return _created_in_lance(path, pairs, encoder, tokenizer, columns, progress)
+        refuse_used(path)
         sentences = None if encoder is None else SentenceVectors(encoder)
-        made = cls.fit(pairs, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress)
+        entries = entries_of(pairs, columns)
+        made = cls.fit(
+            entries, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress
+        )
         made.save(path)
         return cls.open(path)
 
@@ -159,10 +171,14 @@ class Collection:
     def open(cls, folder: Path | str) -> Collection:
         """A collection that is there. What others write into its folder is found by the next search.
 
+        What was made with `store="lance"` has the same methods, but for those that learn.
+
         Args:
             folder: What `save`, `create` or `fit` wrote.
         """
         path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            return cast(Collection, artifact.load(path))
         made = cls.__new__(cls)
         made._lock = threading.RLock()
         made.folder = path
@@ -407,7 +423,7 @@ class Collection:
 
     # ---- changing
 
-    def add(self, pairs: PairsLike, *, progress: bool = False) -> Added:
+    def add(self, pairs: PairsLike, *, columns: Columns | None = None, progress: bool = False) -> Added:
         """Add questions and answers: found by every reader, and on the disk, when this returns.
 
         A question of an answer that is there is one more of its questions. An answer whose id is there with another
@@ -416,9 +432,10 @@ class Collection:
         Args:
             pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
                 several pairs with the same text or text_id.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
             progress: Whether to show a bar.
         """
-        rows = list(_rows_of(pairs))
+        rows = list(_rows_of(pairs, columns))
         wrong = sum(not pair.is_positive for pair, _ in rows)
         if wrong == len(rows):
             return Added(0, 0, wrong)
@@ -654,17 +671,33 @@ class Collection:
         self._state = self._state._replace(view=view)
 
 
-def entries_of(pairs: PairsLike) -> Entries:
+def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
     """The entries of pairs, with the user's own columns."""
-    rows = list(_rows_of(pairs))
+    rows = list(_rows_of(pairs, columns))
     return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
 
 
-def _rows_of(pairs: PairsLike) -> Iterator[tuple[Pair, Mapping[str, str]]]:
+def _created_in_lance(
+    folder: Path,
+    pairs: PairsLike,
+    encoder: Matcher | None,
+    tokenizer: Tokenizer | None,
+    columns: Columns | None,
+    progress: bool,
+) -> Collection:
+    from matchloom.data.formats import as_pairs
+    from matchloom.search.lance.collection import LanceCollection
+
+    made = LanceCollection.create(folder, encoder, tokenizer=tokenizer)
+    made.add(as_pairs(pairs, columns=columns), progress=progress)
+    return cast(Collection, made)
+
+
+def _rows_of(pairs: PairsLike, columns: Columns | None) -> Iterator[tuple[Pair, Mapping[str, str]]]:
     from matchloom.data.formats.sources import as_rows
     from matchloom.data.formats.values import own_columns
 
-    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, whole=True))
+    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, columns=columns, whole=True))
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:

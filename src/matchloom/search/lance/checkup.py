@@ -82,7 +82,7 @@ class Files(NamedTuple):
 
 
 def check_archive(folder: Path, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
-    """Look at everything, while nobody writes; see `QuestionIndex.check`."""
+    """Look at everything, while nobody writes; see `LanceCollection.check`."""
     with locked(folder, reading=True):
         return look(folder, matcher, every_vector, progress)
 

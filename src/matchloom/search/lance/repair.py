@@ -44,7 +44,7 @@ class Repaired(NamedTuple):
 
 
 def repair_archive(folder: Path, progress: bool) -> Repaired:
-    """Go back to what is whole; see `QuestionIndex.repair`."""
+    """Go back to what is whole; see `LanceCollection.repair`."""
     with locked(folder):
         checkup = look(folder, None, False, progress)
         if checkup.whole:
