@@ -21,11 +21,9 @@ from matchloom.artifact.checks import as_saved
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
-from matchloom.data.formats import PairsLike
 from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
-from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.calibration import Calibration
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
@@ -41,8 +39,11 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trace
 
 if TYPE_CHECKING:
+    from matchloom.data.formats import PairsLike
     from matchloom.data.formats.columns import Columns
     from matchloom.matcher import Matcher
+    from matchloom.search.baselines import RankingBaseline
+    from matchloom.search.checkup import CheckUp
 
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
@@ -185,6 +186,22 @@ class Collection:
         made._sentences = made._made = None
         made._load()
         return made
+
+    @staticmethod
+    def check(folder: Path | str) -> CheckUp:
+        """Read every file and every entry of a collection, and say what is damaged. The result is true if nothing is.
+
+        Args:
+            folder: The collection's; it need not open.
+        """
+        from matchloom.search.checkup import check_collection
+
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            from matchloom.search.lance.collection import LanceCollection
+
+            return LanceCollection.check(path)
+        return check_collection(path)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -347,6 +364,8 @@ class Collection:
     def _baseline(self, view: View) -> RankingBaseline:
         """The baseline over the entries of a view, made once."""
         if self._made is None or self._made[0] is not view:
+            from matchloom.search.baselines import BASELINES
+
             assert self.settings.baseline is not None
             self._made = (view, BASELINES[self.settings.baseline](view.entries(), self.tokenizer))
         return self._made[1]

@@ -15,8 +15,9 @@ from matchloom.basics.progress import bar
 from matchloom.basics.validation import one_path
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.matcher import Matcher
+from matchloom.search.checkup import CheckUp
 from matchloom.search.lance.archive import Archive
-from matchloom.search.lance.checkup import CheckUp, check_archive
+from matchloom.search.lance.checkup import check_archive
 from matchloom.search.lance.repair import Repaired, repair_archive
 from matchloom.search.lance.rows import PairRow
 from matchloom.search.lance.searcher import SAMPLE, Searcher
