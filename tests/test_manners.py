@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from matchloom.search.ranker import AnswerRanker
 
 import matchloom
-from matchloom import BM25, Fitted, Matcher, Pair, compare, evaluate, explain, read_pairs
+from matchloom import BM25, Collection, Fitted, Matcher, Pair, compare, evaluate, explain, read_pairs
 from matchloom.data.formats import scorable
 from matchloom.lexical import Overlap, SoftCoverage, TransLM
 from matchloom.search.lance.collection import LanceCollection
@@ -37,7 +36,7 @@ def matcher() -> Matcher:
 def fitted() -> Fitted:
     verbs = {"Choose Print in the menu.": ("print", "get it on paper"), "Ask sales for an invoice.": ("pay", "invoice")}
     pairs = [Pair(f"how do I {verb}", answer) for answer, some in verbs.items() for verb in some]
-    return Fitted(AnswerRanker.fit(pairs), small_report(), "answers")
+    return Fitted(Collection.fit(pairs), small_report(), "answers")
 
 
 def test_names_version_and_dir() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from matchloom.search.ranker import AnswerRanker
 
 from experiments import places
 from experiments.reproduction.provenance import commit
@@ -29,7 +30,6 @@ from matchloom.matcher import Matcher
 from matchloom.search.baselines import BASELINES
 from matchloom.search.entries import Answers
 from matchloom.search.features.dense import Meanings
-from matchloom.search.ranker import AnswerRanker
 from matchloom.types import Pair, Scorer
 
 SYSTEMS: dict[str, Callable[[Sequence[Pair]], Scorer]] = {

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matchloom.search.ranker import AnswerRanker
 
 from experiments import places
 from experiments.corpora import read_cqa, read_insuranceqa
@@ -33,7 +34,6 @@ from matchloom.data.splits import hold_out_questions
 from matchloom.fitting.answers_task import AnswersTask
 from matchloom.search.baselines import BASELINES
 from matchloom.search.entries import Answers
-from matchloom.search.ranker import AnswerRanker
 from matchloom.types import Pair, Scorer
 
 DRAWS, FOLDS, SIZES, OTHERS = 3, 5, (60, 150), 300

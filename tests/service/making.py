@@ -15,13 +15,13 @@ import httpx
 import torch
 import uvicorn
 from fastapi import FastAPI
-from matchloom.search.ranker import AnswerRanker
 
 from matchloom.data.kinds import ANSWERS
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
+from matchloom.search.collection import Collection
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
@@ -66,7 +66,7 @@ def make_matcher(name: str = "mv_lstm", seed: int = 0) -> Matcher:
 def make_fitted() -> Fitted:
     """What `fit` would make of the pairs."""
     report = replace(bare_report(), kind=ANSWERS, chosen="answer_ranker")
-    return Fitted(AnswerRanker.fit(PAIRS), report, ANSWERS)
+    return Fitted(Collection.fit(PAIRS), report, ANSWERS)
 
 
 def write_all(folder: Path) -> Path:

@@ -57,7 +57,7 @@ class Library:
         self.dense_dot = loaded.matchloom_dense_dot
         self.dense_dot.argtypes = [flag, place, size, size, place, place, place, place]
         self.best_rows = loaded.matchloom_best_rows
-        self.best_rows.argtypes = [flag, *(place,) * 4, size, place, place, size, place, place, place]
+        self.best_rows.argtypes = [flag, *(place,) * 4, size, size, place, place, size, place, place, place]
         self.best_rows.restype = size
         self.vectors_dot = loaded.matchloom_vectors_dot
         self.vectors_dot.argtypes = [place, size, size, place, place, place]

@@ -75,73 +75,100 @@ struct Found {
 
 inline bool better(const Found &a, const Found &b) { return a.score > b.score || (a.score == b.score && a.row < b.row); }
 
-// The rows with the highest sums of times * column, best first; equal ones by row. Rows without any of the terms, and
-// those that are not alive, are left out. Terms that can add little come last, and are looked up only for rows that can
-// still be among the best (MaxScore: Turtle and Flood 1995).
+constexpr int64_t LONG = 8;  // a column that more than one in so many rows has is long
+constexpr int64_t MANY = 1 << 16;  // entries of long columns from which it pays to leave them out
+
+// The best of what is offered, as a heap with the worst of them on top.
+struct Best {
+    Found *found;
+    int64_t most, count = 0;
+    void offer(double score, int32_t row) {
+        if (count < most) {
+            found[count++] = {score, row};
+            std::push_heap(found, found + count, better);
+        } else if (better({score, row}, found[0])) {
+            std::pop_heap(found, found + count, better);
+            found[count - 1] = {score, row};
+            std::push_heap(found, found + count, better);
+        }
+    }
+    double least() const { return count < most ? 0 : found[0].score; }
+};
+
 template <typename T>
-int64_t best_rows(const int64_t *starts, const int32_t *rows, const T *data, const double *highest, int64_t terms,
-                  const int64_t *columns, const double *times, int64_t most, const uint8_t *alive, double *sums,
-                  int64_t *out) {
+void add_column(const int64_t *starts, const int32_t *rows, const T *data, const Term &term, double *sums) {
+    for (int64_t e = starts[term.column]; e < starts[term.column + 1]; e++) {
+        const double added = double(data[e]) * term.times;
+        sums[rows[e]] += added;
+    }
+}
+
+// The rows with the highest sums of times * column, best first; equal ones by row. Rows without any of the terms, and
+// those that are not alive, are left out. Columns that very many rows have can add little to any: where no row can be
+// among the best by them alone, they are looked up only for rows that can (MaxScore: Turtle and Flood 1995).
+template <typename T>
+int64_t best_rows(const int64_t *starts, const int32_t *rows, const T *data, const double *highest, int64_t count_rows,
+                  int64_t terms, const int64_t *columns, const double *times, int64_t most, const uint8_t *alive,
+                  double *sums, int64_t *out) {
     Term *order = static_cast<Term *>(malloc(sizeof(Term) * (terms + 1)));
-    int64_t total = 0;
-    for (int64_t i = 0; i < terms; i++) total += starts[columns[i] + 1] - starts[columns[i]];
-    int32_t *touched = static_cast<int32_t *>(malloc(sizeof(int32_t) * (total + 1)));
-    Found *found = static_cast<Found *>(malloc(sizeof(Found) * (total + 1)));
-    if (!order || !touched || !found) {
-        free(order), free(touched), free(found);
+    Found *heap = static_cast<Found *>(malloc(sizeof(Found) * (most + 1)));
+    int32_t *chosen = nullptr;
+    if (!order || !heap) {
+        free(order), free(heap);
         return -1;
     }
+    int64_t lengthy = 0, first = terms;  // of the terms behind `first`, which are the long ones
     for (int64_t i = 0; i < terms; i++) order[i] = {columns[i], times[i], times[i] * highest[columns[i]]};
-    std::sort(order, order + terms, [](const Term &a, const Term &b) {
-        return a.most > b.most || (a.most == b.most && a.column < b.column);
-    });
-    double rest = 0, least = 0;
-    for (int64_t i = 0; i < terms; i++) rest += order[i].most;
-    int64_t count = 0, done = 0;
-    for (; done < terms; done++) {
-        const int64_t begin = starts[order[done].column], end = starts[order[done].column + 1];
-        if (count >= most && end - begin > count / 8) {
-            int64_t kept = 0;
-            for (int64_t n = 0; n < count; n++)
-                if (!alive || alive[touched[n]]) found[kept++] = {sums[touched[n]], touched[n]};
-            if (kept >= most) {
-                std::nth_element(found, found + (most - 1), found + kept, better);
-                least = found[most - 1].score;
-                if (rest < least) break;  // no row without the terms so far can be among the best
+    const auto length = [starts](const Term &term) { return starts[term.column + 1] - starts[term.column]; };
+    const auto is_short = [&](const Term &term) { return length(term) * LONG <= count_rows; };
+    first = std::stable_partition(order, order + terms, is_short) - order;
+    double rest = 0;
+    for (int64_t i = first; i < terms; i++) lengthy += length(order[i]), rest += order[i].most;
+    for (int64_t i = 0; i < first; i++) add_column(starts, rows, data, order[i], sums);
+    Best best{heap, most};
+    double bar = 0;
+    if (lengthy >= MANY) {
+        for (int64_t row = 0; row < count_rows; row++)
+            if (sums[row] > best.least() && (!alive || alive[row])) best.offer(sums[row], int32_t(row));
+        bar = (best.least() - rest) * (1 - 1e-9);  // rounding must not leave out a best row
+    }
+    if (rest * (1 + 1e-9) < best.least()) {  // no row that has long columns alone is among the best
+        int64_t kept = 0;
+        for (int64_t row = 0; row < count_rows; row++) kept += sums[row] >= bar && sums[row] > 0;
+        chosen = static_cast<int32_t *>(malloc(sizeof(int32_t) * (kept + 1)));
+        if (!chosen) {
+            memset(sums, 0, sizeof(double) * count_rows);
+            free(order), free(heap);
+            return -1;
+        }
+        kept = 0;
+        for (int64_t row = 0; row < count_rows; row++)
+            if (sums[row] >= bar && sums[row] > 0) chosen[kept++] = int32_t(row);
+        for (int64_t i = first; i < terms; i++) {
+            const int32_t *from = rows + starts[order[i].column], *to = rows + starts[order[i].column + 1];
+            const int32_t *place = from;
+            for (int64_t n = 0; n < kept; n++) {
+                place = std::lower_bound(place, to, chosen[n]);
+                if (place == to) break;
+                if (*place != chosen[n]) continue;
+                const double added = double(data[place - rows]) * order[i].times;
+                sums[chosen[n]] += added;
             }
         }
-        const double t = order[done].times;
-        for (int64_t e = begin; e < end; e++) {
-            const double added = double(data[e]) * t;
-            double &sum = sums[rows[e]];
-            if (sum == 0) touched[count++] = rows[e];
-            sum += added;
-        }
-        rest -= order[done].most;
+        best.count = 0;
+        for (int64_t n = 0; n < kept; n++)
+            if (!alive || alive[chosen[n]]) best.offer(sums[chosen[n]], chosen[n]);
+    } else {
+        for (int64_t i = first; i < terms; i++) add_column(starts, rows, data, order[i], sums);
+        best.count = 0;
+        for (int64_t row = 0; row < count_rows; row++)
+            if (sums[row] > best.least() && (!alive || alive[row])) best.offer(sums[row], int32_t(row));
     }
-    int64_t kept = 0;
-    const double bar = done < terms ? (least - rest) * (1 - 1e-9) : 0;  // rounding must not leave out a best row
-    for (int64_t n = 0; n < count; n++) {
-        const int32_t row = touched[n];
-        if ((!alive || alive[row]) && sums[row] >= bar && sums[row] > 0) found[kept++] = {sums[row], row};
-    }
-    for (int64_t n = 0; n < count; n++) sums[touched[n]] = 0;
-    for (; done < terms; done++) {
-        const int32_t *from = rows + starts[order[done].column], *to = rows + starts[order[done].column + 1];
-        const T *own = data + starts[order[done].column];
-        for (int64_t n = 0; n < kept; n++) {
-            const int32_t *place = std::lower_bound(from, to, found[n].row);
-            if (place != to && *place == found[n].row) {
-                const double added = double(own[place - from]) * order[done].times;
-                found[n].score += added;
-            }
-        }
-    }
-    const int64_t wanted = std::min(most, kept);
-    std::partial_sort(found, found + wanted, found + kept, better);
-    for (int64_t n = 0; n < wanted; n++) out[n] = found[n].row;
-    free(order), free(touched), free(found);
-    return wanted;
+    memset(sums, 0, sizeof(double) * count_rows);
+    std::sort_heap(heap, heap + best.count, better);
+    for (int64_t n = 0; n < best.count; n++) out[n] = heap[n].row;
+    free(order), free(heap), free(chosen);
+    return best.count;
 }
 
 }  // namespace
@@ -176,13 +203,13 @@ void matchloom_dense_dot(int wide, const void *table, int64_t width, int64_t que
 
 // `sums` [rows] are zeros, and are zeros again afterwards. How many rows were found, or -1 if memory ran out.
 int64_t matchloom_best_rows(int wide, const int64_t *starts, const int32_t *rows, const void *data,
-                            const double *highest, int64_t terms, const int64_t *columns, const double *times,
-                            int64_t most, const uint8_t *alive, double *sums, int64_t *out) {
+                            const double *highest, int64_t count, int64_t terms, const int64_t *columns,
+                            const double *times, int64_t most, const uint8_t *alive, double *sums, int64_t *out) {
     if (wide)
-        return best_rows(starts, rows, static_cast<const double *>(data), highest, terms, columns, times, most, alive,
-                         sums, out);
-    return best_rows(starts, rows, static_cast<const float *>(data), highest, terms, columns, times, most, alive, sums,
-                     out);
+        return best_rows(starts, rows, static_cast<const double *>(data), highest, count, terms, columns, times, most,
+                         alive, sums, out);
+    return best_rows(starts, rows, static_cast<const float *>(data), highest, count, terms, columns, times, most,
+                     alive, sums, out);
 }
 
 // out [chosen] = the product of each chosen row of a dense table with a vector. Eight sums run side by side, and are

@@ -110,8 +110,9 @@ class Columns:
         out = np.empty(most, dtype=np.int64)
         columns, values = np.ascontiguousarray(columns, np.int64), np.ascontiguousarray(values, np.float64)
         mask = None if alive is None else np.ascontiguousarray(alive).ctypes.data
+        count = (self.rows, len(columns))
         found = native.best_rows(
-            *self._table, *_at(self.highest), len(columns), *_at(columns, values), most, mask, *_at(sums, out)
+            *self._table, *_at(self.highest), *count, *_at(columns, values), most, mask, *_at(sums, out)
         )
         if found < 0:
             raise MemoryError("the native search ran out of memory")

@@ -27,6 +27,8 @@ class Texts(Sequence[str]):
 
     def __init__(self, block: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
         self._block, self._starts = block, starts
+        self._bytes, self._at = block.data, starts.data  # quicker to index than arrays are
+        self._count = len(starts) - 1
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
@@ -37,7 +39,7 @@ class Texts(Sequence[str]):
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), starts)
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return self._count
 
     @overload
     def __getitem__(self, n: int) -> str: ...
@@ -47,11 +49,10 @@ class Texts(Sequence[str]):
 
     def __getitem__(self, n: int | slice) -> str | list[str]:
         if isinstance(n, slice):
-            return [self[one] for one in range(*n.indices(len(self)))]
-        if not -len(self) <= n < len(self):
+            return [self[one] for one in range(*n.indices(self._count))]
+        if not 0 <= n < self._count:
             raise IndexError(n)
-        n %= len(self)
-        return bytes(self._block[self._starts[n] : self._starts[n + 1]]).decode()
+        return str(self._bytes[self._at[n] : self._at[n + 1]], "utf-8")
 
     def __iter__(self) -> Iterator[str]:
         block, starts = bytes(self._block), self._starts.tolist()

@@ -24,7 +24,7 @@ from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
-from matchloom.search.calibration import Calibration
+from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
@@ -57,7 +57,7 @@ class State(NamedTuple):
 
     view: View
     fusion: Fusion
-    calibration: Calibration
+    calibration: Calibration | None
     figures: LeaveOneOut | None
 
 
@@ -112,6 +112,7 @@ class Collection:
         words: bool = True,
         use_questions: bool = True,
         learn_weights: bool = True,
+        features: Sequence[str] = (),
         baseline: str | None = None,
         seed: int = 0,
         progress: bool = False,
@@ -121,12 +122,13 @@ class Collection:
         With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
-        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. Nothing is
-        drawn at random: `seed` is taken as every fit takes it and changes nothing.
+        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
+        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline)
+        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline, tuple(features))
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -138,6 +140,7 @@ class Collection:
         encoder: Matcher | None = None,
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
+        features: Sequence[str] = (),
         columns: Columns | None = None,
         store: str = "files",
         progress: bool = False,
@@ -150,6 +153,7 @@ class Collection:
             encoder: A matcher with sentence vectors, which are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
             columns: Your names of the columns, such as {"query": "title", "text": "body"}.
             store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
             progress: Whether to show a bar.
@@ -163,7 +167,12 @@ class Collection:
         sentences = None if encoder is None else SentenceVectors(encoder)
         entries = entries_of(pairs, columns)
         made = cls.fit(
-            entries, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress
+            entries,
+            tokenizer=tokenizer,
+            sentences=sentences,
+            learn_weights=learn_weights,
+            features=features,
+            progress=progress,
         )
         made.save(path)
         return cls.open(path)
@@ -214,8 +223,8 @@ class Collection:
         return self._state.fusion
 
     @property
-    def calibration(self) -> Calibration:
-        """What makes probabilities of scores."""
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of scores; None where there is nothing that they could rest on."""
         return self._state.calibration
 
     @property
@@ -319,32 +328,54 @@ class Collection:
         found: list[Hits] = []
         for scored in state.view.scored(queries, where):
             scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            answerable = self._answerable(
+                state, scored, scores, queries.coverage[len(found) : len(found) + len(scores)]
+            )
             for n in range(len(scores)):
                 query = queries.one(len(found))
-                found.append(self._hits(state, query, scored, n, scores[n], top, explain))
+                found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
+        return found
+
+    @staticmethod
+    def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
+        """How likely it is of each question that any answer is right; None where that was not learnt."""
+        if state.calibration is None:
+            return [None] * len(scores)
+        signals = signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage)
+        found: list[float | None] = state.calibration.answerable(signals).tolist()
         return found
 
     def _hits(
-        self, state: State, query: Queries, scored: Scored, n: int, scores: Floats, top: int | None, explain: bool
+        self,
+        state: State,
+        query: Queries,
+        scored: Scored,
+        n: int,
+        scores: Floats,
+        answerable: float | None,
+        top: int | None,
+        explain: bool,
     ) -> Hits:
         """The answers to one question, from the scores of the rows."""
-        calibration, support = state.calibration, float(scored.support[n])
-        ranked = Hits(known=calibration.known(support))
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
         if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
-            return ranked
-        likely = calibration.probabilities(scores, support)
+            return Hits(known=None if answerable is None else 0.0)
+        ranked = Hits(known=answerable)
+        likely = None
+        if answerable is not None and state.calibration is not None:
+            likely = state.calibration.probabilities(scores, answerable)
         best = best_first(scores, top).tolist()
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
-            entry = state.view.entry(row)
+            segment, own = state.view.find(row)
+            name, text = segment.entries.ids[own], segment.entries.texts[own]
+            columns = dict(segment.entries.columns[own]) or None if segment.entries.columns else None
             why = None
             if explain:
-                traced = self._trace(state, query, scored, n, one, nearest, entry.text)
-                why = explanation_of(self, query.texts[0], entry.text, traced)
-            score, probability = float(scores[one]), float(likely[one])
-            columns = dict(entry.columns) or None
-            ranked.append(Hit(entry.id, entry.text, score, probability, nearest, row, explanation=why, columns=columns))
+                traced = self._trace(state, query, scored, n, one, nearest, text)
+                why = explanation_of(self, query.texts[0], text, traced)
+            score, probability = float(scores[one]), None if likely is None else float(likely[one])
+            ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
     def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
@@ -599,11 +630,12 @@ class Collection:
             "use_questions": self.settings.use_questions,
             "learn": self.settings.learn,
             "baseline": self.settings.baseline,
+            "only": list(self.settings.features),
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
             "why": self.fusion.why,
-            "calibration": self.calibration._asdict(),
+            "calibration": None if self.calibration is None else self.calibration._asdict(),
             "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
             "note": segment.entries.note,
             "report": self.report,
@@ -630,8 +662,8 @@ class Collection:
         settings, arrays, journal, saved = open_collection(folder)
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            own = (settings[name] for name in ("words", "use_questions", "learn", "baseline"))
-            self.settings = Settings(tokenizer, *own)
+            own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
+            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -652,7 +684,7 @@ class Collection:
                 view = view.changed(change)
             self.report, self.since_report = settings["report"], int(settings["since_report"])
             self.page = (folder / PAGE).read_bytes() if saved.has(PAGE) else None
-            calibration = Calibration(**settings["calibration"])
+            calibration = _calibration(settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
         self._journal, self._changes = journal, changes
 
@@ -717,6 +749,16 @@ def _rows_of(pairs: PairsLike, columns: Columns | None) -> Iterator[tuple[Pair, 
     from matchloom.data.formats.values import own_columns
 
     return ((pair, own_columns(row)) for pair, row in as_rows(pairs, columns=columns, whole=True))
+
+
+def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
+    if plain is None:
+        return None
+    own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
+    made = Calibration(**own)
+    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
+        raise ValueError("a calibration has four signals")
+    return made
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:

@@ -74,7 +74,8 @@ class BM25Feature:
 
     def _of(self, terms: Ids, times: Floats, rows: Ids) -> Floats:
         """By the counts of the rows: the sums run as they do by columns."""
-        starts, sizes = self._counts.starts[rows], np.diff(self._counts.starts)[rows]
+        starts = self._counts.starts[rows]
+        sizes = self._counts.starts[rows + 1] - starts
         owners = np.repeat(np.arange(len(rows)), sizes)
         entries = np.arange(len(owners)) + (starts - (np.cumsum(sizes) - sizes))[owners]
         columns = self._counts.places[entries]

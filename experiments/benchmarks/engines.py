@@ -1,0 +1,207 @@
+"""Searches a second beside the engines and pipelines that people use instead, in one run, as ratios.
+
+    python -m experiments.benchmarks.engines 10000 100000          # to experiments/results/engines.json
+    python -m experiments.benchmarks.engines --faq                 # beside scikit-learn, on CovidFAQ
+
+Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA, questions
+of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words replaced, half
+a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an engine (tantivy,
+bm25s where they are installed) its top 100 rows. Everybody has one thread; turns are taken in rounds, and the median
+round counts, so that a busy machine slows all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from experiments import places
+from experiments.benchmarks.archive import Words
+from experiments.reproduction.provenance import commit
+from matchloom import Collection, Pair, read_pairs
+from matchloom.basics.files import atomic_write
+from matchloom.text.tokenize import Tokenizer, stems
+
+RESULTS = places.RESULTS / "engines.json"
+ROUNDS, SEARCHES = 7, 150
+_QUESTIONS = 0  # the side of `Words` with questions
+Search = Callable[[str], Any]
+
+
+def made(count: int, seed: int = 0) -> tuple[list[Pair], list[str]]:
+    """Pairs, and questions to ask of them."""
+    words, draw = Words(), np.random.default_rng(seed)
+    questions, answers = words.texts(draw, 0, count), words.texts(draw, 1, count)
+    pairs = [Pair(q, a, text_id=f"a{n}") for n, (q, a) in enumerate(zip(questions, answers, strict=True))]
+    known = [questions[n] for n in draw.choice(count, SEARCHES // 2, replace=False).tolist()]
+    asked = [_altered(text, words, draw) for text in known] + words.texts(draw, 0, SEARCHES - len(known))
+    return pairs, asked
+
+
+def _altered(text: str, words: Words, draw: np.random.Generator) -> str:
+    own = text.split()
+    for n in draw.choice(len(own), max(1, len(own) // 3), replace=False).tolist():
+        own[n] = words.words[_QUESTIONS][int(draw.integers(len(words.words[_QUESTIONS])))]
+    return " ".join(own)
+
+
+def rates(systems: dict[str, Callable[[Sequence[str]], Any]], asked: Sequence[str]) -> dict[str, float]:
+    """Searches a second of each, the median of rounds in which they take turns."""
+    times: dict[str, list[float]] = {name: [] for name in systems}
+    for _ in range(ROUNDS):
+        for name, search in systems.items():
+            start = time.perf_counter()
+            search(asked)
+            times[name].append(time.perf_counter() - start)
+    return {name: len(asked) / statistics.median(own) for name, own in times.items()}
+
+
+def one_by_one(search: Search) -> Callable[[Sequence[str]], Any]:
+    """Questions asked one at a time."""
+    return lambda asked: [search(question) for question in asked]
+
+
+def tantivy_search(pairs: Sequence[Pair], folder: Path) -> Search | None:
+    """tantivy's top 100, over question and answer in one field, by stems as ours are."""
+    try:
+        import tantivy
+    except ImportError:
+        return None
+    tokenize = Tokenizer()
+    schema = tantivy.SchemaBuilder().add_text_field("body", stored=False, tokenizer_name="whitespace").build()
+    folder.mkdir()
+    index = tantivy.Index(schema, path=str(folder))
+    writer = index.writer(300_000_000, 1)
+    for pair in pairs:
+        writer.add_document(tantivy.Document(body=" ".join(stems(tokenize(f"{pair.query} {pair.text}")))))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def search(question: str) -> Any:
+        words = stems(tokenize(question))
+        terms = [(tantivy.Occur.Should, tantivy.Query.term_query(schema, "body", word)) for word in words]
+        return searcher.search(tantivy.Query.boolean_query(terms), 100).hits
+
+    return search
+
+
+def bm25s_search(pairs: Sequence[Pair]) -> Search:
+    """bm25s' top 100 of the same documents."""
+    import bm25s
+
+    tokenize = Tokenizer()
+    engine = bm25s.BM25(method="lucene")
+    engine.index([stems(tokenize(f"{pair.query} {pair.text}")) for pair in pairs], show_progress=False)
+    return lambda question: engine.retrieve([stems(tokenize(question))], k=100, show_progress=False, n_threads=0)
+
+
+def large(count: int) -> dict[str, Any]:
+    """A collection of so many pairs beside engines."""
+    pairs, asked = made(count)
+    folder = Path(tempfile.mkdtemp(prefix="engines-"))
+    try:
+        built: dict[str, float] = {}
+        systems: dict[str, Callable[[Sequence[str]], Any]] = {}
+        for name, options in (
+            ("words, bm25 alone", {"features": ("bm25_doc",)}),
+            ("not learnt", {}),
+            ("learnt fusion", {"learn_weights": True}),
+        ):
+            start = time.perf_counter()
+            made_one = Collection.create(folder / name.split(",")[0].replace(" ", "-"), pairs, **options)  # type: ignore[arg-type]
+            built[name] = time.perf_counter() - start
+            systems[f"collection, {name}"] = one_by_one(made_one.search)
+        opened = time.perf_counter()
+        collection = Collection.open(folder / "not-learnt")
+        opened = time.perf_counter() - opened
+        start = time.perf_counter()
+        engine = tantivy_search(pairs, folder / "tantivy")
+        built["tantivy"] = time.perf_counter() - start
+        if engine is not None:
+            systems["tantivy, top 100"] = one_by_one(engine)
+        systems["bm25s, top 100"] = one_by_one(bm25s_search(pairs))
+        found = rates(systems, asked)
+        start = time.perf_counter()
+        collection.add([("a zebra in the engine", "Call the zoo.")])
+        hit = collection.search("zebra engine")[0]
+        added = time.perf_counter() - start
+        assert hit.text == "Call the zoo."
+        size = sum(path.stat().st_size for path in (folder / "not-learnt").iterdir()) / 1e6
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "pairs": count,
+        "searches_a_second": found,
+        "build_seconds": built,
+        "open_seconds": opened,
+        "added_and_found_seconds": added,
+        "megabytes": size,
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    }
+
+
+def faq() -> dict[str, Any]:
+    """CovidFAQ: one question at a time and 200 at once, beside the pipeline one would write with scikit-learn."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.svm import LinearSVC
+
+    home = places.DATA / "faq"
+    known = [pair for name in ("covid_faq", "covid_train") for pair in read_pairs(home / f"{name}.tsv")]
+    asked = list(dict.fromkeys(pair.query for pair in read_pairs(home / "covid_test.tsv")))[:200]
+    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+    both = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), letters)
+    pipeline = make_pipeline(both, LinearSVC()).fit([pair.query for pair in known], [pair.text_id for pair in known])
+    start = time.process_time()
+    collection = Collection.fit(known)
+    spent = time.process_time() - start
+    systems: dict[str, Callable[[Sequence[str]], Any]] = {
+        "collection, one at a time": one_by_one(collection.search),
+        "scikit-learn, one at a time": one_by_one(lambda question: pipeline.predict([question])),
+        "collection, 200 at once": collection.search,
+        "scikit-learn, 200 at once": pipeline.predict,
+    }
+    return {"searches_a_second": rates(systems, asked), "fit_cpu_seconds": spent}
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", type=int, nargs="*")
+    parser.add_argument("--faq", action="store_true")
+    arguments = parser.parse_args()
+    console = Console()
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = {str(size): large(size) for size in arguments.sizes}
+    if arguments.faq:
+        results["faq"] = faq()
+    for name, one in results.items():
+        one |= {"commit": commit(), "load": os.getloadavg()[0]}
+        own = one["searches_a_second"]
+        rival = own.get("tantivy, top 100") or own.get("scikit-learn, one at a time")
+        table = Table("", "a second", "ratio", title=f"{name} (load {one['load']:.1f})")
+        for system, rate in own.items():
+            beside = own["scikit-learn, 200 at once"] if "at once" in system else rival
+            table.add_row(system, f"{rate:,.0f}", f"{rate / beside:.2f}")
+        console.print(table, {key: value for key, value in one.items() if key != "searches_a_second"})
+    with atomic_write(RESULTS) as file:
+        file.write(json.dumps({**kept, **results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
