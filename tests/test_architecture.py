@@ -103,7 +103,7 @@ def test_public_names_are_few_and_all_there() -> None:
         "Matcher",
         "evaluate",
         "explain",
-        "QuestionIndex",
+        "Collection",
         "Fitted",
         "fit",
         "load",

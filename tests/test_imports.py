@@ -93,7 +93,15 @@ CASES = {
     ),
     "lists": Case([["models"], ["encoders"]]),
     "fit": Case([FIT], NETWORK),  # which has linear classifiers of scikit-learn
-    "search": Case([["search", "faq", "lost parcel", "--top", "2", "--explain"]], before=[FIT]),
+    "search": Case(
+        [["search", "faq", "lost parcel", "--top", "2", "--explain"]],
+        (*HEAVY, "pyarrow", "bm25s", "pandas", "matplotlib", "ir_measures"),
+        before=[FIT],
+    ),
+    "changes": Case(
+        [["add", "faq", "--question", "a lost key", "--answer", "Call us.", "--id", "key"], ["remove", "faq", "key"]],
+        before=[FIT],
+    ),
     "serve": Case([SERVED], NETWORK, before=[FIT]),
 }
 NOT_YET = {"fit"}  # search/ and fitting/ import the matcher

@@ -22,7 +22,8 @@ from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
-from matchloom.search.index import QuestionIndex
+from matchloom.search.collection import Collection
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
 from matchloom.service.server import Punctual, bind
@@ -66,7 +67,7 @@ def make_matcher(name: str = "mv_lstm", seed: int = 0) -> Matcher:
 def make_fitted() -> Fitted:
     """What `fit` would make of the pairs."""
     report = replace(bare_report(), kind=ANSWERS, chosen="answer_ranker")
-    return Fitted(AnswerRanker.fit(PAIRS), report, ANSWERS)
+    return Fitted(Collection.fit(PAIRS), report, ANSWERS)
 
 
 def write_all(folder: Path) -> Path:
@@ -74,7 +75,7 @@ def write_all(folder: Path) -> Path:
     make_fitted_folder(folder / "faq")
     make_matcher().save(folder / "mv")
     make_matcher("lstm_rnn").save(folder / "lstm")
-    QuestionIndex.create(folder / "tickets", folder / "lstm").add(PAIRS)
+    LanceCollection.create(folder / "tickets", folder / "lstm").add(PAIRS)
     return folder
 
 
