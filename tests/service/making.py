@@ -15,7 +15,6 @@ import httpx
 import torch
 import uvicorn
 from fastapi import FastAPI
-from matchloom.search.ranker import AnswerRanker
 
 from matchloom.data.kinds import ANSWERS
 from matchloom.encoders.word_embedding import WordEmbedding
