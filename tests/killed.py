@@ -14,11 +14,12 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
 from matchloom.cli import main
 from matchloom.models.base import PairModel
 from matchloom.search.lance import manifest
 from matchloom.search.lance import table as store
+from matchloom.search.lance.collection import LanceCollection
 
 # Children of a server that has imported everything but LanceDB, whose threads no fork survives.
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -28,7 +29,7 @@ _CONTEXT.set_forkserver_preload(["tests.killed"])
 def add_forever(report: Path, archive: Path, first: int) -> None:
     """Add batches of three and replace a fourth pair; each is reported when `add` has returned."""
     patch.object(store, "_MANY", 4).start()  # so that indices are written often too
-    index = QuestionIndex.open(archive)
+    index = LanceCollection.open(archive)
     with report.open("a", encoding="utf-8", buffering=1) as file:
         file.write("ready\n")
         for n in range(first, 1_000_000):
@@ -52,7 +53,7 @@ def reencode(report: Path, archive: Path, matcher: Path, batches: int) -> None:
         while done == batches:
             time.sleep(60)
 
-    index = QuestionIndex.open(archive)
+    index = LanceCollection.open(archive)
     with (
         report.open("a", encoding="utf-8", buffering=1) as file,
         patch.multiple(manifest, BATCH=10, BATCH_OF_POSITIONS=10),

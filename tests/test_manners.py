@@ -12,10 +12,10 @@ import pyarrow
 import pytest
 
 import matchloom
-from matchloom import BM25, Fitted, Matcher, Pair, QuestionIndex, compare, evaluate, explain, read_pairs
+from matchloom import BM25, Collection, Fitted, Matcher, Pair, compare, evaluate, explain, read_pairs
 from matchloom.data.formats import scorable
 from matchloom.lexical import Overlap, SoftCoverage, TransLM
-from matchloom.search.collection import Collection
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.text.vectors import WordVectors
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Scorer
@@ -93,7 +93,7 @@ def test_every_repr_is_one_short_line(matcher: Matcher, fitted: Fitted, tmp_path
     bm25 = BM25.fit(TEXTS)
     vectors = WordVectors(["a", "b"], np.zeros((2, 3), np.float32))
     pairs = [Pair("a", "b", 1, "q"), Pair("a", "c", 0, "q")]
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     for shown, start in (
         (matcher, "Matcher(lstm_rnn, hidden=6; "),
         (matcher.encode(TEXTS), "Candidates(5 texts)"),
@@ -101,7 +101,7 @@ def test_every_repr_is_one_short_line(matcher: Matcher, fitted: Fitted, tmp_path
         (fitted.report, "FitReport("),
         (fitted.collection, "Collection(2 answers, searched by answer_ranker)"),
         (fitted.scorer.entries, "Entries("),  # type: ignore[attr-defined]
-        (index, "QuestionIndex("),
+        (index, "LanceCollection("),
         (bm25, "BM25(WordStatistics(5 texts, "),
         (Overlap.fit(TEXTS), "Overlap(WordStatistics(5 texts, "),
         (SoftCoverage.fit(TEXTS, vectors), "SoftCoverage("),
@@ -132,7 +132,7 @@ def test_wrong_types_are_told_in_one_line(matcher: Matcher, fitted: Fitted, wron
         "pairs, item 1": lambda: matcher.score([wrong]),
         "folder": lambda: Matcher.load(wrong),
         "folder ": lambda: Fitted.load(wrong),
-        "folder  ": lambda: QuestionIndex.open(wrong),
+        "folder  ": lambda: LanceCollection.open(wrong),
         "path": lambda: list(read_pairs(wrong)),
         "the question": lambda: fitted.rank(wrong),
         "questions": lambda: fitted.search(wrong),

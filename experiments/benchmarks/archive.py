@@ -42,9 +42,10 @@ from rich.table import Table
 from experiments import places
 from experiments.corpora.insuranceqa import read_insuranceqa
 from experiments.reproduction.provenance import commit
-from matchloom import MODELS, Matcher, Pair, QuestionIndex, TrainConfig, mine_negatives, train
+from matchloom import MODELS, Matcher, Pair, TrainConfig, mine_negatives, train
 from matchloom.basics.files import atomic_write
 from matchloom.models import build_model
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.table import VECTORS, unit, vectors_of
 from matchloom.text.tokenize import Tokenizer
 
@@ -125,7 +126,7 @@ def build(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     """Build an archive, then append to it."""
     words = Words()
     before = peak()
-    index = QuestionIndex.create(archive, matcher)
+    index = LanceCollection.create(archive, matcher)
     start = time.perf_counter()
     index.add(words.pairs(0, size))
     seconds = time.perf_counter() - start
@@ -149,7 +150,7 @@ def search(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     """Latency one by one, searches a second on two threads, and reranking by a network that reads both texts."""
     words = Words()
     asked = words.asked(size, SEARCHES)
-    index = QuestionIndex.open(archive)
+    index = LanceCollection.open(archive)
     loaded = Matcher.load(matcher)
     model = build_model("mv_lstm", {"lexical": False}, loaded.model.encoder, seed=0).eval()
     reader = Matcher("mv_lstm", {"lexical": False}, model, loaded.reader)
@@ -165,14 +166,14 @@ def search(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     found = recall_here(index, loaded, asked[:100])
     plain = archive.with_name("plain")
     if size <= 100_000:  # BM25 alone, from an archive without a matcher
-        index = QuestionIndex.create(plain)
+        index = LanceCollection.create(plain)
         index.add(words.pairs(0, size))
         figures["bm25 alone"] = latency(lambda question: index.search(question, candidates=CANDIDATES), asked[:200])
         shutil.rmtree(plain)
     return {"searches": figures, "search_peak_mb": figures_peak, "recall": found}
 
 
-def recall_here(index: QuestionIndex, matcher: Matcher, asked: list[str]) -> float:
+def recall_here(index: LanceCollection, matcher: Matcher, asked: list[str]) -> float:
     """How often what is best among all pairs of this archive is among the candidates."""
     best = np.full(len(asked), -np.inf)
     vectors = [matcher.vectors([question])[0] for question in asked]
@@ -211,14 +212,14 @@ def recall(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, pairs, asked in (("real", real, questions), ("made", made, words.asked(size, SEARCHES))):
         folder = archive.with_name(f"recall-{name}")
-        index = QuestionIndex.create(folder, matcher)
+        index = LanceCollection.create(folder, matcher)
         index.add(pairs)
         found[name] = {"pairs": len(index), **among(index, loaded, pairs, asked)}
         shutil.rmtree(folder)
     return found
 
 
-def among(index: QuestionIndex, matcher: Matcher, pairs: list[Pair], asked: list[str]) -> dict[str, float]:
+def among(index: LanceCollection, matcher: Matcher, pairs: list[Pair], asked: list[str]) -> dict[str, float]:
     v_q = unit(matcher.vectors([pair.query for pair in pairs]))
     v_a = matcher.vectors([pair.text for pair in pairs], side="right")
     hits: dict[str, list[bool]] = {}

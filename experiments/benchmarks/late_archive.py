@@ -27,8 +27,9 @@ import torch
 from experiments import places
 from experiments.corpora.cqa import read_cqa
 from experiments.reproduction.provenance import commit
-from matchloom import Matcher, Pair, QuestionIndex
+from matchloom import Matcher, Pair
 from matchloom.basics.files import atomic_write
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.positions import positions_of
 from matchloom.search.lance.table import POSITIONS
 
@@ -69,7 +70,7 @@ def measured(found: Found, right: list[set[str]]) -> dict[str, float]:
     }
 
 
-def searched(index: QuestionIndex, questions: list[str], right: list[set[str]], candidates: int) -> dict[str, Any]:
+def searched(index: LanceCollection, questions: list[str], right: list[set[str]], candidates: int) -> dict[str, Any]:
     """The figures of an archive that looks at so many candidates."""
 
     def search(question: str) -> list[str]:
@@ -84,7 +85,7 @@ def searched(index: QuestionIndex, questions: list[str], right: list[set[str]], 
     return {"candidates": candidates, **ten, "ms_of_100_shown": took["ms"], **measured(found, right), "first": found}
 
 
-def exhaustive(index: QuestionIndex, questions: list[str], right: list[set[str]]) -> dict[str, Any]:
+def exhaustive(index: LanceCollection, questions: list[str], right: list[set[str]]) -> dict[str, Any]:
     """Every stored answer matched with every question."""
     snapshot, matcher = index.snapshot(), index.matcher
     size = snapshot.manifest.position_size
@@ -116,9 +117,9 @@ def run(folder: Path, answers: int, questions: int) -> dict[str, Any]:
     }
     out |= {"processor": platform.processor() or platform.machine(), "arguments": matcher.arguments}
     with tempfile.TemporaryDirectory() as scratch:
-        plain = QuestionIndex.create(Path(scratch) / "plain", tokenizer=matcher.tokenizer._replace(max_words=None))
+        plain = LanceCollection.create(Path(scratch) / "plain", tokenizer=matcher.tokenizer._replace(max_words=None))
         plain.add(pairs)
-        index = QuestionIndex.create(Path(scratch) / "late", matcher)
+        index = LanceCollection.create(Path(scratch) / "late", matcher)
         cpu = time.process_time()
         index.add(pairs[:-APPENDED])
         out["answers_encoded_a_cpu_second"] = (len(pairs) - APPENDED) / (time.process_time() - cpu)

@@ -6,7 +6,7 @@
 
 The paper ranks archived pairs (q, a) for a new question t by alpha * v_t . v_q + (1 - alpha) * s(t, a). SemEval's 3B
 files hold forum questions without answers, so s reads the forum question in the answer's place: s(t, q). Any scorer can
-take the place of either part, as in `QuestionIndex`; BM25 as a part is its share (see search/lance/normalized_bm25.py).
+take the place of either part, as in `LanceCollection`; BM25 as a part is its share (see lexical/bm25.py).
 
 alpha is the point of a grid of 0.05 with the highest mean average precision over all 267 training questions, each
 scored by a system that was trained without it. Two settings are measured on dev with that alpha: the ten candidates of

@@ -35,10 +35,11 @@ import torch
 
 from experiments import places
 from experiments.reproduction.provenance import commit
-from matchloom import Matcher, Pair, QuestionIndex
+from matchloom import Matcher, Pair
 from matchloom.basics.files import atomic_write
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 
@@ -95,7 +96,7 @@ def write(folder: Path, pairs: int) -> None:
     matcher("cntn").save(folder / "cntn")
     questions, answers = drawn(draw, pairs, 5, 15), drawn(draw, pairs, 10, 50)
     made = (Pair(q, a, query_id=f"q{n}") for n, (q, a) in enumerate(zip(questions, answers, strict=True)))
-    QuestionIndex.create(folder / "archive", folder / "cntn").add(made)
+    LanceCollection.create(folder / "archive", folder / "cntn").add(made)
 
 
 class RequestKind(NamedTuple):
@@ -110,7 +111,7 @@ class RequestKind(NamedTuple):
 def tasks(folder: Path) -> dict[str, RequestKind]:
     """Rank, search and score, with the library's own answers."""
     draw = np.random.default_rng(1)
-    mv, index = Matcher.load(folder / "mv"), QuestionIndex.open(folder / "archive")
+    mv, index = Matcher.load(folder / "mv"), LanceCollection.open(folder / "archive")
     queries, texts = drawn(draw, QUERIES, 5, 15), drawn(draw, 100, 50, 50)
     encoded = mv.encode(texts)
     ranks = [{"system": "mv", "query": query, "candidates": texts, "top": 10} for query in queries]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matchloom.matcher import Matcher
     from matchloom.models import MODELS
     from matchloom.search.collection import Collection
-    from matchloom.search.index import QuestionIndex
     from matchloom.training.config import TrainConfig
     from matchloom.training.run import train
     from matchloom.types import Pair
@@ -35,7 +34,6 @@ __all__ = [
     "MODELS",
     "Matcher",
     "Pair",
-    "QuestionIndex",
     "TrainConfig",
     "compare",
     "evaluate",
@@ -54,7 +52,6 @@ _HOMES = {
     "MODELS": "models",
     "Matcher": "matcher",
     "Pair": "types",
-    "QuestionIndex": "search.index",
     "TrainConfig": "training.config",
     "compare": "comparison",
     "evaluate": "evaluation",

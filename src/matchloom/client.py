@@ -251,7 +251,7 @@ class Client:
         candidates: int = 100,
         explain: bool = False,
     ) -> Any:
-        """As `Fitted.rank` or `QuestionIndex.search`: the best answers.
+        """As `Fitted.rank` or `LanceCollection.search`: the best answers.
 
         Args:
             question: The question.
@@ -285,7 +285,7 @@ class Client:
         return self._ask(_Calls.explain(query, text, {"id": id, "system": system, "by": by}))
 
     def add(self, archive: str, pairs: PairsLike) -> Added:
-        """As `QuestionIndex.add`, to an archive of a service that is writable.
+        """As `LanceCollection.add`, to an archive of a service that is writable.
 
         Args:
             archive: Its name.
@@ -294,7 +294,7 @@ class Client:
         return self._ask(_Calls.add(archive, pairs))
 
     def delete(self, archive: str, ids: Iterable[str]) -> int:
-        """As `QuestionIndex.delete`.
+        """As `LanceCollection.delete`.
 
         Args:
             archive: Its name.

@@ -102,14 +102,14 @@ def _stepped(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
 
 def make_measured(folder: Path, seed: int) -> None:
     """Two systems, of which one failed."""
-    made = OutcomeStore(folder, "key", resume=False, measures=("P@1",))
+    made = OutcomeStore(folder / "work", "key", resume=False, measures=("P@1",))
     made.keep(Outcome({"P@1": 0.5}, {"P@1": np.array([0.0, 1.0])}), 1.0 + seed, "test", "bm25")
     made.keep(MatchloomError("none"), 0.0, "test", "other")
 
 
 def use_measured(folder: Path) -> Any:
     """What is kept."""
-    found = OutcomeStore(folder, "key", resume=True, measures=("P@1",))
+    found = OutcomeStore(folder / "work", "key", resume=True, measures=("P@1",))
     outcome = found.outcome("test", "bm25")
     if outcome is None:
         raise MatchloomError(f"{folder} has no such figures")  # as where the fit was not begun

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from matchloom import QuestionIndex
 from matchloom.cli import main
+from matchloom.search.lance.collection import LanceCollection
 from tests.cli.conftest import SMALL, THINGS, Run, error_of, write_tsv
 from tests.encoders.making import write_folder
 
@@ -35,13 +35,13 @@ def faq(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archive(run: Run, faq: Path, tmp_path: Path) -> Path:
-    assert run("index", tmp_path / "faq.archive", faq).code == 0
+    assert run("index", tmp_path / "faq.archive", faq, "--store", "lance").code == 0
     return tmp_path / "faq.archive"
 
 
 def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, faq: Path, tmp_path: Path) -> None:
     archive = tmp_path / "new.archive"
-    built = run("index", archive, faq)
+    built = run("index", archive, faq, "--store", "lance")
     assert built.code == 0, built.err
     assert ["added", "12"] in [line.split() for line in built.out.splitlines()]
     assert "BM25 alone" in built.out
@@ -51,13 +51,13 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     assert json.loads(appended.out)["pairs"] == 13
     assert "1 pairs of" in appended.err
     assert "label 0" in appended.err
-    assert QuestionIndex.open(archive).search("salt", top=1)[0].text == "by boiling"
+    assert LanceCollection.open(archive).search("salt", top=1)[0].text == "by boiling"
     listed = write_tsv(tmp_path / "old.txt", ["mud", "", "soap"])
     done = run("index", archive, "--delete", listed, "--delete", "rope", "--delete", "nobody", "--compact", "--json")
     deleted = json.loads(done.out)
     assert (deleted["deleted"], deleted["pairs"]) == (3, 10)
     assert done.code == 2
-    assert "1 of 4 ids to delete are not in the archive, such as 'nobody'" in done.err
+    assert "1 of 4 ids to remove are not there, such as 'nobody'" in done.err
     assert not any(b"with rain" in path.read_bytes() for path in archive.rglob("*") if path.is_file())
     status = json.loads(run("index", archive, "--json").out)
     assert (status["pairs"], status["matcher"], status["alpha"]) == (10, None, 0.7)
@@ -98,14 +98,16 @@ def test_a_first_file_that_holds_nothing_leaves_no_archive(run: Run, tmp_path: P
     archive = tmp_path / "new.archive"
     for rows, told in ((["q\ta\t0"], "has no pair with a right answer"), (["q\ta\t1", "broken"], "line 3")):
         given = write_tsv(tmp_path / "bad.tsv", ["query\ttext\tlabel", *rows])
-        assert told in error_of(run("index", archive, given))
+        assert told in error_of(run("index", archive, given, "--store", "lance"))
         assert not archive.exists()
-    assert run("index", archive, write_tsv(tmp_path / "good.tsv", ["query\ttext", "q\ta"])).code == 0
+    assert (
+        run("index", archive, write_tsv(tmp_path / "good.tsv", ["query\ttext", "q\ta"]), "--store", "lance").code == 0
+    )
 
 
 def test_pairs_that_share_an_id_are_told(run: Run, tmp_path: Path) -> None:
     rows = ["query_id\tquery\ttext", *(f"q1\twhy\tbecause {n}" for n in range(3))]
-    done = run("index", tmp_path / "a", write_tsv(tmp_path / "p.tsv", rows))
+    done = run("index", tmp_path / "a", write_tsv(tmp_path / "p.tsv", rows), "--store", "lance")
     assert "2 pairs of" in done.err
     assert "replaced earlier ones with the same id" in done.err
 
@@ -119,7 +121,8 @@ def test_questions_of_one_answer_are_all_kept_and_it_is_shown_once(run: Run, tmp
     asked = {"loom": ["weave cloth", "make cloth", "get cloth"], "mill": ["grind corn", "make cloth of corn"]}
     rows = [f"how do I {what}\tuse a {name}\t{name}" for name, questions in asked.items() for what in questions]
     archive = tmp_path / "a"
-    built = run("index", archive, write_tsv(tmp_path / "f.tsv", ["question\tanswer\ttext_id", *rows]), "--json")
+    given = write_tsv(tmp_path / "f.tsv", ["question\tanswer\ttext_id", *rows])
+    built = run("index", archive, given, "--store", "lance", "--json")
     assert [json.loads(built.out)[name] for name in ("added", "replaced", "pairs", "answers")] == [5, 0, 5, 2]
     plain = json.loads(run("search", archive, "make cloth", "--top", 3, "--json").out)
     assert [(one["id"], one["question"]) for one in plain["answers"]] == [
@@ -218,7 +221,7 @@ def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) 
 
 def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path, tmp_path: Path) -> None:
     assert "is no archive" in error_of(run("search", tmp_path, "x"))
-    assert "is no archive" in error_of(run("index", tmp_path / "nothing"))
+    assert "is no collection" in error_of(run("index", tmp_path / "nothing"))
     assert "is an archive, which 'matchloom search' searches" in error_of(run("score", archive, faq))
     assert "cannot be read" in error_of(run("index", tmp_path / "b", tmp_path / "none.tsv"))
     assert not (tmp_path / "b").exists()

@@ -30,7 +30,9 @@ def test_every_command_takes_the_names_of_columns(run: Run, odd: Path, corpus: P
         "score": ("score", "bm25", odd),
         "compare": ("compare", odd, "--test", odd, "--system", "bm25", "--out", tmp_path / "c"),
         "rank": ("rank", "bm25", "making soap", odd),
-        "index": ("index", archive, odd),
+        "index": ("index", archive, odd, "--store", "lance"),
+        "index files": ("index", tmp_path / "f", odd),
+        "add": ("add", tmp_path / "f", odd),
         "tune": ("tune", archive, odd),
         "explain": ("explain", "bm25", "soap", "oil", "--collection", odd),
     }

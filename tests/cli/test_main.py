@@ -17,7 +17,7 @@ from tests.cli.conftest import Run, error_of
 
 COMMANDS = {name: commands.load(name) for name in commands.COMMANDS}
 DESIGNED = {
-    "Answer questions": ["fit", "search", "serve", "index", "tune", "demo"],
+    "Answer questions": ["fit", "search", "add", "remove", "refit", "serve", "index", "tune", "demo"],
     "Look closer": ["rank", "score", "explain", "evaluate", "compare", "report", "doctor"],
     "Train": ["train", "models", "encoders", "vectors", "trans-lm", "export"],
     "Data": ["split", "mine", "corpus", "reproduce"],
@@ -44,7 +44,7 @@ def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run
 
 
 @pytest.mark.parametrize(
-    "name", ["split", "vectors", "mine", "train", "trans-lm", "evaluate", "score", "index", "tune"]
+    "name", ["split", "vectors", "mine", "train", "trans-lm", "evaluate", "score", "index", "add", "tune"]
 )
 def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
     out = " ".join(run(name, "--help").out.split())

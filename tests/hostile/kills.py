@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from matchloom import Matcher, QuestionIndex
+from matchloom import Matcher
 from matchloom.artifact import holds
 from matchloom.data.formats import write_pairs
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Pair
 from tests.cli.conftest import SMALL, rows, write_tsv
 from tests.hostile.children import run, run_and_kill
@@ -112,11 +113,11 @@ class Indexing(Killed):
     def check(self) -> None:
         """Nothing, or an archive that is whole; then all pairs once."""
         if (self.folder / "a" / "archive.json").exists():
-            assert QuestionIndex.check(self.folder / "a").whole, QuestionIndex.check(self.folder / "a")
-            assert len(QuestionIndex.open(self.folder / "a")) in (0, 300)
+            assert LanceCollection.check(self.folder / "a").whole, LanceCollection.check(self.folder / "a")
+            assert len(LanceCollection.open(self.folder / "a")) in (0, 300)
         self.finish()
-        assert len(QuestionIndex.open(self.folder / "a")) == 300
-        assert QuestionIndex.check(self.folder / "a").whole
+        assert len(LanceCollection.open(self.folder / "a")) == 300
+        assert LanceCollection.check(self.folder / "a").whole
 
 
 class _Copying(Killed):
@@ -126,9 +127,9 @@ class _Copying(Killed):
         """An archive, and two matchers."""
         for seed in (0, 1):
             made_matcher(seed=seed).save(self.folder / f"m{seed}")
-        index = QuestionIndex.create(self.folder / "whole", self.folder / "m0")
+        index = LanceCollection.create(self.folder / "whole", self.folder / "m0")
         index.add([*made_pairs(200), Pair("the counter", "one", query_id="counter")])
-        index.delete(["q7"])
+        index.remove(["q7"])
         self.before = self.found(self.folder / "whole")
 
     def begin(self) -> None:
@@ -142,13 +143,13 @@ class _Copying(Killed):
 
     def found(self, folder: Path) -> list[object]:
         """Some answers."""
-        index = QuestionIndex.open(folder)
+        index = LanceCollection.open(folder)
         return [index.search(question, top=5) for question in ("baden kelar", "the counter")]
 
     def check(self) -> None:
         """Old or new, and whole; then new."""
         assert self.found(self.folder / "a") in (self.before, self.after)
-        assert QuestionIndex.check(self.folder / "a").whole
+        assert LanceCollection.check(self.folder / "a").whole
         self.finish()
         assert self.found(self.folder / "a") == self.after
         assert len(list((self.folder / "a").glob("pairs-*.lance"))) == 1

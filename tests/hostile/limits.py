@@ -7,8 +7,9 @@ import resource
 import shutil
 from pathlib import Path
 
-from matchloom import Matcher, QuestionIndex
+from matchloom import Matcher
 from matchloom.data.formats import write_pairs
+from matchloom.search.lance.collection import LanceCollection
 from tests.cli.conftest import SMALL, rows, write_tsv
 from tests.hostile.children import run
 from tests.hostile.damage import files_under
@@ -28,7 +29,7 @@ class _Denied:
         write_pairs(self.whole / "more.tsv", made_pairs(60, seed=1, prefix="more"))
         write_tsv(self.whole / "train.tsv", rows(["how is {} made"]))
         (self.whole / "out.tsv").write_text("old")
-        QuestionIndex.create(self.whole / "a", self.whole / "m0").add(made_pairs(60))
+        LanceCollection.create(self.whole / "a", self.whole / "m0").add(made_pairs(60))
         run(["score", "bm25", self.whole / "p.tsv"])  # brings the server up
 
     def commands(self) -> dict[str, list[object]]:
@@ -56,9 +57,9 @@ class _Denied:
     def check(self, name: str, code: int, said: str) -> None:
         """What was there is whole."""
         if name in ("index", "compact", "reencode", "search"):
-            checked = QuestionIndex.check(self.work / "a", self.work / "m0")
+            checked = LanceCollection.check(self.work / "a", self.work / "m0")
             assert checked.whole, (name, checked)
-            assert len(QuestionIndex.open(self.work / "a")) in (60, 120)
+            assert len(LanceCollection.open(self.work / "a")) in (60, 120)
         if code == 2 and name in ("score", "mine", "vectors", "evaluate"):
             assert (self.work / "out.tsv").read_text() == "old", name
         if name == "train" and (self.work / "run" / "matcher.json").exists():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matchloom.search.features.svm import SVMFeature, learn_weights
 
 from matchloom.lexical.columns import Rows
 from matchloom.search.entries import Entries, known_questions
@@ -15,7 +16,6 @@ from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
 from matchloom.search.features.ridge import PrimalRidge, Ridge
-from matchloom.search.features.svm import SVMFeature, learn_weights
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation, learn
 from matchloom.search.reader import KnownTexts, Queries, Reader, ngrams_of

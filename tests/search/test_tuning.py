@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.tuning import Tuned, draw_curve
 from matchloom.types import MatchloomError
 from tests.search.lance.making import made_matcher, made_pairs
@@ -26,7 +27,7 @@ def judged(both: bool) -> list[Pair]:
     return pairs
 
 
-def average_precision(index: QuestionIndex, pairs: list[Pair], alpha: float, candidates: int | None) -> float:
+def average_precision(index: LanceCollection, pairs: list[Pair], alpha: float, candidates: int | None) -> float:
     values = []
     for question in dict.fromkeys(pair.query for pair in pairs):
         labels = {pair.text_id: pair.label for pair in pairs if pair.query == question}
@@ -39,7 +40,7 @@ def average_precision(index: QuestionIndex, pairs: list[Pair], alpha: float, can
 
 @pytest.mark.parametrize("both", [True, False])
 def test_the_curve_is_mean_average_precision(both: bool, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher())
+    index = LanceCollection.create(tmp_path / "a", made_matcher())
     index.add(PAIRS)
     tuned = index.tune(judged(both), candidates=100 if both else 80)
     assert [alpha for alpha, _ in tuned.curve] == pytest.approx([n * 0.05 for n in range(21)])
@@ -48,13 +49,13 @@ def test_the_curve_is_mean_average_precision(both: bool, tmp_path: Path) -> None
         assert value == pytest.approx(average_precision(index, judged(both), alpha, None if both else 80), abs=1e-6)
     assert dict(tuned.curve)[tuned.alpha] == max(value for _, value in tuned.curve)
     assert index.alpha == tuned.alpha
-    assert QuestionIndex.open(tmp_path / "a", made_matcher()).alpha == tuned.alpha
+    assert LanceCollection.open(tmp_path / "a", made_matcher()).alpha == tuned.alpha
     top = index.search("baden", top=1)[0]
     assert top.score == pytest.approx(tuned.alpha * top.similarity + (1 - tuned.alpha) * top.match, abs=1e-6)
 
 
 def test_of_equals_the_papers_alpha(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add([Pair("red loom", "red yarn", query_id="r"), Pair("blue loom", "blue yarn", query_id="b")])
     tuned = index.tune([Pair("red", "red loom", 1), Pair("red", "blue loom", 0)])  # judged by question
     assert {value for _, value in tuned.curve} == {1.0}
@@ -62,14 +63,14 @@ def test_of_equals_the_papers_alpha(tmp_path: Path) -> None:
 
 
 def test_a_reranker_is_tuned_but_not_kept(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS)
     index.tune(judged(True), rerank=made_matcher("mv_lstm"))
     assert json.loads((tmp_path / "a" / "archive.json").read_text())["alpha"] == 0.7
 
 
 def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS)
     with pytest.raises(MatchloomError, match="is not in the archive, neither by that id nor as a question"):
         index.tune([Pair("red", "unknown", 1, text_id="nobody")])
@@ -82,7 +83,7 @@ def test_what_cannot_be_tuned_is_told(tmp_path: Path) -> None:
 
 
 def test_negative_labels_are_refused(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS)
     pairs = [pair if pair.label else pair._replace(label=-1) for pair in judged(True)]
     with pytest.raises(MatchloomError, match="label is -1; labels start at 0"):
@@ -91,14 +92,14 @@ def test_negative_labels_are_refused(tmp_path: Path) -> None:
 
 def test_an_alpha_of_other_vectors_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_matcher(seed=1).save(tmp_path / "m")
-    index = QuestionIndex.create(tmp_path / "a", made_matcher())
+    index = LanceCollection.create(tmp_path / "a", made_matcher())
     index.add(PAIRS)
 
     def measured(*given: object) -> Tuned:
-        QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m")
+        LanceCollection.open(tmp_path / "a").reencode(tmp_path / "m")
         return Tuned(0.05, [], 1, "judged pairs")
 
-    monkeypatch.setattr("matchloom.search.index.tune_alpha", measured)
+    monkeypatch.setattr("matchloom.search.lance.collection.tune_alpha", measured)
     with pytest.raises(MatchloomError, match="was encoded anew meanwhile; tune it again"):
         index.tune(judged(True))
     assert index.alpha == 0.7

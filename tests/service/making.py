@@ -22,7 +22,7 @@ from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
 from matchloom.models import build_model
 from matchloom.search.collection import Collection
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.service import Limits, create_app
 from matchloom.service.keys import Keys
 from matchloom.service.server import Punctual, bind
@@ -74,7 +74,7 @@ def write_all(folder: Path) -> Path:
     make_fitted_folder(folder / "faq")
     make_matcher().save(folder / "mv")
     make_matcher("lstm_rnn").save(folder / "lstm")
-    QuestionIndex.create(folder / "tickets", folder / "lstm").add(PAIRS)
+    LanceCollection.create(folder / "tickets", folder / "lstm").add(PAIRS)
     return folder
 
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from matchloom import explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.service.limits import Limits
 from matchloom.types import Pair
 from tests.service.making import TEXTS, ask, code_of, make_app, within
@@ -92,7 +92,7 @@ def test_bm25_ranks_given_candidates(app: FastAPI) -> None:
 
 
 def test_searches_are_the_library_s(app: FastAPI, served: Path) -> None:
-    fitted, index = Fitted.load(served / "faq"), QuestionIndex.open(served / "tickets")
+    fitted, index = Fitted.load(served / "faq"), LanceCollection.open(served / "tickets")
     for question in QUESTIONS:
         found = ask(app, "/v1/search", {"system": "faq", "question": question, "top": 3}).json()
         archived = ask(app, "/v1/search", {"system": "tickets", "question": question, "top": 3}).json()
@@ -139,7 +139,7 @@ def test_explanations_are_the_library_s(app: FastAPI, served: Path) -> None:
     }
     sections = [(one["name"], one["source"]["text"]) for one in told["text"]["sections"]]
     assert sections == [("known question", "I forgot my password"), ("answer", text)], "in the user's own words"
-    (first, *_) = QuestionIndex.open(served / "tickets").search(query, top=3, explain=True)
+    (first, *_) = LanceCollection.open(served / "tickets").search(query, top=3, explain=True)
     archived = ask(app, "/v1/explain", {"system": "tickets", "query": query, "id": first.id}).json()
     assert first.explanation is not None
     assert archived["explanation"] == first.explanation.to_dict(grid=True)

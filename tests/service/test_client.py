@@ -15,7 +15,7 @@ from matchloom.client import AsyncClient, Client, ServiceError
 from matchloom.explanation import Explanation, explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Added, Pair
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
 from tests.refusing import refused
@@ -41,7 +41,7 @@ def url(folder: Path) -> Iterator[str]:
 
 def test_it_gives_what_the_library_gives(url: str, folder: Path) -> None:
     matcher, fitted = Matcher.load(folder / "mv"), Fitted.load(folder / "faq")
-    index = QuestionIndex.open(folder / "tickets")
+    index = LanceCollection.open(folder / "tickets")
     question = "I forgot my pasword"
     with Client(url, key=KEY) as service:
         assert [one["name"] for one in service.systems()] == ["faq", "mv", "tickets"]
@@ -65,7 +65,7 @@ def _parts(explanation: Explanation) -> list[object]:
     return [plain[name] for name in ("scorer", "score", "residual", "signals", "components", "paths", "grid")]
 
 
-def _why(index: QuestionIndex, question: str) -> Explanation:
+def _why(index: LanceCollection, question: str) -> Explanation:
     found = index.search(question, top=1, explain=True)[0].explanation
     assert found is not None
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.service.server import bind, is_loopback, keep_memory
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
 from tests.refusing import refused
@@ -60,10 +60,10 @@ def test_kill_9_under_load_then_reload_then_a_graceful_end(served: Path, tmp_pat
     assert serving.end(signal.SIGKILL) == -signal.SIGKILL
     for thread in threads:
         thread.join()
-    index = QuestionIndex.open(tmp_path / "tickets")
+    index = LanceCollection.open(tmp_path / "tickets")
     assert len(confirmed) >= 5
     assert index.unknown(confirmed) == [], "what was confirmed is there"
-    assert QuestionIndex.check(tmp_path / "tickets")
+    assert LanceCollection.check(tmp_path / "tickets")
     kept = (tmp_path / "thumbs.jsonl").read_text(encoding="utf-8")
     assert all(f'"{question}"' in kept for question in thumbs)
 

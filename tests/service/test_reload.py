@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from matchloom.matcher import Matcher
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.service.systems import Folder, Shelf
 from matchloom.types import Pair
 from tests.refusing import refused
@@ -81,7 +81,7 @@ def test_an_archive_that_another_process_wrote_is_seen(served: Path, tmp_path: P
     app = make_app(tmp_path, "tickets")
     asked = {"question": "where are my invoices", "top": 1}
     assert ask(app, "/v1/search", asked).json()["answers"][0]["id"] != "billing"
-    QuestionIndex.open(tmp_path / "tickets").add([Pair("where are my invoices", "Under Billing.", text_id="billing")])
+    LanceCollection.open(tmp_path / "tickets").add([Pair("where are my invoices", "Under Billing.", text_id="billing")])
     assert "billing" in [one["id"] for one in ask(app, "/v1/search", {**asked, "top": 9}).json()["answers"]]
     assert ask(app, "/v1/reload", {}).json()["reloaded"] == ["tickets"]
     assert "billing" in [one["id"] for one in ask(app, "/v1/search", {**asked, "top": 9}).json()["answers"]]

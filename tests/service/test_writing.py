@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from matchloom import read_pairs
 from matchloom.data.kinds import kind_of
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Pair
 from tests.service.making import PAIRS, TEXTS, ask, code_of, make_app
 
@@ -30,16 +30,16 @@ def test_add_replace_and_delete(writable: FastAPI, tmp_path: Path) -> None:
     assert ask(writable, path, {"pairs": [{**pair, "text": "Below."}]}).json() == {"new": 0, "replaced": 1}
     found = ask(writable, "/v1/search", {"question": pair["query"], "top": 9}).json()["answers"]
     assert ("q9/billing", "Below.") in [(one["id"], one["text"]) for one in found], "what was confirmed is found"
-    assert len(QuestionIndex.open(tmp_path / "tickets")) == 9, "and on the disk"
+    assert len(LanceCollection.open(tmp_path / "tickets")) == 9, "and on the disk"
     done = ask(writable, "/v1/archives/tickets/delete", {"ids": ["q9/billing", "nothing"]}).json()
     assert done == {"deleted": 1, "unknown": ["nothing"]}
-    assert len(QuestionIndex.open(tmp_path / "tickets")) == 8
+    assert len(LanceCollection.open(tmp_path / "tickets")) == 8
     assert ask(writable, path, {"pairs": []}).json() == {"new": 0, "replaced": 0}
 
 
 def test_what_cannot_be_written(writable: FastAPI, tmp_path: Path) -> None:
     assert code_of(ask(writable, "/v1/archives/faq/pairs", {"pairs": []})) == (404, "unknown")
-    index = QuestionIndex.open(tmp_path / "tickets")
+    index = LanceCollection.open(tmp_path / "tickets")
     index.add([Pair("a b", "one", query_id="l1", text_id="1"), Pair("c d", "two", query_id="l2", text_id="1")])
     assert code_of(ask(writable, "/v1/archives/tickets/delete", {"ids": ["1"]})) == (409, "conflict")
 

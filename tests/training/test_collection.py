@@ -13,7 +13,7 @@ from matchloom.data.identity import normalize_text
 from matchloom.data.splits import hold_out_questions
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
-from matchloom.search.index import QuestionIndex
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.collection import CollectionExamples, collect
 from matchloom.training.config import TrainConfig
@@ -174,8 +174,8 @@ def test_a_matcher_that_learnt_nothing_says_so_and_is_refused(tmp_path: Path, ca
     assert "nothing is learnt yet" in caplog.text
     assert matcher.training[NOTHING_LEARNT] in caplog.text
     with refused("failed", "nothing"):
-        QuestionIndex.create(tmp_path / "archive", matcher=folder)
-    index = QuestionIndex.create(tmp_path / "archive")
+        LanceCollection.create(tmp_path / "archive", matcher=folder)
+    index = LanceCollection.create(tmp_path / "archive")
     index.add(COLLECTION)
     with refused("failed", "matcher"):
         index.search("loom", rerank=matcher)

@@ -16,7 +16,7 @@ from matchloom.types import MatchloomError, Scorer, Searchable
 KINDS: dict[str, str] = {
     "collection": "matchloom.search.collection:Collection.open",
     "fit": "matchloom.fitting.fitted:Fitted.load",
-    "archive": "matchloom.search.index:QuestionIndex.open",
+    "archive": "matchloom.search.lance.collection:LanceCollection.open",
     "matcher": "matchloom.matcher:Matcher.load",
     "trans_lm": "matchloom.lexical.trans_lm:TransLM.load",
     "list_fusion": "matchloom.fitting.list_fusion:ListFusion.load",

@@ -28,7 +28,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
 )
 
-_OF_ARCHIVES = ("index", "search", "tune", "doctor")  # not serve: its log must not wait for its end
+_OF_ARCHIVES = ("index", "search", "add", "remove", "tune", "doctor")  # not serve: its log must not wait for its end
 # What the system refuses, wherever it does, is no bug of ours.
 _REFUSALS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE,

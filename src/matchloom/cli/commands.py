@@ -41,12 +41,13 @@ GROUPS = {
         "fit": Command(
             "matchloom.cli.fit:command", "Make the best of a file of pairs, and say how good it is.", PAIRS_FILE
         ),
-        "search": Command(
-            "matchloom.cli.search:command", "Search an archive for a question that was answered before.", RERANKER
-        ),
+        "search": Command("matchloom.cli.search:command", "Find the answers to a question, and show why.", RERANKER),
+        "add": Command("matchloom.cli.add:command", "Add questions and answers to a collection.", PAIRS_FILE),
+        "remove": Command("matchloom.cli.remove:command", "Remove answers from a collection by their ids."),
+        "refit": Command("matchloom.cli.refit:command", "Learn from what was added and removed since the last fit."),
         "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
         "index": Command(
-            "matchloom.cli.index:command", "Build or update an archive of answered questions.", PAIRS_FILE
+            "matchloom.cli.index:command", "Build a collection of answered questions, unmeasured.", PAIRS_FILE
         ),
         "tune": Command(
             "matchloom.cli.tune:command",
@@ -66,7 +67,7 @@ GROUPS = {
             "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
         ),
         "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
-        "doctor": Command("matchloom.cli.doctor:command", "Check a run file or an archive for problems."),
+        "doctor": Command("matchloom.cli.doctor:command", "Check a run file or a collection for problems."),
     },
     "Train": {
         "train": Command("matchloom.cli.train:command", "Train a matcher on pairs.", PAIRS_FILE),

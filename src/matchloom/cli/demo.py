@@ -5,19 +5,19 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import matchloom
+from matchloom.cli.hits import Asked, show_hits
 from matchloom.cli.printing import console, note, say
 from matchloom.cli.reading import make_folder
-from matchloom.cli.search import search_collection
 from matchloom.data.identity import digest
 from matchloom.data.pydocs import python_version, read_pydocs
 
 if TYPE_CHECKING:
-    from matchloom import Collection, Fitted
+    from matchloom import Fitted
 
 _PAIRS = 1500  # of some 2,900: what `fit` does with them in a minute
 
@@ -52,7 +52,9 @@ def command(
     console().print(fitted.report)
     asked = _question(fitted)
     say(f"\n$ {shlex.join(['matchloom', 'search', str(out / 'fitted'), asked, '--top', '2', '--explain'])}")
-    search_collection(cast("Collection", fitted.scorer), [asked], 2, True, out / "explained.html", False)
+    shown = Asked(2, explain=True, html=out / "explained.html")
+    show_hits(asked, fitted.rank(asked, top=2, explain=True), shown)
+    shown.write_page()
     say(f"\nDone in {time.perf_counter() - start:.0f} seconds. Look at {out / 'fitted' / 'report.html'}; then")
     say("  matchloom fit YOUR_FILE --out faq      # columns query and text, or question and answer")
 

@@ -1,4 +1,4 @@
-"""`matchloom doctor`: what is wrong with a run file or an archive, and what it does; and what this machine has."""
+"""`matchloom doctor`: what is wrong with a run file or a collection, and what it does; and what this machine has."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import matchloom
+from matchloom.artifact import kind_of
 from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
@@ -42,7 +43,7 @@ _FLAGS = ("avx2", "avx512f", "amx_tile", "asimd", "neon")
 def command(
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="RUN", help="A TREC run file, or the folder of an archive.", show_default=False),
+        typer.Argument(metavar="RUN", help="A TREC run file, or the folder of a collection.", show_default=False),
     ] = None,
     qrels: Annotated[
         Path | None, typer.Argument(metavar="QRELS", help="A run's judgements.", show_default=False)
@@ -59,20 +60,22 @@ def command(
     matcher: MovedOption = None,
     system: Annotated[bool, typer.Option("--system", help="Show versions, cores and threads instead.")] = False,
 ) -> None:
-    """Check a run file or an archive for problems.
+    """Check a run file or a collection for problems.
 
     In a run it looks for ties, constant scores, an order that follows the labels, missing queries, NaN and duplicate
     ids. For each problem it reports the figure with and without it. A run has lines of 'query_id Q0 text_id rank score
     tag', qrels lines of 'query_id 0 text_id label'; 'matchloom evaluate' writes both with --run and --qrels.
 
-    Of an archive it reads every file and every row: files against the digests that were taken when they were written,
-    counts against those of the table, vectors against what the matcher makes of the texts, indices against the rows.
-    It ends with 0 if the archive is whole and with 1 if it is damaged. --repair copies the newest version that is whole
-    into a new table, says what is lost, and keeps the damaged files in a folder of the archive.
+    Of a collection it compares every file and every change since the fit with its checksum, and reads every entry. Of a
+    LanceDB archive it reads every file and every row: files against the digests that were taken when they were written,
+    counts against those of the table, vectors against what the matcher makes of the texts, indices against the rows. It
+    ends with 0 if all is whole and with 1 if something is damaged. --repair copies the newest version of an archive
+    that is whole into a new table, says what is lost, and keeps the damaged files in a folder of the archive.
 
     \b
     Examples:
       matchloom doctor system.run test.qrels
+      matchloom doctor faq
       matchloom doctor faq.archive --repair
       matchloom doctor --system
     """
@@ -80,11 +83,11 @@ def command(
         _print_pairs(system_facts(), json)
         return
     if run is not None and qrels is None and _is_folder(run):
-        _look_at_archive(run, matcher, repair, every, json)
+        _look_at_collection(run, matcher, repair, every, json)
         return
     if run is None or qrels is None:
         raise MatchloomError(
-            "give a run and its judgements: matchloom doctor RUN QRELS (or the folder of an archive, or --system)",
+            "give a run and its judgements: matchloom doctor RUN QRELS (or the folder of a collection, or --system)",
             code="conflict",
         )
     from matchloom.evaluation import audit
@@ -109,14 +112,23 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _look_at_archive(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
-    """Print what was found; the exit code says whether the archive is whole now."""
+def _look_at_collection(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
+    """Print what was found; the exit code says whether the collection is whole now."""
     mended = None
-    if repair:
-        mended = matchloom.QuestionIndex.repair(folder, progress=True)
-        checkup = mended.checkup
+    if kind_of(folder) == "collection":
+        if repair:
+            raise MatchloomError(
+                f"--repair is for LanceDB archives; copy {folder} again, or fit it again", code="not_supported"
+            )
+        checkup = matchloom.Collection.check(folder)
     else:
-        checkup = matchloom.QuestionIndex.check(folder, matcher, every_vector=every, progress=True)
+        from matchloom.search.lance.collection import LanceCollection
+
+        if repair:
+            mended = LanceCollection.repair(folder, progress=True)
+            checkup = mended.checkup
+        else:
+            checkup = LanceCollection.check(folder, matcher, every_vector=every, progress=True)
     if json:
         told = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
         print_json({**checkup.to_dict(), **told})

@@ -14,6 +14,10 @@ ScorerArgument = Annotated[
 ArchiveArgument = Annotated[
     Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
 ]
+FolderArgument = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="A collection that 'fit' or 'index' made.", show_default=False),
+]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(

@@ -7,15 +7,20 @@ import logging
 import os
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from matchloom.basics.screen import Screen, escaped_json, printable, screen
 
+if TYPE_CHECKING:
+    from matchloom.explanation import Explanation
+
 WIDTH = 100  # where there is no terminal to ask
+_REASONS = 3  # pairs of words shown beside a text
 
 
 def console() -> Screen:
@@ -55,6 +60,27 @@ def print_json(value: Any) -> None:
     """One line of JSON; its letters are escaped where standard output could not write them or a terminal obeys them."""
     plain = str(sys.stdout.encoding).lower().replace("-", "") != "utf8"
     print(escaped_json(json.dumps(value, ensure_ascii=plain, allow_nan=False)), flush=True)
+
+
+def in_words(explanation: Explanation) -> str:
+    """The pairs of words that moved the score most, over all channels and places.
+
+    Where the text is several, as the question and answer that a search found, each is named, and so is what such a
+    score has beside words.
+    """
+    from matchloom.explanation import cells
+
+    contributions: dict[str, float] = defaultdict(float)
+    for cell in cells(explanation):
+        same = cell.query_word == cell.text_word
+        where = [f" ({name})" for name, start in explanation.sections if start <= cell.text_position][-1:]
+        words = cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"
+        contributions["".join([words, *where])] += cell.contribution
+    if explanation.sections:
+        for component in explanation.trace.components:
+            contributions[component.name] += component.contribution
+    strongest = sorted(contributions, key=lambda words: (-abs(contributions[words]), words))[:_REASONS]
+    return ", ".join(f"{words} {contributions[words]:+.2f}" for words in strongest) or "nothing in common"
 
 
 class PrintableLog(logging.Formatter):

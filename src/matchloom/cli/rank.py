@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,16 +19,14 @@ from matchloom.cli.options import (
     SeedOption,
     VectorsOption,
 )
-from matchloom.cli.printing import console, print_json, table
-from matchloom.cli.reading import read_named_texts, read_texts, tokenizer_of
+from matchloom.cli.printing import console, in_words, print_json, table
+from matchloom.cli.reading import lines_of_input, read_named_texts, read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
 from matchloom.text.vectors import read_vectors
-from matchloom.types import Calibrates, EncodesCandidates, MatchloomError, Pair, Ranked, Scorer
+from matchloom.types import Calibrates, EncodesCandidates, Pair, Ranked, Scorer
 
 if TYPE_CHECKING:
     from matchloom.explanation import Explanation
-
-_REASONS = 3  # pairs of words shown beside a text
 
 
 def command(
@@ -89,20 +85,6 @@ def command(
             print_json(_plain(chosen.name, asked, found, named, likely, reasons))
         else:
             _show(asked, found, likely, reasons, len(texts), titled=query == "-")
-
-
-def lines_of_input() -> Iterator[str]:
-    """The lines of standard input that hold something."""
-    try:
-        for line in sys.stdin:
-            if line.strip():
-                yield line.strip()
-    except UnicodeDecodeError as error:
-        raise MatchloomError(
-            f"standard input: byte 0x{error.object[error.start]:02x} is not {error.encoding.upper()}; convert it, for "
-            "example with iconv",
-            code="bad_row",
-        ) from None
 
 
 def _ranker(scorer: Scorer, texts: list[str]) -> Callable[[str, int], list[Ranked]]:
@@ -170,24 +152,3 @@ def _show(
         printer.print()
     elif len(found) < count:
         printer.print(f"{len(found)} of {count:,} texts; --top shows more", style="dim")
-
-
-def in_words(explanation: Explanation) -> str:
-    """The pairs of words that moved the score most, over all channels and places.
-
-    Where the text is several, as the question and answer that a search found, each is named, and so is what such a
-    score has beside words.
-    """
-    from matchloom.explanation import cells
-
-    contributions: dict[str, float] = defaultdict(float)
-    for cell in cells(explanation):
-        same = cell.query_word == cell.text_word
-        where = [f" ({name})" for name, start in explanation.sections if start <= cell.text_position][-1:]
-        words = cell.query_word if same else f"{cell.query_word} ~ {cell.text_word}"
-        contributions["".join([words, *where])] += cell.contribution
-    if explanation.sections:
-        for component in explanation.trace.components:
-            contributions[component.name] += component.contribution
-    strongest = sorted(contributions, key=lambda words: (-abs(contributions[words]), words))[:_REASONS]
-    return ", ".join(f"{words} {contributions[words]:+.2f}" for words in strongest) or "nothing in common"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import matchloom
@@ -73,6 +74,20 @@ def read_named_texts(path: Path, columns: str | None = None) -> dict[str, str]:
     if not texts:
         raise MatchloomError(f"{path} holds no texts; expected one on each line, or a pairs file", code="no_data")
     return texts
+
+
+def lines_of_input() -> Iterator[str]:
+    """The lines of standard input that hold something."""
+    try:
+        for line in sys.stdin:
+            if line.strip():
+                yield line.strip()
+    except UnicodeDecodeError as error:
+        raise MatchloomError(
+            f"standard input: byte 0x{error.object[error.start]:02x} is not {error.encoding.upper()}; convert it, for "
+            "example with iconv",
+            code="bad_row",
+        ) from None
 
 
 def texts_of(pairs: Iterable[Pair]) -> list[str]:

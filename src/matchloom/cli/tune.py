@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-import matchloom
 from matchloom.basics.plots import check_plot
+from matchloom.cli.archives import reranker
 from matchloom.cli.options import (
     ArchiveArgument,
     CandidatesOption,
@@ -20,7 +20,6 @@ from matchloom.cli.options import (
 )
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all
-from matchloom.cli.search import reranker
 
 _WIDTH = 40  # of the longest bar
 
@@ -58,7 +57,9 @@ def command(
     """
     if plot is not None:
         check_plot(plot)
-    index = matchloom.QuestionIndex.open(archive, matcher)
+    from matchloom.search.lance.collection import LanceCollection
+
+    index = LanceCollection.open(archive, matcher)
     scorer = None if rerank is None else reranker(index, rerank, vectors, seed)
     judged = read_all(pairs, require_label=True, columns=columns, fill_ids=False)
     tuned = index.tune(judged, rerank=scorer, candidates=candidates, progress=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from matchloom.data.formats.columns import Columns
-from matchloom.data.formats.sources import PairsLike, as_rows
-from matchloom.data.formats.values import own_columns
 from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
 from matchloom.types import MatchloomError, Pair
+
+if TYPE_CHECKING:  # pyarrow comes with them, which a search need not wait for
+    from matchloom.data.formats.columns import Columns
+    from matchloom.data.formats.sources import PairsLike
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -39,6 +40,9 @@ def read_entries(source: PairsLike, *, columns: Columns | None = None) -> list[E
         source: What `as_pairs` takes.
         columns: Which of the source's columns is which of ours, as for `read_pairs`.
     """
+    from matchloom.data.formats.sources import as_rows
+    from matchloom.data.formats.values import own_columns
+
     return entries_of((pair, own_columns(row)) for pair, row in as_rows(source, columns=columns, whole=True))
 
 

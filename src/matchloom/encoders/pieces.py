@@ -46,6 +46,8 @@ class PieceTokenizer:
             raise MatchloomError(
                 f"tokenizer.json cannot cut every text into pieces ({error})", code="damaged"
             ) from None
+        unknown = self._tokenizer.encode("\U0010ffff").ids[1:-1]
+        self.unknown = unknown[0] if len(unknown) == 1 else None  # what stands for all that has no piece
         marks = self._tokenizer.encode("a").word_ids
         if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
             raise MatchloomError(

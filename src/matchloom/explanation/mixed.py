@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.source import Source, source_of
-from matchloom.lexical import Words
 from matchloom.types import Component, Explains, Scorer, Signal, Trace
+
+if TYPE_CHECKING:
+    from matchloom.lexical import Words
 
 
 class Term(NamedTuple):

@@ -22,7 +22,6 @@ from matchloom.search.collection import ENCODER_ALONE, FITTED, WITH_ENCODER, Col
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors, encoding_seconds
 from matchloom.search.features.ridge import LARGEST
-from matchloom.search.learning import CLASSIFIED
 from matchloom.search.segment import WHOLE
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, Hits, MatchloomError, Pair, Scorer
@@ -135,9 +134,11 @@ class AnswersTask(Task):
             for name, cost in chosen
         ]
         examples = asked + len(answers)
-        seconds = 3.5 * work + (1e-4 * examples * len(answers) if examples * len(answers) <= CLASSIFIED else 0.0)
-        if examples <= LARGEST or (len(answers) <= WHOLE and per_answer >= 2):  # the ridge solves a system of so many
-            seconds += 1.5e-10 * min(examples, LARGEST) ** 3
+        seconds = 3.5 * work
+        if len(answers) <= WHOLE:  # classifiers, each of them six times
+            seconds += 8e-6 * examples * len(answers)
+        if examples <= LARGEST:
+            seconds += 8e-10 * examples**3
         made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds))
         if self.encoder is not None:
             encoded = _Encoded(self.encoder, tokenizer)

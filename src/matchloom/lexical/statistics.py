@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import regex
-from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
@@ -25,14 +24,20 @@ class Words(Protocol):
 
 ENGLISH: Words = Tokenizer("english")
 
-_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from bm25s.stopwords import STOPWORDS_EN_PLUS  # scipy and tqdm come with it
+
+    return frozenset(STOPWORDS_EN_PLUS)
 
 
 @lru_cache(maxsize=200_000)
 def is_stop_word(word: str) -> bool:
     """True for English function and question words, and for punctuation left by a whitespace tokenizer."""
-    return word in _STOP_WORDS or not _HAS_WORD.search(word)
+    return word in _stop_words() or not _HAS_WORD.search(word)
 
 
 def idf(texts: int, frequency: Any) -> Any:

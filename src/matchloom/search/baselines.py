@@ -26,7 +26,7 @@ from matchloom.lexical.columns import Columns, Floats, Sparse
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.search.entries import Entries, best_first, known_questions
-from matchloom.search.features.svm import machine_of
+from matchloom.search.features.linear import machine_of
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.reader import matrix_of
 from matchloom.search.tracing import Cells, shared_cells, trace_of_cells

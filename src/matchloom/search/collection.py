@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 
@@ -22,15 +22,13 @@ from matchloom.artifact.checks import as_saved
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
-from matchloom.data.formats import PairsLike
 from matchloom.data.identity import normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
-from matchloom.search.baselines import BASELINES, RankingBaseline
-from matchloom.search.calibration import Calibration
+from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
-from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, stamp, write_collection
+from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.learning import Learnt, Settings, learn
@@ -42,10 +40,15 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trace
 
 if TYPE_CHECKING:
+    from matchloom.data.formats import PairsLike
+    from matchloom.data.formats.columns import Columns
     from matchloom.matcher import Matcher
+    from matchloom.search.baselines import RankingBaseline
+    from matchloom.search.checkup import CheckUp
 
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
+LANCE, STORES = "archive", ("files", "lance")
 _AT_ONCE = 256  # questions that are compared together
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
@@ -55,7 +58,7 @@ class State(NamedTuple):
 
     view: View
     fusion: Fusion
-    calibration: Calibration
+    calibration: Calibration | None
     figures: LeaveOneOut | None
 
 
@@ -121,8 +124,8 @@ class Collection:
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
         `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as every
-        fit takes it and changes nothing.
+        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
@@ -139,24 +142,39 @@ class Collection:
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
         features: Sequence[str] = (),
+        columns: Columns | None = None,
+        store: str = "files",
         progress: bool = False,
     ) -> Collection:
         """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
 
         Args:
-            folder: Where; it is made, and must hold no collection.
+            folder: Where; it is made, and must be empty if it exists.
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
             encoder: A matcher with sentence vectors, which are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
             features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+            store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
             progress: Whether to show a bar.
         """
         path = one_path("folder", folder)
-        if artifact.kind_of(path) is not None:
-            raise MatchloomError(f"{path} holds something already; choose another folder", code="exists")
+        if store not in STORES:
+            raise MatchloomError(f"store is {store!r}; expected one of {', '.join(STORES)}", code="unknown_name")
+        if store == "lance":
+            return _created_in_lance(path, pairs, encoder, tokenizer, columns, progress)
+        refuse_used(path)
         sentences = None if encoder is None else SentenceVectors(encoder)
-        made = cls.fit(pairs, tokenizer=tokenizer, sentences=sentences, learn_weights=learn_weights, progress=progress)
+        entries = entries_of(pairs, columns)
+        made = cls.fit(
+            entries,
+            tokenizer=tokenizer,
+            sentences=sentences,
+            learn_weights=learn_weights,
+            features=features,
+            progress=progress,
+        )
         made.save(path)
         return cls.open(path)
 
@@ -164,16 +182,36 @@ class Collection:
     def open(cls, folder: Path | str) -> Collection:
         """A collection that is there. What others write into its folder is found by the next search.
 
+        What was made with `store="lance"` has the same methods, but for those that learn.
+
         Args:
             folder: What `save`, `create` or `fit` wrote.
         """
         path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            return cast(Collection, artifact.load(path))
         made = cls.__new__(cls)
         made._lock = threading.RLock()
         made.folder = path
         made._sentences = made._made = None
         made._load()
         return made
+
+    @staticmethod
+    def check(folder: Path | str) -> CheckUp:
+        """Read every file and every entry of a collection, and say what is damaged. The result is true if nothing is.
+
+        Args:
+            folder: The collection's; it need not open.
+        """
+        from matchloom.search.checkup import check_collection
+
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            from matchloom.search.lance.collection import LanceCollection
+
+            return LanceCollection.check(path)
+        return check_collection(path)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -186,8 +224,8 @@ class Collection:
         return self._state.fusion
 
     @property
-    def calibration(self) -> Calibration:
-        """What makes probabilities of scores."""
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of scores; None where there is nothing that they could rest on."""
         return self._state.calibration
 
     @property
@@ -291,21 +329,42 @@ class Collection:
         found: list[Hits] = []
         for scored in state.view.scored(queries, where):
             scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            answerable = self._answerable(
+                state, scored, scores, queries.coverage[len(found) : len(found) + len(scores)]
+            )
             for n in range(len(scores)):
                 query = queries.one(len(found))
-                found.append(self._hits(state, query, scored, n, scores[n], top, explain))
+                found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
+        return found
+
+    @staticmethod
+    def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
+        """How likely it is of each question that any answer is right; None where that was not learnt."""
+        if state.calibration is None:
+            return [None] * len(scores)
+        signals = signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage)
+        found: list[float | None] = state.calibration.answerable(signals).tolist()
         return found
 
     def _hits(
-        self, state: State, query: Queries, scored: Scored, n: int, scores: Floats, top: int | None, explain: bool
+        self,
+        state: State,
+        query: Queries,
+        scored: Scored,
+        n: int,
+        scores: Floats,
+        answerable: float | None,
+        top: int | None,
+        explain: bool,
     ) -> Hits:
         """The answers to one question, from the scores of the rows."""
-        calibration, support = state.calibration, float(scored.support[n])
-        ranked = Hits(known=calibration.known(support))
         # Where nothing of the question is known all answers are equal, and the first by id is no answer.
         if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
-            return ranked
-        likely = calibration.probabilities(scores, support)
+            return Hits(known=None if answerable is None else 0.0)
+        ranked = Hits(known=answerable)
+        likely = None
+        if answerable is not None and state.calibration is not None:
+            likely = state.calibration.probabilities(scores, answerable)
         best = best_first(scores, top).tolist()
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
@@ -316,7 +375,7 @@ class Collection:
             if explain:
                 traced = self._trace(state, query, scored, n, one, nearest, text)
                 why = explanation_of(self, query.texts[0], text, traced)
-            score, probability = float(scores[one]), float(likely[one])
+            score, probability = float(scores[one]), None if likely is None else float(likely[one])
             ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
@@ -339,6 +398,8 @@ class Collection:
     def _baseline(self, view: View) -> RankingBaseline:
         """The baseline over the entries of a view, made once."""
         if self._made is None or self._made[0] is not view:
+            from matchloom.search.baselines import BASELINES
+
             assert self.settings.baseline is not None
             self._made = (view, BASELINES[self.settings.baseline](view.entries(), self.tokenizer))
         return self._made[1]
@@ -415,7 +476,7 @@ class Collection:
 
     # ---- changing
 
-    def add(self, pairs: PairsLike, *, progress: bool = False) -> Added:
+    def add(self, pairs: PairsLike, *, columns: Columns | None = None, progress: bool = False) -> Added:
         """Add questions and answers: found by every reader, and on the disk, when this returns.
 
         A question of an answer that is there is one more of its questions. An answer whose id is there with another
@@ -424,9 +485,10 @@ class Collection:
         Args:
             pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
                 several pairs with the same text or text_id.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
             progress: Whether to show a bar.
         """
-        rows = list(_rows_of(pairs))
+        rows = list(_rows_of(pairs, columns))
         wrong = sum(not pair.is_positive for pair, _ in rows)
         if wrong == len(rows):
             return Added(0, 0, wrong)
@@ -588,7 +650,7 @@ class Collection:
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
             "why": self.fusion.why,
-            "calibration": self.calibration._asdict(),
+            "calibration": None if self.calibration is None else self.calibration._asdict(),
             "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
             "note": segment.entries.note,
             "report": self.report,
@@ -618,8 +680,8 @@ class Collection:
         settings, arrays, journal, saved = open_collection(folder)
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            own = (settings[name] for name in ("words", "use_questions", "learn", "baseline"))
-            self.settings = Settings(tokenizer, *own, tuple(settings["only"]))
+            own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
+            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -640,7 +702,7 @@ class Collection:
                 view = view.changed(change)
             self.report, self.since_report = settings["report"], int(settings["since_report"])
             self.page = saved.content(PAGE) if saved.has(PAGE) else None
-            calibration = Calibration(**settings["calibration"])
+            calibration = _calibration(settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
         self._journal, self._changes = journal, changes
 
@@ -676,17 +738,43 @@ class Collection:
         self._state = self._state._replace(view=view)
 
 
-def entries_of(pairs: PairsLike) -> Entries:
+def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
     """The entries of pairs, with the user's own columns."""
-    rows = list(_rows_of(pairs))
+    rows = list(_rows_of(pairs, columns))
     return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
 
 
-def _rows_of(pairs: PairsLike) -> Iterator[tuple[Pair, Mapping[str, str]]]:
+def _created_in_lance(
+    folder: Path,
+    pairs: PairsLike,
+    encoder: Matcher | None,
+    tokenizer: Tokenizer | None,
+    columns: Columns | None,
+    progress: bool,
+) -> Collection:
+    from matchloom.data.formats import as_pairs
+    from matchloom.search.lance.collection import LanceCollection
+
+    made = LanceCollection.create(folder, encoder, tokenizer=tokenizer)
+    made.add(as_pairs(pairs, columns=columns), progress=progress)
+    return cast(Collection, made)
+
+
+def _rows_of(pairs: PairsLike, columns: Columns | None) -> Iterator[tuple[Pair, Mapping[str, str]]]:
     from matchloom.data.formats.sources import as_rows
     from matchloom.data.formats.values import own_columns
 
-    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, whole=True))
+    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, columns=columns, whole=True))
+
+
+def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
+    if plain is None:
+        return None
+    own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
+    made = Calibration(**own)
+    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
+        raise ValueError("a calibration has four signals")
+    return made
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:

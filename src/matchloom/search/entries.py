@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
@@ -104,18 +107,31 @@ class Entries:
         return {name: n for n, names in enumerate(self.other_ids) for name in names}
 
     @cached_property
-    def by_text(self) -> dict[str, int]:
-        """Where each text stands, but for case and spaces."""
-        found = {normalize_text(text): n for n, texts in enumerate(self.other_texts) for text in texts}
-        return found | {normalize_text(text): n for n, text in enumerate(self.texts)}
+    def text_keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The keys of all texts in their order, and where each stands; other texts of an answer are among them."""
+        rows = [*range(len(self)), *(n for n, texts in enumerate(self.other_texts) for _ in texts)]
+        texts = chain(self.texts, chain.from_iterable(self.other_texts))
+        keys = np.fromiter((_key(text) for text in texts), dtype=np.int64, count=len(rows))
+        order = np.argsort(keys, kind="stable")  # of texts with one key, the answer's own comes first
+        return keys[order], np.array(rows, dtype=np.int64)[order]
 
     def find(self, text: str, text_id: str = "") -> int | None:
         """Where an answer stands, known by its text or else by its id; None for a text outside the collection.
 
         The text comes first: an id may have been made up for a list of candidates.
         """
-        found = self.by_text.get(normalize_text(text))
-        return self.row(text_id) if found is None and text_id else found
+        keys, rows = self.text_keys
+        n = int(np.searchsorted(keys, _key(text)))
+        if n < len(keys) and keys[n] == _key(text):
+            return int(rows[n])
+        return self.row(text_id) if text_id else None
+
+
+def _key(text: str) -> int:
+    """A number that texts share which are the same but for case and spaces; two others share one by no chance."""
+    return int.from_bytes(
+        blake2b(normalize_text(text).encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
 
 
 def _clean(pair: Pair) -> Pair:

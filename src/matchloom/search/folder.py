@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from matchloom import artifact
+from matchloom.artifact.lock import LOCK
 from matchloom.artifact.mapped import Mapped, open_mapped
 from matchloom.search.arrays import map_arrays, write_arrays
 from matchloom.search.journal import Change, Journal
+from matchloom.types import MatchloomError
 
 KIND, FORMAT = "collection", 1
 REMEDY = "copy the collection again, or fit it again"
@@ -76,6 +78,18 @@ def open_collection(folder: Path) -> Opened:
     number = int(saved.settings["number"])
     arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
     return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings)), saved)
+
+
+def refuse_used(folder: Path) -> None:
+    """A new collection needs a folder of its own: one that holds anything is refused."""
+    try:
+        others = sorted(path.name for path in folder.iterdir() if path.name != LOCK)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise MatchloomError(f"{folder} cannot be made a collection: {error.strerror}", code="unwritable") from None
+    if others:
+        raise MatchloomError(f"{folder} holds other files, such as {others[0]}; choose an empty folder", code="exists")
 
 
 def stamp(folder: Path) -> tuple[int, int]:

@@ -34,22 +34,47 @@ from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids
 
-#: Where weights start and are drawn back to: about the mean of those learnt on six collections; `text` and `bm25_ans`
-#: share what the latter had.
+#: Where weights start and are drawn back to. Development parts of six collections, with one to all questions an entry,
+#: chose them (`python -m experiments.benchmarks.priors` measures them again).
 PRIOR: Mapping[str, float] = {
+    "softmax": 2.0,
+    "svm": 0.35,
+    "ridge": 0.15,
+    "bm25_doc": 0.4,
+    "centroid": 0.5,
+    "bm25_ans": 0.1,
+    "text": 0.1,
+    "translation": 0.25,
+}
+#: Where there are too many examples for the regression, or none.
+PRIOR_OF_MANY: Mapping[str, float] = {
     "svm": 0.7,
-    "ridge": 0.7,
+    "ridge": 0.3,
     "bm25_doc": 0.8,
     "centroid": 1.0,
     "bm25_ans": 0.2,
     "text": 0.2,
     "translation": 0.5,
-    "dense_nearest": 1.0,
-    "dense_text": 0.5,
-    "dense_ridge": 1.0,
 }
-_RIDGE_BESIDE_SVM = 0.3  # of two linear classifiers the better one counts more
-#: The same where texts alone are looked at, as small FAQs of four kinds and three languages chose.
+#: With an encoder that knows the language of the texts: words count little.
+PRIOR_OF_ENCODER: Mapping[str, float] = {
+    "dense_softmax": 2.0,
+    "dense_nearest": 0.7,
+    "dense_text": 0.5,
+    "softmax": 0.3,
+    "svm": 0.2,
+    "ridge": 0.1,
+    "bm25_doc": 0.25,
+    "centroid": 0.3,
+    "bm25_ans": 0.06,
+    "text": 0.06,
+    "translation": 0.1,
+}
+_SVM_ALONE = 0.4  # with an encoder, without the regression over words
+_LONG_TEXT, _LONG = 0.2, 12  # the prior of a text's vector where half of the texts have more words
+_FOREIGN = 0.25  # of an encoder's prior that is left where it does not know the language
+_KNOWN, _UNKNOWN = 1.5, 2.0  # pieces a word, see `SentenceVectors.pieces_per_word`
+#: Where texts alone are compared, as small FAQs of four kinds and three languages chose.
 PRIOR_OF_TEXTS: Mapping[str, float] = {"bm25_ans": 0.6, "text": 1.2, "translation": 0.5, "dense_text": 1.5}
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05
@@ -64,7 +89,7 @@ class Cases(NamedTuple):
     positive: NDArray[np.bool_]  # (N, C)
     counted: Floats  # (N,)
     share: float = 1.0  # of all questions that count, where only some are here
-    support: Floats = np.empty(0)  # (N,) how much is known of each question, see `matchloom.search.calibration`
+    signals: Floats = np.empty((0, 0))  # (N, 3) what each question is worth, see `matchloom.search.calibration`
 
 
 class LeaveOneOut(NamedTuple):
@@ -115,14 +140,35 @@ def scale(raw: Floats) -> tuple[Floats, Floats]:
     return mean, np.maximum(np.sqrt((apart**2).sum(axis=2) / count), _LEAST)
 
 
-def prior_of(names: Sequence[str], *, use_questions: bool = True) -> Mapping[str, float]:
-    """Where the weights of these features start; without `use_questions` they are of texts alone."""
+def prior_of(
+    names: Sequence[str],
+    *,
+    use_questions: bool = True,
+    pieces_per_word: float = 1.0,
+    words_of_text: float = 0.0,
+) -> Mapping[str, float]:
+    """Where the weights of these features start.
+
+    Without `use_questions` texts alone are compared. An encoder that cuts words into many pieces does not know their
+    language: then words count as they do without it. `words_of_text` is how many a text has, half of all having more.
+    """
     if not use_questions:
         return PRIOR_OF_TEXTS
-    return {**PRIOR, "ridge": _RIDGE_BESIDE_SVM} if "svm" in names else PRIOR
+    words = PRIOR if "softmax" in names else PRIOR_OF_MANY
+    if not any(name.startswith("dense") for name in names):
+        return words
+    dense = {**PRIOR_OF_ENCODER, "dense_text": PRIOR_OF_ENCODER["dense_text"] if words_of_text <= _LONG else _LONG_TEXT}
+    if "softmax" not in names:
+        dense["svm"] = _SVM_ALONE
+    worth = min(1.0, max(0.0, (_UNKNOWN - pieces_per_word) / (_UNKNOWN - _KNOWN)))
+    return {
+        name: worth * own + (1 - worth) * (words[name] if name in words else _FOREIGN * own)
+        for name, own in dense.items()
+        if name in words or name.startswith("dense")
+    }
 
 
-def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float] = PRIOR) -> Fusion:
+def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float]) -> Fusion:
     """The weights that left-out questions ask for, or a single feature where that is better beyond chance."""
     prior = np.array([priors[name] for name in names])
     if not cases.counted.sum():

@@ -6,6 +6,7 @@ documents and, with an encoder, the 100 nearest. Means and deviations are taken 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,14 +14,14 @@ import scipy.sparse as sp
 
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
-from matchloom.search.calibration import Calibration, learn_calibration
+from matchloom.search.calibration import Calibration, learn_calibration, signals_of
 from matchloom.search.entries import Entries, best_first, known_questions
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
-from matchloom.search.features.dense import DenseNearest, DenseRidge, DenseText, KnownVectors, SentenceVectors
-from matchloom.search.features.ridge import LARGEST, PrimalRidge, Ridge
-from matchloom.search.features.svm import SVMFeature
+from matchloom.search.features.dense import DenseClassifier, DenseNearest, DenseText, KnownVectors, SentenceVectors
+from matchloom.search.features.linear import fit_linear
+from matchloom.search.features.ridge import LARGEST, Ridge
 from matchloom.search.features.translation import Translation
 from matchloom.search.fusion import (
     Cases,
@@ -42,7 +43,6 @@ _LEARNT = 600  # questions that weights are learnt from, above WHOLE
 _VAST = 50_000  # entries from which a third of them is used
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
-CLASSIFIED = 120_000  # examples times entries up to which six support vector machines take some seconds
 _EXCEPTION = 0.3  # of the questions, below which an entry with several of them is an exception
 
 
@@ -67,7 +67,7 @@ class Learnt(NamedTuple):
 
     segment: Segment
     fusion: Fusion
-    calibration: Calibration
+    calibration: Calibration | None  # None where nothing was learnt that a probability could rest on
     figures: LeaveOneOut | None
     cases: Cases
 
@@ -80,8 +80,12 @@ def learn(
     segment = made.segment()
     names = segment.names
     cases = made.cases(progress=progress)
-    fusion = learn_fusion(names, cases, prior_of(names, use_questions=settings.use_questions))
-    calibration = learn_calibration(cases, fusion.weights)
+    fusion = learn_fusion(names, cases, made.prior(names))
+    cases = cases._replace(signals=made.signals(names, cases, fusion.weights))
+    calibration = None
+    if settings.learn and not settings.features:
+        nothing = np.empty((0, 4))
+        calibration = learn_calibration(names, cases, fusion.weights, nothing)
     return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases)
 
 
@@ -138,12 +142,10 @@ class _Learner:
         found: list[Feature] = []
         if not self.settings.learn:
             return found
-        if entries > 1 and links >= entries and (questions + entries) * entries <= CLASSIFIED:
-            found.append(SVMFeature.fit(self.asked, self.told, self.member, folds=len(self.rows) > 0))
+        if entries > 1 and links >= entries and not self.large:
+            found += fit_linear(self.asked, self.told, self.member, folds=len(self.rows) > 0)
         if questions + entries <= LARGEST:
             found.append(Ridge.fit(self.known))
-        elif not self.large and links >= 2 * entries:
-            found.append(PrimalRidge.fit(self.known, self.rows))
         return found
 
     def _translations(self, progress: bool) -> list[Feature]:
@@ -164,7 +166,10 @@ class _Learner:
         nearest = DenseNearest(self.dense, self.member)
         if not self.settings.words:
             return [nearest]
-        return [nearest, DenseText(self.dense), DenseRidge.fit(self.known, self.dense)]
+        found: list[Feature] = [nearest, DenseText(self.dense)]
+        if self.settings.learn and self.member.shape[1] > 1 and not self.large:
+            found.append(DenseClassifier.fit(self.known, self.dense, folds=len(self.rows) > 0))
+        return found
 
     def _rows_to_learn_from(self) -> Ids:
         """Questions that count, as many as memory and time allow: the first, whose order by digest means nothing."""
@@ -184,8 +189,9 @@ class _Learner:
             np.zeros((len(rows), width), dtype=bool),
             self.counted[rows],
             float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
-            np.zeros(len(rows)),
         )
+        self._best = np.zeros((len(rows), 2))  # raw, of what the signals of a question are made of
+        self._coverage = np.zeros(len(rows))
         asked = self.known.questions.vectors
         times = np.bincount(asked.indices, minlength=asked.shape[1])
         times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
@@ -201,8 +207,21 @@ class _Learner:
             cases.positive[n, :size] = np.isin(chosen, self.known.entries_of(row))
             features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
             covered = self.reader.coverage_without(features, times)
-            cases.support[n] = support_of(names, raw, np.array([covered]))[0]
+            self._best[n] = signals_of(names, np.ones(1), raw, np.zeros((1, size)), np.zeros(1))[0, 1:3]
+            self._coverage[n] = covered
         return cases
+
+    def signals(self, names: Sequence[str], cases: Cases, weights: Floats) -> Floats:
+        """The signals of the left-out questions, see `matchloom.search.calibration`. (N, 4)"""
+        scores = np.where(cases.present, cases.features @ weights, -np.inf)
+        top = scores.max(axis=1, initial=-np.inf) / max(float(weights.sum()), 1e-9)
+        return np.column_stack([top, self._best, self._coverage])
+
+    def prior(self, names: Sequence[str]) -> Mapping[str, float]:
+        """Where weights start, for texts like these."""
+        pieces = 1.0 if self.dense is None else self.dense.sentences.pieces_per_word(self.questions)
+        words = float(np.median([len(own) for own in self.told.words])) if len(self.told) else 0.0
+        return prior_of(names, use_questions=self.settings.use_questions, pieces_per_word=pieces, words_of_text=words)
 
 
 def candidates_of(names: list[str], raw: Floats) -> Ids:
@@ -218,20 +237,6 @@ def candidates_of(names: list[str], raw: Floats) -> Ids:
             if name == "dense_nearest":
                 break
     return np.unique(np.concatenate(found)) if found else np.arange(raw.shape[1])
-
-
-def support_of(names: list[str] | tuple[str, ...], raw: Floats, coverage: Floats) -> Floats:
-    """How much is known of questions, see `matchloom.search.calibration`. (N, E, C), (N,) -> (N,)
-
-    By words the best cosine times the part of them that is known; by vectors the square of the best cosine.
-    """
-    name = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
-    if name is None:
-        return coverage
-    if not raw.shape[2]:
-        return np.zeros(len(raw))
-    best: Floats = np.maximum(0.0, np.nanmax(raw[:, names.index(name)], axis=1))
-    return best * (best if name.startswith("dense") else coverage)
 
 
 def _counted(member: sp.csr_array) -> Floats:

@@ -22,14 +22,15 @@ from matchloom.search.features.base import Feature, Known, inside, prefixed
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
 from matchloom.search.features.dense import (
+    DenseClassifier,
     DenseNearest,
-    DenseRidge,
     DenseText,
     KnownVectors,
     SentenceVectors,
 )
+from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.ridge import Ridge
-from matchloom.search.features.svm import SVMFeature
+from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation
 from matchloom.search.reader import KnownTexts, Queries, Reader
 
@@ -176,6 +177,8 @@ class Segment:
             **Texts.of(self.questions).arrays("questions"),
             "owned.starts": starts,
             "owned.places": places,
+            "text_keys": entries.text_keys[0],
+            "text_rows": entries.text_keys[1],
             **prefixed("vectors", self.vectors.arrays()),
             **prefixed("reader", self.reader.arrays()),
         }
@@ -187,6 +190,8 @@ class Segment:
         for feature in self.features:
             if feature is not None:
                 found |= prefixed(f"feature.{feature.name}", feature.arrays())
+            if isinstance(feature, LinearFeature):
+                found |= prefixed("tfidf", feature.seen.arrays())
         return found
 
     @classmethod
@@ -205,12 +210,14 @@ class Segment:
             if f"{name}.block" in arrays:
                 more[name] = _Json(Texts.load(arrays, name), nothing)
         entries = Entries(ids, texts, _OwnQuestions(questions, starts, places), **more)
+        entries.__dict__["text_keys"] = (arrays["text_keys"], arrays["text_rows"])
         shape = (len(questions), len(ids))
         member = sp.csc_array((np.ones(len(places)), places, starts), shape=shape).tocsr()
         dense = None
         if sentences is not None:
             dense = KnownVectors(sentences, arrays["dense.questions"], arrays["dense.texts"])
-        features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense) for name in names]
+        seen = TfIdf.load(inside("tfidf", arrays)) if "tfidf.word_idf" in arrays else None
+        features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense, seen) for name in names]
         vectors = Rows(inside("vectors", arrays))
         made = cls(entries, questions, member, vectors, reader, tuple(names), features, dense)
         made.__dict__["_by_entry"] = (starts, places)
@@ -239,6 +246,7 @@ def _loaded(
     reader: Reader,
     member: sp.csr_array,
     dense: KnownVectors | None,
+    seen: TfIdf | None,
 ) -> Feature:
     """A feature by its name."""
     if name in ("bm25_doc", "bm25_ans"):
@@ -247,8 +255,8 @@ def _loaded(
         return Centroid.load(name, arrays, reader.dense)
     if name == Ridge.name:
         return Ridge.load(arrays)
-    if name == SVMFeature.name:
-        return SVMFeature.load(arrays)
+    if seen is not None and name in ("svm", "softmax"):
+        return LinearFeature.load(name, arrays, seen)
     if name == Translation.name:
         return Translation.load(arrays, reader.dense)
     if dense is not None:
@@ -256,6 +264,6 @@ def _loaded(
             return DenseNearest(dense, member)
         if name == DenseText.name:
             return DenseText(dense)
-        if name == DenseRidge.name:
-            return DenseRidge.load(arrays, dense)
+        if name == DenseClassifier.name:
+            return DenseClassifier.load(arrays, dense)
     raise KeyError(f"no feature is named {name!r}")

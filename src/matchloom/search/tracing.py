@@ -19,8 +19,8 @@ import numpy as np
 
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.search.features.base import Feature
-from matchloom.search.features.dense import DenseFeature, DenseNearest, DenseRidge
-from matchloom.search.features.svm import SVMFeature
+from matchloom.search.features.dense import DenseClassifier, DenseFeature, DenseNearest
+from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.translation import Translation
 from matchloom.search.fusion import Fusion
 from matchloom.search.reader import Positions, Queries, Reader
@@ -85,10 +85,10 @@ def _cells(reader: Reader, feature: Feature, added: Floats, query: Queries, righ
         return _dense(feature, float(added.sum()), query.texts[0], right) if words else ({}, float(added.sum()))
     if isinstance(feature, Translation):
         return _translated(reader, feature, added, query, len(matched), text)
-    positions = feature.seen.positions if isinstance(feature, SVMFeature) else reader.positions
+    positions = feature.seen.positions if isinstance(feature, LinearFeature) else reader.positions
     here, there = positions(words), positions(text if feature.name == "bm25_ans" else [*matched, *text])
     shift = len(matched) if feature.name == "bm25_ans" else 0
-    if isinstance(feature, SVMFeature):
+    if isinstance(feature, LinearFeature):
         features = feature.features(query)
     else:
         features = (query.terms if feature.reads == "terms" else query.vectors).columns
@@ -97,12 +97,12 @@ def _cells(reader: Reader, feature: Feature, added: Floats, query: Queries, righ
 
 def _dense(feature: DenseFeature, whole: float, asked: str, right: RightSide) -> tuple[Cells, float]:
     """A cosine of two means is a sum over pairs of words, and marks and punctuation; a classifier knows no words."""
-    if isinstance(feature, DenseRidge):
+    if isinstance(feature, DenseClassifier):
         return {}, whole
     sentences = feature.vectors.sentences
-    x, shift, text = sentences.one(asked), len(right.matched), right.text
+    shift, text = len(right.matched), right.text
     question = right.question if isinstance(feature, DenseNearest) else None
-    if question is not None and x @ sentences.one(question) >= x @ sentences.one(right.text):
+    if question is not None:
         shift, text = 0, question
     grid = sentences.cells(asked, text)
     most = len(right.matched) + len(right.told) - shift  # a text without words has a place in the encoder's grid

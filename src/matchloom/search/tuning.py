@@ -35,7 +35,7 @@ class Tuned(NamedTuple):
 def tune_alpha(
     searcher: Searcher, snapshot: Snapshot, pairs: list[Pair], rerank: Scorer | None, candidates: int, progress: bool
 ) -> Tuned:
-    """Measure every alpha on judged pairs; see `QuestionIndex.tune`."""
+    """Measure every alpha on judged pairs; see `LanceCollection.tune`."""
     judged, rows_of = _judged(snapshot.store, pairs)
     both = all({False, True} == {label > 0 for label in labels.values()} for labels in judged.values())
     query_ids: list[str] = []

@@ -21,7 +21,7 @@ from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.fusion import scale
 from matchloom.search.journal import Change
-from matchloom.search.learning import CANDIDATES, support_of
+from matchloom.search.learning import CANDIDATES
 from matchloom.search.reader import Queries
 from matchloom.search.segment import WHOLE, Segment
 from matchloom.types import MatchloomError
@@ -37,7 +37,6 @@ class Scored(NamedTuple):
     raw: Floats  # (N, E, C)
     mean: Floats  # (N, E)
     spread: Floats  # (N, E)
-    support: Floats  # (N,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +218,7 @@ class View:
             self._carry(raw)
         if len(rows) != raw.shape[2] or len(self.segments) > 1:
             raw = np.ascontiguousarray(raw[:, :, rows])
-        return self._made(queries, rows, raw)
+        return self._made(len(queries), rows, raw)
 
     def _candidates(self, query: Queries, mask: NDArray[np.bool_] | None) -> Scored:
         """The best of the fitted segment, and all of what was added since."""
@@ -238,7 +237,7 @@ class View:
         if len(later):
             order = np.argsort(self._places[rows], kind="stable")
             rows, found = rows[order], np.ascontiguousarray(found[:, :, order])
-        return self._made(query, rows, found)
+        return self._made(1, rows, found)
 
     def _best(self, query: Queries, alive: NDArray[np.bool_] | None) -> Ids:
         """Candidates of the fitted segment, by row."""
@@ -276,12 +275,12 @@ class View:
             if feature is None and known is not None and len(changed):
                 raw[e, changed] = known.some(query, self.carried[rows[changed]])
 
-    def _made(self, queries: Queries, rows: Ids, raw: Floats) -> Scored:
+    def _made(self, count: int, rows: Ids, raw: Floats) -> Scored:
         if not len(rows):
-            empty = np.zeros((len(queries), raw.shape[1]))
-            return Scored(rows, raw, empty, empty + 1, np.zeros(len(queries)))
+            empty = np.zeros((count, raw.shape[1]))
+            return Scored(rows, raw, empty, empty + 1)
         mean, spread = scale(raw)
-        return Scored(rows, raw, mean, spread, support_of(self.base.names, raw, queries.coverage))
+        return Scored(rows, raw, mean, spread)
 
 
 assert WHOLE > CANDIDATES  # a small collection needs no candidates

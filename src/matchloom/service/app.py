@@ -276,7 +276,7 @@ def _add_writing(app: FastAPI, service: Service) -> None:
         def work() -> dict[str, Any]:
             index = opened()
             missing = index.unknown(asked.ids)
-            return {"deleted": index.delete(asked.ids), "unknown": missing}
+            return {"deleted": index.remove(asked.ids), "unknown": missing}
 
         async with workers.admitted():
             return _json(await workers.write(_written, work))

@@ -19,7 +19,7 @@ from matchloom.service.systems import BM25, Folder, Reloaded, ServedSystem, Shel
 from matchloom.service.working import Workers
 
 if TYPE_CHECKING:
-    from matchloom.search.index import QuestionIndex
+    from matchloom.search.lance.collection import LanceCollection
 
 
 class Service:
@@ -44,7 +44,7 @@ class Service:
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None
         self._batchers: dict[str, tuple[ServedSystem, Batcher]] = {}
-        self._writers: dict[str, tuple[ServedSystem, QuestionIndex]] = {}
+        self._writers: dict[str, tuple[ServedSystem, LanceCollection]] = {}
         self._loading: asyncio.Task[None] | None = None
 
     # ---- a life
@@ -119,7 +119,7 @@ class Service:
             self._batchers[system.name] = held
         return held[1]
 
-    def archive(self, name: str) -> tuple[ServedSystem, Callable[[], QuestionIndex]]:
+    def archive(self, name: str) -> tuple[ServedSystem, Callable[[], LanceCollection]]:
         """An archive that may be written, and how to open it for writing (which may block)."""
         system = self.system(name)
         if system.index is None:
@@ -127,13 +127,13 @@ class Service:
         if not self.writable:
             raise Refused(403, "read_only", "this service was started without --writable")
 
-        def opened() -> QuestionIndex:  # in the one thread that writes, apart from the one that is searched
+        def opened() -> LanceCollection:  # in the one thread that writes, apart from the one that is searched
             held = self._writers.get(name)
             if held is None or held[0] is not system:
                 assert system.index is not None
-                from matchloom.search.index import QuestionIndex  # only an archive needs it
+                from matchloom.search.lance.collection import LanceCollection  # only an archive needs it
 
-                held = self._writers[name] = (system, QuestionIndex.open(system.path, system.index.matcher))
+                held = self._writers[name] = (system, LanceCollection.open(system.path, system.index.matcher))
             return held[1]
 
         return system, opened

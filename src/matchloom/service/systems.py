@@ -24,7 +24,7 @@ from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, S
 if TYPE_CHECKING:
     from matchloom.fitting import Fitted
     from matchloom.search.collection import Collection
-    from matchloom.search.index import QuestionIndex
+    from matchloom.search.lance.collection import LanceCollection
 
 FITTED = "fitted"  # what clients are told of a fit; else the kind of the folder
 BM25 = "bm25"  # beside every system, to be compared with; no folder may have this name
@@ -63,7 +63,7 @@ class ServedSystem:
     scorer: Scorer | None  # what scores given pairs; an archive without a matcher has none
     fitted: Fitted | None = None
     collection: Collection | None = None
-    index: QuestionIndex | None = None
+    index: LanceCollection | None = None
     generation: int = 1
     loaded: float = field(default_factory=time.time)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

@@ -16,7 +16,8 @@ import pytest
 
 import matchloom.search.lance.manifest as manifest
 import matchloom.search.lance.table as store
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import MatchloomError
 from tests.killed import add_forever, reencode, run_and_kill
 from tests.search.lance.making import made_matcher, made_pairs
@@ -28,20 +29,20 @@ def made_settings(**changes: object) -> str:
 
 
 def test_a_reader_sees_what_others_write(tmp_path: Path) -> None:
-    writer = QuestionIndex.create(tmp_path / "a")
-    reader = QuestionIndex.open(tmp_path / "a")
+    writer = LanceCollection.create(tmp_path / "a")
+    reader = LanceCollection.open(tmp_path / "a")
     for n in range(5):  # appends that no index holds yet are found, all of them
         writer.add([Pair(f"about zebra{n} stripes", f"yes {n}", query_id=f"z{n}")])
         assert [one.id for one in reader.search(f"zebra{n}")] == [f"z{n}"]
     assert {one.id for one in reader.search("stripes")} == {f"z{n}" for n in range(5)}
-    writer.delete(["z3"])
+    writer.remove(["z3"])
     assert reader.search("zebra3") == []
     assert len(reader) == 4
 
 
 def test_a_table_is_opened_again_only_for_a_new_version(tmp_path: Path) -> None:
-    writer = QuestionIndex.create(tmp_path / "a")
-    reader = QuestionIndex.open(tmp_path / "a")
+    writer = LanceCollection.create(tmp_path / "a")
+    reader = LanceCollection.open(tmp_path / "a")
     versions = tmp_path / "a" / "pairs-1.lance" / "_versions"
     for n in range(3):
         writer.add([Pair(f"about zebra{n}", "yes", query_id=f"z{n}")])
@@ -58,13 +59,13 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
     matcher, other = made_matcher(seed=0), made_matcher("bi_lstm_rnn", seed=1)
     matcher.save(tmp_path / "m0")
     other.save(tmp_path / "m1")
-    writer = QuestionIndex.create(folder, tmp_path / "m0")
+    writer = LanceCollection.create(folder, tmp_path / "m0")
     writer.add(made_pairs(50))
     done = threading.Event()
     problems: list[str] = []
     searches = 0
 
-    def read(reader: QuestionIndex) -> None:
+    def read(reader: LanceCollection) -> None:
         nonlocal searches
         while not done.is_set():
             try:
@@ -76,8 +77,8 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
             if len(found) != 5:
                 problems.append(f"{len(found)} found")
 
-    shared = QuestionIndex.open(folder)  # by four of them, each of which may be the one that notices a new table
-    threads = [threading.Thread(target=read, args=(QuestionIndex.open(folder),)) for _ in range(2)]
+    shared = LanceCollection.open(folder)  # by four of them, each of which may be the one that notices a new table
+    threads = [threading.Thread(target=read, args=(LanceCollection.open(folder),)) for _ in range(2)]
     threads += [threading.Thread(target=read, args=(shared,)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -96,9 +97,9 @@ def test_searches_go_on_while_pairs_are_added_and_encoded_again(tmp_path: Path) 
 def test_a_reader_that_stays_open_follows_a_reencoding(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
     made_matcher("bi_lstm_rnn", seed=1).save(tmp_path / "m1")
-    writer = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
+    writer = LanceCollection.create(tmp_path / "a", tmp_path / "m0")
     writer.add(made_pairs(20))
-    reader = QuestionIndex.open(tmp_path / "a")
+    reader = LanceCollection.open(tmp_path / "a")
     assert len(reader.search("baden", top=3)) == 3
     writer.reencode(tmp_path / "m1")
     assert len(reader) == 20
@@ -111,35 +112,35 @@ def test_a_reader_that_stays_open_follows_a_reencoding(tmp_path: Path) -> None:
 def test_a_moved_matcher_does_not_take_the_place_of_a_newer_one(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
     made_matcher(seed=1).save(tmp_path / "m1")
-    QuestionIndex.create(tmp_path / "a", tmp_path / "m0").add(made_pairs(5))
+    LanceCollection.create(tmp_path / "a", tmp_path / "m0").add(made_pairs(5))
     shutil.move(tmp_path / "m0", tmp_path / "moved")
-    opened = QuestionIndex.open(tmp_path / "a", tmp_path / "moved")
+    opened = LanceCollection.open(tmp_path / "a", tmp_path / "moved")
     opened.add(made_pairs(6))
     assert opened.status()["matcher_folder"] == str(tmp_path / "moved")
-    QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m1")
+    LanceCollection.open(tmp_path / "a").reencode(tmp_path / "m1")
     opened.add(made_pairs(7))
     assert opened.status()["matcher_folder"] == str(tmp_path / "m1")
-    assert len(QuestionIndex.open(tmp_path / "a").search("baden", top=7)) == 7
+    assert len(LanceCollection.open(tmp_path / "a").search("baden", top=7)) == 7
 
 
 def test_scores_do_not_depend_on_how_long_a_reader_was_open(tmp_path: Path) -> None:
-    writer = QuestionIndex.create(tmp_path / "a")
+    writer = LanceCollection.create(tmp_path / "a")
     writer.add(made_pairs(100))
-    reader = QuestionIndex.open(tmp_path / "a")
+    reader = LanceCollection.open(tmp_path / "a")
     reader.search("baden kelar")
     writer.add(made_pairs(100, seed=7))  # as many, other texts, the same ids
-    fresh = QuestionIndex.open(tmp_path / "a")
+    fresh = LanceCollection.open(tmp_path / "a")
     for question in ("baden kelar", "lomik vuden poden"):
         assert reader.search(question) == fresh.search(question) != []
 
 
 @pytest.mark.slow
 def test_many_small_writes_leave_few_files_in_use(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(made_pairs(50))
     for n in range(70):
         index.add([Pair(f"number {n}", "x", query_id=f"q{n % 50}")])
-        index.delete([f"q{(n + 25) % 50}"])
+        index.remove([f"q{(n + 25) % 50}"])
     files = store.run(index.snapshot().store._table.stats())["fragment_stats"]["num_fragments"]
     assert files <= store._FILES + 2
     assert index.search("number 69", top=1)[0].id == "q19"
@@ -147,10 +148,10 @@ def test_many_small_writes_leave_few_files_in_use(tmp_path: Path) -> None:
 
 def test_compact_leaves_nothing_of_what_was_deleted(tmp_path: Path) -> None:
     made_matcher().save(tmp_path / "m")
-    index = QuestionIndex.create(tmp_path / "a", tmp_path / "m")
+    index = LanceCollection.create(tmp_path / "a", tmp_path / "m")
     index.add([*made_pairs(30), Pair("secretphrase", "baden", query_id="s"), Pair("old wording", "x", query_id="o")])
     index.tune([Pair("baden", "", 1, text_id="q3")])
-    index.delete(["s"])
+    index.remove(["s"])
     index.add([Pair("new wording", "x", query_id="o")])
 
     def on_disk(text: bytes) -> bool:
@@ -158,31 +159,31 @@ def test_compact_leaves_nothing_of_what_was_deleted(tmp_path: Path) -> None:
 
     assert on_disk(b"secretphrase")
     before, alpha = index.search("baden kelar", top=30, candidates=60), index.alpha
-    reader = QuestionIndex.open(tmp_path / "a")
+    reader = LanceCollection.open(tmp_path / "a")
     index.compact()
     assert not on_disk(b"secretphrase")
     assert not on_disk(b"old wording")
     assert on_disk(b"new wording")
-    for one in (index, reader, QuestionIndex.open(tmp_path / "a")):
+    for one in (index, reader, LanceCollection.open(tmp_path / "a")):
         assert one.search("baden kelar", top=30, candidates=60) == before
         assert (len(one), one.alpha) == (31, alpha)
 
 
 def test_pairs_without_their_settings_are_not_swept_away(tmp_path: Path) -> None:
-    QuestionIndex.create(tmp_path / "a").add(made_pairs(10))
+    LanceCollection.create(tmp_path / "a").add(made_pairs(10))
     settings = tmp_path / "a" / "archive.json"
     kept = settings.read_bytes()
     settings.unlink()
     with pytest.raises(MatchloomError, match=r"holds the pairs of an archive \(pairs-1\.lance\) but no archive\.json"):
-        QuestionIndex.create(tmp_path / "a")
+        LanceCollection.create(tmp_path / "a")
     settings.write_bytes(kept)
-    assert len(QuestionIndex.open(tmp_path / "a")) == 10
+    assert len(LanceCollection.open(tmp_path / "a")) == 10
 
 
 def test_what_a_killed_creation_leaves_is_no_hindrance(tmp_path: Path) -> None:
-    QuestionIndex.create(tmp_path / "a")
+    LanceCollection.create(tmp_path / "a")
     (tmp_path / "a" / "archive.json").rename(tmp_path / "a" / ".archive.json.123-4.tmp")
-    QuestionIndex.create(tmp_path / "a").add(made_pairs(3))
+    LanceCollection.create(tmp_path / "a").add(made_pairs(3))
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
         "archive.json",
         "pairs-1.lance",
@@ -194,7 +195,7 @@ def test_a_writer_says_that_it_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("matchloom.artifact.lock._SILENT", 0.05)
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     with manifest.writing(tmp_path / "a"):
         thread = threading.Thread(target=index.add, args=(made_pairs(2),))
         thread.start()
@@ -206,16 +207,16 @@ def test_a_writer_says_that_it_waits(
 
 
 def test_pairs_may_come_from_the_archive_itself(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(made_pairs(5))
-    index.add(Pair(f"{index.delete([f'q{n}'])} was there", "x", query_id=f"q{n}") for n in range(5))
+    index.add(Pair(f"{index.remove([f'q{n}'])} was there", "x", query_id=f"q{n}") for n in range(5))
     assert {one.question for one in index.search("was there")} == {"1 was there"}
 
 
 def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     (tmp_path / "a" / ".lock").mkdir()
-    for work in (lambda: index.add(made_pairs(1)), lambda: index.delete(["x"])):
+    for work in (lambda: index.add(made_pairs(1)), lambda: index.remove(["x"])):
         with pytest.raises(MatchloomError, match="cannot be written: Is a directory"):
             work()
     shutil.rmtree(tmp_path / "a")
@@ -225,14 +226,14 @@ def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
-    QuestionIndex.create(tmp_path / "a")
+    LanceCollection.create(tmp_path / "a")
     rng = random.Random(0)
     confirmed = -1
     for _ in range(3):
         work = (add_forever, tmp_path / "report", tmp_path / "a", confirmed + 1)
         lines = run_and_kill(*work, after=rng.uniform(0.0, 0.6), lines=2)
         confirmed = max([confirmed, *map(int, lines)])
-        index = QuestionIndex.open(tmp_path / "a")
+        index = LanceCollection.open(tmp_path / "a")
         ids = [f"{n}-{i}" for n in range(confirmed + 1) for i in range(3)]
         found = index.snapshot().store.find("id", [*ids, "counter"])
         assert {key: len(rows) for key, rows in found.items() if key != "counter"} == dict.fromkeys(ids, 1)
@@ -249,7 +250,7 @@ def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
 def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m0")
     made_matcher("late_interaction", seed=1).save(tmp_path / "m1")
-    index = QuestionIndex.create(tmp_path / "a", tmp_path / "m0")
+    index = LanceCollection.create(tmp_path / "a", tmp_path / "m0")
     index.add(made_pairs(60))
     before = index.search("baden kelar lomik", top=5)
     for batches in (2, 6):  # in the middle; and when all is written but not yet taken into use
@@ -257,14 +258,14 @@ def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> 
         assert run_and_kill(*work, after=0, lines=batches) == ["10\n"] * batches
         about = json.loads((tmp_path / "a" / "archive.json").read_text())
         assert about["table"] == "pairs-1"
-        opened = QuestionIndex.open(tmp_path / "a")
+        opened = LanceCollection.open(tmp_path / "a")
         assert opened.search("baden kelar lomik", top=5) == before
         assert len(opened) == 60
     assert len(list((tmp_path / "a").glob("pairs-*.lance"))) > 1  # what was cut off is still there
-    opened = QuestionIndex.open(tmp_path / "a")
+    opened = LanceCollection.open(tmp_path / "a")
     opened.reencode(tmp_path / "m1")
     assert len(list((tmp_path / "a").glob("pairs-*.lance"))) == 1  # leftovers are gone
-    fresh = QuestionIndex.create(tmp_path / "b", tmp_path / "m1")
+    fresh = LanceCollection.create(tmp_path / "b", tmp_path / "m1")
     fresh.add(made_pairs(60))
     expected = [(one.id, pytest.approx(one.score, abs=1e-6)) for one in fresh.search("baden kelar lomik", top=5)]
     assert [(one.id, one.score) for one in opened.search("baden kelar lomik", top=5)] == expected
@@ -272,35 +273,35 @@ def test_a_reencoding_that_is_cut_off_leaves_the_old_vectors(tmp_path: Path) -> 
 
 def test_another_matcher_is_refused_with_the_remedy(tmp_path: Path) -> None:
     made_matcher(seed=0).save(tmp_path / "m")
-    QuestionIndex.create(tmp_path / "a", tmp_path / "m").add(made_pairs(5))
+    LanceCollection.create(tmp_path / "a", tmp_path / "m").add(made_pairs(5))
     made_matcher(seed=1).save(tmp_path / "m")  # trained again, in place
     remedy = f"matchloom index {tmp_path / 'a'} --reencode {tmp_path / 'm'}"
     with pytest.raises(MatchloomError, match="holds vectors of another matcher") as told:
-        QuestionIndex.open(tmp_path / "a").search("baden")
+        LanceCollection.open(tmp_path / "a").search("baden")
     assert str(told.value).endswith(remedy)
     with pytest.raises(MatchloomError, match="holds vectors of another matcher"):
-        QuestionIndex.open(tmp_path / "a", made_matcher(seed=2))
+        LanceCollection.open(tmp_path / "a", made_matcher(seed=2))
     with pytest.raises(MatchloomError, match="holds vectors of another matcher"):
-        QuestionIndex.open(tmp_path / "a").add(made_pairs(1))
-    assert QuestionIndex.open(tmp_path / "a", made_matcher(seed=0)).search("baden")  # the one that made them
-    QuestionIndex.open(tmp_path / "a").reencode(tmp_path / "m")
-    assert QuestionIndex.open(tmp_path / "a").search("baden")
+        LanceCollection.open(tmp_path / "a").add(made_pairs(1))
+    assert LanceCollection.open(tmp_path / "a", made_matcher(seed=0)).search("baden")  # the one that made them
+    LanceCollection.open(tmp_path / "a").reencode(tmp_path / "m")
+    assert LanceCollection.open(tmp_path / "a").search("baden")
     shutil.rmtree(tmp_path / "m")
     with pytest.raises(MatchloomError, match="which is not there; give its new place"):
-        QuestionIndex.open(tmp_path / "a").search("baden")
-    assert QuestionIndex.open(tmp_path / "a").status()["matcher"] == "lstm_rnn"  # needs no matcher
+        LanceCollection.open(tmp_path / "a").search("baden")
+    assert LanceCollection.open(tmp_path / "a").status()["matcher"] == "lstm_rnn"  # needs no matcher
 
 
 def test_a_matcher_can_come_later(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(made_pairs(20))
     with pytest.raises(MatchloomError, match="indexed without a matcher; to use one: matchloom index"):
-        QuestionIndex.open(tmp_path / "a", made_matcher())
+        LanceCollection.open(tmp_path / "a", made_matcher())
     index.reencode(made_matcher())
     assert index.status()["vector_size"] == 6
     assert len(index.search("unheard", top=20)) == 20
     with pytest.raises(MatchloomError, match="had no folder; give the matcher"):
-        QuestionIndex.open(tmp_path / "a").search("x")
+        LanceCollection.open(tmp_path / "a").search("x")
 
 
 @pytest.mark.parametrize(
@@ -329,31 +330,31 @@ def test_foreign_and_damaged_folders(tmp_path: Path, content: str | None, told: 
     if content is not None:
         (tmp_path / "archive.json").write_text(content)
     with pytest.raises(MatchloomError, match=told):
-        QuestionIndex.open(tmp_path)
+        LanceCollection.open(tmp_path)
 
 
 def test_missing_and_damaged_tables_are_one_line(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(made_pairs(10))
     for path in (tmp_path / "a" / "pairs-1.lance" / "data").iterdir():
         path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(MatchloomError, match="cannot be used as an archive") as told:
-        QuestionIndex.open(tmp_path / "a").search("baden")
+        LanceCollection.open(tmp_path / "a").search("baden")
     assert "\n" not in str(told.value)
     shutil.rmtree(tmp_path / "a" / "pairs-1.lance")
     with pytest.raises(MatchloomError, match="index the pairs again"):
-        QuestionIndex.open(tmp_path / "a")
+        LanceCollection.open(tmp_path / "a")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "photo.jpg").touch()
     with pytest.raises(MatchloomError, match=r"holds other files, such as photo\.jpg"):
-        QuestionIndex.create(tmp_path / "full")
+        LanceCollection.create(tmp_path / "full")
     with pytest.raises(MatchloomError, match="is an archive already"):
-        QuestionIndex.create(tmp_path / "a")
+        LanceCollection.create(tmp_path / "a")
     (tmp_path / "file").touch()
     with pytest.raises(MatchloomError, match="is a file; expected an archive's folder"):
-        QuestionIndex.open(tmp_path / "file")
+        LanceCollection.open(tmp_path / "file")
     with pytest.raises(MatchloomError, match="cannot be made an archive"):
-        QuestionIndex.create(tmp_path / "file")
+        LanceCollection.create(tmp_path / "file")
 
 
 @pytest.mark.slow
@@ -361,7 +362,7 @@ def test_indices_follow_and_find_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(store, "_FLAT", 300)
     monkeypatch.setattr(store, "_MANY", 10)
     matcher = made_matcher()
-    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index = LanceCollection.create(tmp_path / "a", matcher)
     index.add(made_pairs(600))
     assert index.status()["vectors_indexed"] == 600
     index.add(made_pairs(200, seed=3, prefix="more"))
@@ -369,7 +370,7 @@ def test_indices_follow_and_find_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     assert (status["pairs"], status["words_indexed"], status["vectors_indexed"]) == (800, 800, 800)
     index.add(made_pairs(5, seed=4, prefix="few"))
     assert index.status()["words_indexed"] == 800  # a few do not touch the index
-    plain = QuestionIndex.create(tmp_path / "b", matcher)
+    plain = LanceCollection.create(tmp_path / "b", matcher)
     monkeypatch.setattr(store, "_FLAT", 10**9)
     for seed, prefix, count in ((0, "q", 600), (3, "more", 200), (4, "few", 5)):
         plain.add(made_pairs(count, seed=seed, prefix=prefix))
@@ -381,10 +382,10 @@ def test_indices_follow_and_find_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
-    QuestionIndex.create(tmp_path / "a")
+    LanceCollection.create(tmp_path / "a")
 
     def write(n: int) -> None:
-        index = QuestionIndex.open(tmp_path / "a")
+        index = LanceCollection.open(tmp_path / "a")
         for i in range(5):
             index.add([Pair("shared", f"by {n}", query_id="shared"), Pair("own", "x", query_id=f"{n}-{i}")])
 
@@ -393,7 +394,7 @@ def test_two_writers_wait_for_each_other(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    index = QuestionIndex.open(tmp_path / "a")
+    index = LanceCollection.open(tmp_path / "a")
     assert len(index) == 16
     assert len(index.snapshot().store.find("id", ["shared"])["shared"]) == 1
 
@@ -406,7 +407,7 @@ def test_lancedb_is_loaded_by_archives_only(tmp_path: Path) -> None:
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
         "import matchloom, matchloom.search\n"
         "assert 'lancedb' not in sys.modules\n"
-        "index = matchloom.QuestionIndex.create(sys.argv[1])\n"
+        "index = LanceCollection.create(sys.argv[1])\n"
         "index.add([matchloom.Pair('a', 'b')])\n"
         "assert index.search('a')\n"
     )

@@ -13,8 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
 from matchloom.search.lance import checkup, manifest, seals
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.connection import told_in_one_line
 from matchloom.types import MatchloomError
 from tests.hostile.damage import damage
@@ -23,12 +24,12 @@ from tests.search.lance.making import made_matcher, made_pairs
 QUESTIONS = ("baden kelar lomik", "raden pomik", "the counter")
 
 
-def made_archive(folder: Path, matcher: Path | None = None) -> QuestionIndex:
+def made_archive(folder: Path, matcher: Path | None = None) -> LanceCollection:
     """Several versions, with pairs added, replaced and deleted."""
-    index = QuestionIndex.create(folder, matcher)
+    index = LanceCollection.create(folder, matcher)
     for n in range(3):
         index.add([*made_pairs(15, seed=n, prefix=f"p{n}-"), Pair("the counter", f"stands at {n}", query_id="counter")])
-    index.delete(["p0-3"])
+    index.remove(["p0-3"])
     return index
 
 
@@ -42,29 +43,29 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found_in(folder: Path) -> list[object]:
-    index = QuestionIndex.open(folder)
+    index = LanceCollection.open(folder)
     return [index.search(question, top=8) for question in QUESTIONS]
 
 
 def ids_in(folder: Path) -> set[str]:
     ids = {f"p{n}-{i}" for n in range(3) for i in range(15)} | {"counter"}
-    return set(QuestionIndex.open(folder).snapshot().store.find("id", sorted(ids)))
+    return set(LanceCollection.open(folder).snapshot().store.find("id", sorted(ids)))
 
 
 def damaged_in(folder: Path) -> set[str]:
-    return {finding.what for finding in QuestionIndex.check(folder).findings if not finding.whole}
+    return {finding.what for finding in LanceCollection.check(folder).findings if not finding.whole}
 
 
 def test_a_whole_archive_is_whole_and_left_alone(archive: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
-    found = QuestionIndex.check(copy)
+    found = LanceCollection.check(copy)
     assert found.whole, found
     assert {finding.what for finding in found.findings} == {
         "settings", "files", "versions", "rows", "words", "vectors", "indices"
     }  # fmt: skip
     assert "all 45 made again by lstm_rnn" in str(found)
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
-    assert str(QuestionIndex.repair(copy)).endswith("is whole; nothing was changed.")
+    assert str(LanceCollection.repair(copy)).endswith("is whole; nothing was changed.")
     assert before == {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
 
 
@@ -75,18 +76,18 @@ def test_every_damage_is_found_or_harmless_and_what_was_whole_comes_back(archive
     for seed in range(12):
         copy = Path(shutil.copytree(archive, tmp_path / "a"))
         done = damage(copy, random.Random(seed))
-        checked = QuestionIndex.check(copy)
+        checked = LanceCollection.check(copy)
         if checked.whole:
             assert found_in(copy) == expected, done
             told["harmless"] += 1
         else:
             told["found"] += 1
             try:
-                mended = QuestionIndex.repair(copy)
+                mended = LanceCollection.repair(copy)
             except MatchloomError as error:  # all versions share the damaged file
                 told[str(error).partition(": ")[2].partition(",")[0]] += 1
             else:
-                assert QuestionIndex.check(copy).whole, done
+                assert LanceCollection.check(copy).whole, done
                 if mended.lost:
                     assert len(ids_in(copy)) >= 15, done  # the first write is in every version
                 else:
@@ -98,24 +99,24 @@ def test_every_damage_is_found_or_harmless_and_what_was_whole_comes_back(archive
 
 def test_repair_goes_back_and_says_what_is_lost(archive: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
-    index = QuestionIndex.open(copy)
+    index = LanceCollection.open(copy)
     index.add([Pair("a new one", "yes", query_id="new")])
     newest = max((copy / "pairs-1.lance" / "data").iterdir(), key=lambda path: path.stat().st_mtime_ns)
     newest.write_bytes(newest.read_bytes()[:-9])
-    found = QuestionIndex.check(copy)
+    found = LanceCollection.check(copy)
     assert not found
     assert "is damaged (files" in found.verdict
-    mended = QuestionIndex.repair(copy)
+    mended = LanceCollection.repair(copy)
     assert mended.pairs == 45
     assert mended.lost[0].endswith("(1 added); there were 46 pairs, now there are 45")
     assert mended.kept is not None
     assert (mended.kept / "pairs-1.lance").is_dir()
     assert found_in(copy) == found_in(archive)
     index.add([Pair("a new one", "yes", query_id="new")])  # a handle that was open goes on
-    assert QuestionIndex.check(copy).whole
+    assert LanceCollection.check(copy).whole
     index.compact()
     assert not mended.kept.exists()  # what was deleted may be in it
-    assert QuestionIndex.check(copy).whole
+    assert LanceCollection.check(copy).whole
 
 
 def test_settings_that_are_lost_come_from_the_last_write(archive: Path, tmp_path: Path) -> None:
@@ -126,9 +127,9 @@ def test_settings_that_are_lost_come_from_the_last_write(archive: Path, tmp_path
         else:
             (copy / "archive.json").write_text(content)
         with pytest.raises(MatchloomError, match=r"is damaged|is no archive"):
-            QuestionIndex.open(copy)
+            LanceCollection.open(copy)
         assert damaged_in(copy) == {"settings"}
-        assert QuestionIndex.repair(copy).lost == []
+        assert LanceCollection.repair(copy).lost == []
         assert found_in(copy) == found_in(archive)
         shutil.rmtree(copy)
 
@@ -139,18 +140,18 @@ def test_what_a_killed_writer_left_is_no_damage(archive: Path, tmp_path: Path, m
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    index = QuestionIndex.open(copy)
+    index = LanceCollection.open(copy)
     with monkeypatch.context() as patch:
         patch.setattr(seals.Sealing, "seal", killed)
         with pytest.raises(KeyboardInterrupt):
             index.add([Pair("late", "late", query_id="late")])
     with (copy / "pairs-1.seals").open("ab") as file:
         file.write(b"0123")  # of a line
-    found = QuestionIndex.check(copy)
+    found = LanceCollection.check(copy)
     assert found.whole, found
     assert "of a write that was cut off" in str(found)
     index.add([Pair("later", "later", query_id="later")])
-    found = QuestionIndex.check(copy)
+    found = LanceCollection.check(copy)
     assert found.whole
     assert "cut off" not in str(found)
     assert len(index) == 47
@@ -159,10 +160,10 @@ def test_what_a_killed_writer_left_is_no_damage(archive: Path, tmp_path: Path, m
 def test_an_archive_without_seals_is_read_all_the_same(archive: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
     (copy / "pairs-1.seals").unlink()
-    assert QuestionIndex.check(copy).whole
-    index = QuestionIndex.open(copy)
+    assert LanceCollection.check(copy).whole
+    index = LanceCollection.open(copy)
     index.add([Pair("one more", "x", query_id="more")])
-    assert "files" in {finding.what for finding in QuestionIndex.check(copy).findings}  # sealed from now on
+    assert "files" in {finding.what for finding in LanceCollection.check(copy).findings}  # sealed from now on
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_an_archive_without_seals_is_read_all_the_same(archive: Path, tmp_path: 
 )
 def test_rows_that_disagree_are_found(archive: Path, tmp_path: Path, change: dict[str, object], what: str) -> None:
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
-    index = QuestionIndex.open(copy)
+    index = LanceCollection.open(copy)
     with index._archive.changing(["by hand"]) as store:
         rows = store.take(store.find("id", ["p1-1"])["p1-1"], store.columns)
         plain = {**rows.to_pylist()[0], "key": "by hand", **change}
@@ -190,18 +191,18 @@ def test_rows_that_disagree_are_found(archive: Path, tmp_path: Path, change: dic
 
 def test_a_row_that_is_missing_is_found(archive: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
-    index = QuestionIndex.open(copy)
+    index = LanceCollection.open(copy)
     with manifest.writing(copy):  # past the seals
         seals._append(copy, "pairs-1", seals._line({"version": index.snapshot().store.version, "rows": 46}))
-    found = QuestionIndex.check(copy)
+    found = LanceCollection.check(copy)
     assert "45 can be read, but 46 were written" in str(found)
     assert not found
 
 
 def test_a_sample_of_the_vectors_or_all(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkup, "_SAMPLE", 10)
-    assert "'10 made again" in str(QuestionIndex.check(archive)).replace('"', "'")
-    assert "all 45 made again" in str(QuestionIndex.check(archive, every_vector=True))
+    assert "'10 made again" in str(LanceCollection.check(archive)).replace('"', "'")
+    assert "all 45 made again" in str(LanceCollection.check(archive, every_vector=True))
 
 
 def test_a_matcher_that_is_away_is_no_damage(archive: Path, tmp_path: Path) -> None:
@@ -209,11 +210,11 @@ def test_a_matcher_that_is_away_is_no_damage(archive: Path, tmp_path: Path) -> N
     about = manifest.read_manifest(copy)
     for where in (str(tmp_path / "none"), "x" * 5000, "a\0b"):
         replace(about, matcher_folder=where).write(copy)
-        found = QuestionIndex.check(copy)
+        found = LanceCollection.check(copy)
         assert found.whole
         assert "finite, but not compared" in str(found)
         with pytest.raises(MatchloomError, match="which is not there; give its new place") as told:
-            QuestionIndex.open(copy).search("baden")
+            LanceCollection.open(copy).search("baden")
         assert len(str(told.value)) < 700
 
 
@@ -230,14 +231,14 @@ def test_links_are_refused(archive: Path, tmp_path: Path) -> None:
             path.unlink()
             path.symlink_to(elsewhere)
         with pytest.raises(MatchloomError, match="is a symbolic link; an archive has none"):
-            QuestionIndex.open(copy).add(made_pairs(1))
+            LanceCollection.open(copy).add(made_pairs(1))
         assert elsewhere.read_text() == "mine"
         shutil.rmtree(copy)
     copy = Path(shutil.copytree(archive, tmp_path / "a"))
     one = next((copy / "pairs-1.lance" / "data").iterdir())
     one.rename(tmp_path / "data")
     one.symlink_to(tmp_path / "data")
-    assert "is a symbolic link" in str(QuestionIndex.check(copy))
+    assert "is a symbolic link" in str(LanceCollection.check(copy))
 
 
 def test_a_pipe_in_the_place_of_a_file_stops_nobody(archive: Path, tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_a_pipe_in_the_place_of_a_file_stops_nobody(archive: Path, tmp_path: Pat
         (copy / name).unlink(missing_ok=True)
         os.mkfifo(copy / name)
         with pytest.raises(MatchloomError, match=told):
-            QuestionIndex.open(copy).add(made_pairs(1))
+            LanceCollection.open(copy).add(made_pairs(1))
         shutil.rmtree(copy)
 
 
@@ -281,7 +282,7 @@ def test_settings_of_wrong_kinds_are_one_short_line(tmp_path: Path, content: obj
         content = json.dumps({"format": 4, "table": "pairs-1", "tokenizer": {"kind": "english"}, **content})
     (tmp_path / "archive.json").write_bytes(content if isinstance(content, bytes) else str(content).encode())
     with pytest.raises(MatchloomError, match=r"archive\.json is damaged") as told:
-        QuestionIndex.open(tmp_path)
+        LanceCollection.open(tmp_path)
     assert len(str(told.value)) < 500
 
 
@@ -318,7 +319,7 @@ def test_a_damaged_version_is_told_before_lancedb_stumbles_over_it(archive: Path
         content[at % len(content)] ^= 0x40
         path.write_bytes(content)
         with pytest.raises(MatchloomError, match=r"is damaged \(version [0-9]+ of its table"):
-            QuestionIndex.open(copy)
+            LanceCollection.open(copy)
         shutil.rmtree(copy)
 
 
@@ -333,9 +334,9 @@ def test_a_folder_that_cannot_be_listed_is_not_written(
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    index = QuestionIndex.open(copy)
+    index = LanceCollection.open(copy)
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", scandir)
         with pytest.raises(MatchloomError, match="_versions cannot be read: Permission denied"):
             index.add(made_pairs(1))
-    assert QuestionIndex.check(copy).whole
+    assert LanceCollection.check(copy).whole

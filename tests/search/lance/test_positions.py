@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
 from matchloom.lexical import BM25
 from matchloom.matcher import Matcher
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.positions import POSITIONS, differ, pooled
 from matchloom.types import MatchloomError
 from tests.killed import add_forever, run_and_kill
@@ -26,7 +27,7 @@ def late(seed: int = 0) -> Matcher:
     return made_matcher("late_interaction", seed)
 
 
-def check_search(index: QuestionIndex, matcher: Matcher, pairs: list[Pair]) -> None:
+def check_search(index: LanceCollection, matcher: Matcher, pairs: list[Pair]) -> None:
     """Every answer of every search has the scores that its texts have."""
     by_id = {pair.query_id: pair for pair in pairs}
     for question in QUESTIONS:
@@ -55,21 +56,21 @@ def test_stored_positions_match_as_texts_do() -> None:
 
 def test_an_archive_is_added_to_compacted_and_encoded_again(tmp_path: Path) -> None:
     late().save(tmp_path / "m")
-    index = QuestionIndex.create(tmp_path / "a", tmp_path / "m")
+    index = LanceCollection.create(tmp_path / "a", tmp_path / "m")
     index.add(PAIRS[:20])
     index.add(PAIRS[20:])
     check_search(index, late(), PAIRS)
     status = index.status()
     assert (status["vector_size"], status["position_size"]) == (8, 8)
-    index.delete(["q0"])
+    index.remove(["q0"])
     index.compact()
-    check_search(QuestionIndex.open(tmp_path / "a"), late(), PAIRS[1:])
+    check_search(LanceCollection.open(tmp_path / "a"), late(), PAIRS[1:])
     late(1).save(tmp_path / "m")
     with pytest.raises(MatchloomError, match="holds vectors of another matcher"):
-        QuestionIndex.open(tmp_path / "a").search("baden")
+        LanceCollection.open(tmp_path / "a").search("baden")
     index.reencode(tmp_path / "m")
     check_search(index, late(1), PAIRS[1:])
-    assert QuestionIndex.check(tmp_path / "a").whole
+    assert LanceCollection.check(tmp_path / "a").whole
     index.reencode(made_matcher())
     assert index.status()["position_size"] is None
     index.reencode(tmp_path / "m")
@@ -78,7 +79,7 @@ def test_an_archive_is_added_to_compacted_and_encoded_again(tmp_path: Path) -> N
 
 def test_the_format_is_that_of_what_is_stored(tmp_path: Path) -> None:
     for name, matcher, expected in (("a", late(), 5), ("b", made_matcher(), 4), ("c", None, 4)):
-        QuestionIndex.create(tmp_path / name, matcher)
+        LanceCollection.create(tmp_path / name, matcher)
         settings = json.loads((tmp_path / name / "archive.json").read_text())
         assert settings["format"] == expected
         assert ("position_size" in settings) == (expected == 5)
@@ -89,7 +90,7 @@ def test_what_asks_for_the_words_is_matched_at_every_search(arguments: dict, tmp
     plain = late()
     matcher = made_matcher("late_interaction", arguments=arguments)
     assert not matcher.model.stored_positions
-    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index = LanceCollection.create(tmp_path / "a", matcher)
     index.add(PAIRS[:9])
     assert index.status()["position_size"] is None
     one = index.search(PAIRS[3].query, top=1)[0]
@@ -98,7 +99,7 @@ def test_what_asks_for_the_words_is_matched_at_every_search(arguments: dict, tmp
 
 
 def test_another_scorer_reranks(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", late())
+    index = LanceCollection.create(tmp_path / "a", late())
     index.add(PAIRS[:9])
     scorer = BM25.fit([pair.text for pair in PAIRS])
     for one in index.search(QUESTIONS[0], rerank=scorer, alpha=0.5):
@@ -109,41 +110,41 @@ def test_another_scorer_reranks(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_confirmed_survives_a_kill(tmp_path: Path) -> None:
     late().save(tmp_path / "m")
-    QuestionIndex.create(tmp_path / "a", tmp_path / "m")
+    LanceCollection.create(tmp_path / "a", tmp_path / "m")
     lines = run_and_kill(add_forever, tmp_path / "report", tmp_path / "a", 0, after=0.3, lines=2)
-    index = QuestionIndex.open(tmp_path / "a")
+    index = LanceCollection.open(tmp_path / "a")
     ids = [f"{n}-{i}" for n in range(len(lines)) for i in range(3)]
     assert index.snapshot().store.find("id", ids).keys() == set(ids)
-    assert QuestionIndex.check(tmp_path / "a").whole
+    assert LanceCollection.check(tmp_path / "a").whole
     index.add(PAIRS)
-    assert QuestionIndex.check(tmp_path / "a").whole
+    assert LanceCollection.check(tmp_path / "a").whole
 
 
 @pytest.mark.slow
 def test_damaged_positions_are_found_and_mended(tmp_path: Path) -> None:
     late().save(tmp_path / "m")
-    QuestionIndex.create(tmp_path / "a", tmp_path / "m").add(PAIRS)
+    LanceCollection.create(tmp_path / "a", tmp_path / "m").add(PAIRS)
     for column in POSITIONS:
         for change, told in (
             (lambda x: x[::-1], "1 of 43 differ"),
             (lambda x: x[:-1], "have positions that are cut off"),
         ):
             copy = Path(shutil.copytree(tmp_path / "a", tmp_path / "b"))
-            index = QuestionIndex.open(copy)
+            index = LanceCollection.open(copy)
             with index._archive.changing(["by hand"]) as store:
                 rows = store.take(store.find("id", ["q1"])["q1"], store.columns)
                 plain = {**rows.to_pylist()[0], "key": "by hand", "id": "by hand"}
                 plain[column] = change(plain[column])
                 schema = rows.schema.remove(rows.schema.get_field_index("_rowid"))
                 store.append(pa.Table.from_pylist([{name: plain[name] for name in store.columns}], schema))
-            found = QuestionIndex.check(copy)
+            found = LanceCollection.check(copy)
             assert told in str(found)
             assert {finding.what for finding in found.findings if not finding.whole} == {"vectors"}
             if "cut off" in told:
                 with pytest.raises(MatchloomError, match="positions are cut off"):
                     index.search("baden", candidates=100)
-            assert QuestionIndex.repair(copy).pairs == 42
-            check_search(QuestionIndex.open(copy), late(), PAIRS)
+            assert LanceCollection.repair(copy).pairs == 42
+            check_search(LanceCollection.open(copy), late(), PAIRS)
             shutil.rmtree(copy)
 
 

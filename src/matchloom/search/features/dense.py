@@ -1,15 +1,12 @@
 """Features from a pretrained encoder: what a question means, beside which words it has.
 
-A text is the mean of what the encoder made of its pieces, L2-normalised (`models/sentence_bert.py`). x is the question,
-X the rows of all known questions and texts, Y is 1 where a row is of an entry.
+A text is the mean of what the encoder made of its pieces, L2-normalised (`models/sentence_bert.py`).
 
-    nearest   the highest cosine of x with a known question of the entry, or with its text
-    text      the cosine of x with the text of the entry
-    ridge     x W,   W = (X' X + noise I)^-1 X' Y: a linear classifier, one entry against all others
+    nearest   the highest cosine of the question with a known question of the entry
+    text      the cosine with the text of the entry
+    softmax   multinomial logistic regression over the vectors of known questions and texts, one entry a class
 
-Leave-one-out scores are exact. Those of the ridge need no second fit:
-
-    y_i - (y_i - x_i W) / (1 - h_i),    h_i = x_i (X' X + noise I)^-1 x_i'
+Leave-one-out scores are exact, but for those of the regression, which come by folds as those of other classifiers do.
 """
 
 from __future__ import annotations
@@ -25,14 +22,16 @@ from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids, products
 from matchloom.search.features.base import Arrays, Known, Reads
+from matchloom.search.features.linear import FOLDS
+from matchloom.search.features.softmax import learn_softmax, side_by_side
 from matchloom.search.reader import Queries
 
 if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
     from matchloom.matcher import Matcher
 
-_NOISE = 0.3
-_LEAST = 1e-9
+_REGULAR, _STEPS = 30.0, 100  # of the regression
 _ASKED = 1024
+_COUNTED = 500  # texts that say how well an encoder knows their language
 _LONGEST = 1200  # characters of a text that are read, about
 
 Vectors = NDArray[np.float32]
@@ -71,6 +70,25 @@ class SentenceVectors:
     def _one(self, text: str) -> Floats:
         known = self.vectors.get(text)
         return (self.matcher.vectors([text])[0] if known is None else known).astype(np.float64)
+
+    def pieces_per_word(self, texts: Sequence[str]) -> float:
+        """Into how many pieces the encoder cuts a word of these texts, on the mean: many, and it does not know them.
+
+        A piece that stands for anything unknown counts as three.
+        """
+        reader = self.matcher.reader
+        if reader.pieces is None:
+            return 1.0
+        words = pieces = 0
+        for text in texts[:_COUNTED]:
+            spans = reader.tokenizer.spans(text)
+            found = reader.pieces(text, spans)
+            unknown = getattr(reader.pieces, "unknown", None)
+            pieces += sum(
+                3 if one == unknown else 1 for one, word in zip(found.ids, found.words, strict=True) if word >= 0
+            )
+            words += len(spans)
+        return pieces / max(1, words)
 
     def cells(self, question: str, text: str) -> Floats:
         """What each pair of words adds to the cosine of two texts. (L, R)"""
@@ -139,26 +157,25 @@ class DenseFeature(ABC):
 
 
 class DenseNearest(DenseFeature):
-    """Nearness to the best of what is known of an entry."""
+    """Nearness to the best known question of an entry; 0 for an entry without one."""
 
     name = "dense_nearest"
 
     def __init__(self, vectors: KnownVectors, member: sp.csr_array) -> None:
         super().__init__(vectors)
-        links = member.tocoo()
-        entries = len(vectors.texts)
-        rows = np.concatenate([links.row, len(vectors.questions) + np.arange(entries)])
-        order = np.argsort(np.concatenate([links.col, np.arange(entries)]), kind="stable")
-        self._rows = rows[order]  # of one entry after the other, its text among them
-        sizes = 1 + np.bincount(links.col, minlength=entries)
-        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        by_entry = member.tocsc()
+        self._rows = by_entry.indices  # of one entry after the other
+        self._filled = np.flatnonzero(np.diff(by_entry.indptr))
+        self._starts = by_entry.indptr[:-1][self._filled]
 
     def _of(self, x: Floats, without: int | None = None) -> Floats:
-        cosines = np.concatenate([products(self.vectors.questions, x), products(self.vectors.texts, x)])
+        cosines = products(self.vectors.questions, x)
         if without is not None:
             cosines[without] = -np.inf
-        best: Floats = np.maximum.reduceat(cosines[self._rows], self._starts)
-        return best
+        best = np.zeros(len(self.vectors.texts))
+        if len(self._filled):
+            best[self._filled] = np.maximum.reduceat(cosines[self._rows], self._starts)
+        return np.where(np.isfinite(best), best, 0.0)
 
     def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question, as if it were not known."""
@@ -182,38 +199,44 @@ class DenseText(DenseFeature):
         return self._of(self.vectors.questions[row].astype(np.float64))
 
 
-class DenseRidge(DenseFeature):
-    """A linear classifier over sentence vectors."""
+class DenseClassifier(DenseFeature):
+    """Multinomial logistic regression over sentence vectors."""
 
-    name = "dense_ridge"
+    name = "dense_softmax"
 
-    def __init__(self, vectors: KnownVectors, weights: Vectors) -> None:
+    def __init__(self, vectors: KnownVectors, weights: Vectors, bias: Vectors) -> None:
         super().__init__(vectors)
-        self._weights = weights  # (A, D)
+        self._weights, self._bias = weights, bias  # (A, D), (A,)
+        self._left_out: Floats = np.empty((0, 0))
 
     @classmethod
-    def fit(cls, known: Known, vectors: KnownVectors) -> DenseRidge:
-        """Solve the system."""
-        X = np.vstack([vectors.questions, vectors.texts]).astype(np.float64)
-        Y = sp.vstack([known.member, sp.eye_array(len(vectors.texts))], format="csr").astype(np.float64)
-        inverse: Floats = np.linalg.inv(X.T @ X + _NOISE * np.eye(X.shape[1])).astype(np.float64)
-        weights: Floats = (Y.T.tocsr() @ X) @ inverse
-        made = cls(vectors, weights.astype(np.float32))
-        made._inverse, made._exact, made._known = inverse, weights, known
+    def fit(cls, known: Known, vectors: KnownVectors, *, folds: bool = True) -> DenseClassifier:
+        """Learn from questions and texts, and by folds what is said of questions that are left out."""
+        links = known.member.tocoo()
+        questions, entries = known.member.shape
+        X = np.vstack([vectors.questions, vectors.texts])
+        rows = np.concatenate([links.row, questions + np.arange(entries)])
+        classes = np.concatenate([links.col, np.arange(entries)])
+
+        def learn(n: int) -> tuple[Floats, Floats]:
+            kept = np.ones(len(rows), dtype=bool) if n < 0 else ~np.isin(rows, np.arange(n, questions, FOLDS))
+            return learn_softmax(X[rows[kept]], classes[kept], _REGULAR, _STEPS)
+
+        parts = min(FOLDS, questions) if folds else 0
+        (weights, bias), *others = side_by_side(learn, range(-1, parts))
+        made = cls(vectors, np.ascontiguousarray(weights.T, dtype=np.float32), bias.astype(np.float32))
+        made._left_out = np.zeros((questions if folds else 0, entries))
+        for n, (own, begin) in enumerate(others):
+            held = np.arange(n, questions, FOLDS)  # questions are in an order of digests
+            made._left_out[held] = vectors.questions[held].astype(np.float64) @ own + begin
         return made
 
-    _inverse: Floats
-    _exact: Floats
-    _known: Known
-
     def _of(self, x: Floats) -> Floats:
-        return products(self._weights, x)
+        return products(self._weights, x) + self._bias
 
     def leave_one_out(self, row: int) -> Floats:
-        """The scores of a known question, as if it were not known."""
-        x = self.vectors.questions[row].astype(np.float64)
-        target = self._known.member[[row]].toarray().ravel()
-        left: Floats = target - (target - self._exact @ x) / max(1 - x @ self._inverse @ x, _LEAST)
+        """The scores of a known question by a classifier that learnt without it (and without the rest of its fold)."""
+        left: Floats = self._left_out[row]
         return left
 
     def outside(self, query: Queries, text: Queries) -> Floats:
@@ -222,9 +245,9 @@ class DenseRidge(DenseFeature):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved."""
-        return {"weights": self._weights}
+        return {"weights": self._weights, "bias": self._bias}
 
     @classmethod
-    def load(cls, arrays: Arrays, vectors: KnownVectors) -> DenseRidge:
+    def load(cls, arrays: Arrays, vectors: KnownVectors) -> DenseClassifier:
         """From what was saved."""
-        return cls(vectors, arrays["weights"])
+        return cls(vectors, arrays["weights"], arrays["bias"])

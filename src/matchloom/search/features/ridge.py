@@ -2,14 +2,9 @@
 
 Examples are the known questions and the texts of the answers, rows of X; Y is 1 where an example is of an entry.
 
-    dual     alpha = (X X' + noise I)^-1 Y               score = x X' alpha          up to 6,000 examples
-    primal   W     = (Z' Z + noise I)^-1 Z' Y            score = z W                 above
-
-Z are the columns of X that count most (by their squares; 6,000 of them, fewer where there are many entries). What
-either says about an example that was left out needs no second fit:
-
-    dual     Y_i - alpha_i / ((X X' + noise I)^-1)_ii
-    primal   Y_i - (Y_i - z_i W) / (1 - h_i),    h_i = z_i (Z' Z + noise I)^-1 z_i'
+    alpha         = (X X' + noise I)^-1 Y
+    score         = x X' alpha
+    leave one out = Y_i - alpha_i / ((X X' + noise I)^-1)_ii        exactly, without a second fit
 """
 
 from __future__ import annotations
@@ -24,13 +19,12 @@ from matchloom.lexical.columns import Columns, Floats, Ids, Sparse, Table
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
 from matchloom.search.reader import Queries
 
-LARGEST = 6_000  # rows of a system that is solved
-_WEIGHTS = 60_000_000  # of the primal form
+LARGEST = 3_000  # examples of a system that is solved
 _NOISE = 0.3
 
 
 class Ridge:
-    """The dual form."""
+    """The regression, up to 3,000 examples."""
 
     name = "ridge"
     reads: Reads = "vectors"
@@ -82,86 +76,10 @@ class Ridge:
         return {"dual": self._dual.values, **prefixed("examples", self._examples.arrays())}
 
     @classmethod
-    def load(cls, arrays: Arrays) -> Ridge | PrimalRidge:
-        """From what was saved, whichever form it had."""
-        if "positions" in arrays:
-            return PrimalRidge(arrays["positions"], arrays["weights"])
+    def load(cls, arrays: Arrays) -> Ridge:
+        """From what was saved."""
         dual = arrays["dual"]
         return cls(Columns(inside("examples", arrays), len(dual)), dual)
-
-
-class PrimalRidge:
-    """The primal form, for many examples."""
-
-    name = "ridge"
-    reads: Reads = "vectors"
-
-    def __init__(self, positions: Ids, weights: Floats) -> None:
-        self._positions, self._weights = positions, Table(weights)
-
-    @classmethod
-    def fit(
-        cls, known: Known, rows: Ids | None = None, *, noise: float = _NOISE, largest: int = LARGEST
-    ) -> PrimalRidge:
-        """`rows` are the questions that may be left out; all without."""
-        X, Y = _examples(known)
-        squares = np.bincount(X.indices, X.data**2, minlength=X.shape[1])
-        size = min(largest, X.shape[1], max(1, _WEIGHTS // Y.shape[1]))
-        chosen = np.sort(np.argsort(-squares, kind="stable")[:size])
-        positions: Ids = np.full(X.shape[1], -1)
-        positions[chosen] = np.arange(size)
-        Z = X[:, chosen].tocsr()
-        inverse = _inverse((Z.T.tocsr() @ Z).toarray(), noise)
-        made = cls(positions, inverse @ (Z.T.tocsr() @ Y).toarray())
-        made._target, made._known = Y, known
-        rows = np.arange(known.member.shape[0]) if rows is None else rows
-        made._leverage = {row: _leverage(Z[[row]], inverse) for row in rows.tolist()}
-        return made
-
-    _target: sp.csr_array
-    _known: Known
-    _leverage: dict[int, float]
-
-    def scores(self, queries: Queries) -> Floats:
-        """One score for each question and entry."""
-        return self._weights.dots(self._kept(queries.vectors))
-
-    def some(self, query: Queries, rows: Ids) -> Floats:
-        """The scores of one question for these entries."""
-        found: Floats = self.scores(query)[0][rows]
-        return found
-
-    def leave_one_out(self, row: int) -> Floats:
-        """The scores of a known question, as if it were not known."""
-        target = self._target[[row]].toarray().ravel()
-        scores = self.scores(self._known.questions.row(row))[0]
-        left: Floats = target - (target - scores) / (1 - self._leverage[row])
-        return left
-
-    def contributions(self, query: Queries, entry: int) -> Floats:
-        """What each feature of the question adds."""
-        features, values = query.vectors[0]
-        at = np.where(features < len(self._positions), self._positions[features.clip(max=len(self._positions) - 1)], -1)
-        added = np.zeros(len(features))
-        added[at >= 0] = values[at >= 0] * self._weights.values[at[at >= 0], entry]
-        return added
-
-    def outside(self, query: Queries, text: Queries) -> Floats:
-        """A text that is no class says nothing."""
-        return np.zeros(len(query.vectors.columns))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved."""
-        return {"positions": self._positions, "weights": self._weights.values}
-
-    def _kept(self, vectors: Sparse) -> Sparse:
-        """The features that have a weight, by their positions among these."""
-        vectors = vectors.below(len(self._positions))
-        at = self._positions[vectors.columns]
-        kept = at >= 0
-        owners = np.repeat(np.arange(vectors.count), np.diff(vectors.bounds))[kept]
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=vectors.count))])
-        return Sparse(bounds, at[kept], vectors.values[kept])
 
 
 def _as_questions(products: Floats) -> Sparse:
@@ -188,7 +106,3 @@ def _inverse(gram: Floats, noise: float) -> Floats:
     half = np.tril(half)
     inverse: Floats = half + np.tril(half, -1).T
     return inverse
-
-
-def _leverage(z: sp.csr_array, inverse: Floats) -> float:
-    return float(z.data @ inverse[np.ix_(z.indices, z.indices)] @ z.data)

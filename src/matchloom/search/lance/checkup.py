@@ -7,9 +7,8 @@ files that a killed writer left unsealed, and for what is wrong though every fil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow as pa
 from matchloom.basics.progress import bar
 from matchloom.layers.int8_positions import DIGITS
 from matchloom.matcher import Matcher
+from matchloom.search.checkup import CheckUp, Finding
 from matchloom.search.lance import encoding as encoder
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, locked, manifest_from, read_manifest, table_folder
@@ -29,47 +29,8 @@ from matchloom.types import MatchloomError
 
 _SAMPLE = 1000  # rows whose vectors are made again
 _ASKED = 20  # words that the index is asked for
+_REMEDY = "'matchloom doctor {} --repair' goes back to the newest version that is whole"
 _TOLERANCE = 1e-4  # of vectors that were made in other batches
-
-
-class Finding(NamedTuple):
-    """One thing that was looked at, and what was found."""
-
-    what: str
-    whole: bool
-    text: str
-
-
-@dataclass(frozen=True)
-class CheckUp:
-    """What a check of an archive found; it is true if the archive is whole."""
-
-    folder: Path
-    findings: list[Finding] = field(default_factory=list)
-
-    @property
-    def whole(self) -> bool:
-        """Whether nothing is damaged."""
-        return all(finding.whole for finding in self.findings)
-
-    def __bool__(self) -> bool:
-        return self.whole
-
-    @property
-    def verdict(self) -> str:
-        """In one line."""
-        if self.whole:
-            return f"{self.folder} is whole."
-        names = ", ".join(finding.what for finding in self.findings if not finding.whole)
-        return (
-            f"{self.folder} is damaged ({names}); 'matchloom doctor {self.folder} --repair' goes back to the newest "
-            "version that is whole."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        findings = [finding._asdict() for finding in self.findings]
-        return {"archive": str(self.folder), "whole": self.whole, "findings": findings, "verdict": self.verdict}
 
 
 class Files(NamedTuple):
@@ -82,7 +43,7 @@ class Files(NamedTuple):
 
 
 def check_archive(folder: Path, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
-    """Look at everything, while nobody writes; see `QuestionIndex.check`."""
+    """Look at everything, while nobody writes; see `LanceCollection.check`."""
     with locked(folder, reading=True):
         return look(folder, matcher, every_vector, progress)
 
@@ -107,7 +68,7 @@ def look(folder: Path, matcher: Matcher | Path | str | None, every_vector: bool,
         found += look_at_rows(folder, manifest, store, files.seals, matcher, every_vector, progress)
     except MatchloomError as error:
         found.append(Finding("table", False, str(error)))
-    return CheckUp(folder, found)
+    return CheckUp(folder, found, _REMEDY.format(folder))
 
 
 def recovered(folder: Path) -> ArchiveManifest | None:

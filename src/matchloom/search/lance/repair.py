@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from matchloom.basics.progress import bar
-from matchloom.search.lance.checkup import CheckUp, Files, look, look_at_files, look_at_rows, recovered
+from matchloom.search.checkup import CheckUp
+from matchloom.search.lance.checkup import Files, look, look_at_files, look_at_rows, recovered
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, locked, read_manifest, table_folder
 from matchloom.search.lance.seals import Sealing, version_of
@@ -44,7 +45,7 @@ class Repaired(NamedTuple):
 
 
 def repair_archive(folder: Path, progress: bool) -> Repaired:
-    """Go back to what is whole; see `QuestionIndex.repair`."""
+    """Go back to what is whole; see `LanceCollection.repair`."""
     with locked(folder):
         checkup = look(folder, None, False, progress)
         if checkup.whole:

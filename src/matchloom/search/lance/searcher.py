@@ -82,7 +82,7 @@ class Searcher:
         rerank: Scorer | None,
         explain: bool,
     ) -> Hits:
-        """The best of the candidates; see `QuestionIndex.search`."""
+        """The best of the candidates; see `LanceCollection.search`."""
         asked = snapshot.asked(question)
         while True:
             rows = self.candidates(snapshot, asked, candidates, alpha)

@@ -1,4 +1,4 @@
-"""QuestionIndex: an archive of answered questions on disk. Was this asked before, and what was the answer?
+"""LanceCollection: a collection in a LanceDB table, for millions of pairs; its folder is called an archive.
 
 The folder, its table and who may write it are `archive.py`, candidates and scores `searcher.py`, alpha `tuning.py`.
 """
@@ -15,8 +15,9 @@ from matchloom.basics.progress import bar
 from matchloom.basics.validation import one_path
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.matcher import Matcher
+from matchloom.search.checkup import CheckUp
 from matchloom.search.lance.archive import Archive
-from matchloom.search.lance.checkup import CheckUp, check_archive
+from matchloom.search.lance.checkup import check_archive
 from matchloom.search.lance.repair import Repaired, repair_archive
 from matchloom.search.lance.rows import PairRow
 from matchloom.search.lance.searcher import SAMPLE, Searcher
@@ -28,10 +29,12 @@ from matchloom.types import Added, Hits, MatchloomError, Scorer
 _log = logging.getLogger(__name__)
 
 
-class QuestionIndex:
-    """An archive of questions with their answers, in a folder that one may write and many may read at a time.
+class LanceCollection:
+    """Questions with their answers in a table on disk, which one may write and many may read at a time.
 
-    >>> index = QuestionIndex.create("faq.archive")  # with a matcher's folder: its sentence vectors too
+    It has the methods of `Collection`, which opens it, but for those that learn: `tune` finds the one weight it has.
+
+    >>> index = LanceCollection.create("faq.archive")  # with a matcher's folder: its sentence vectors too
     >>> back = {"answer": "Write to us within a month.", "answer_id": "refunds"}
     >>> index.add([{"question": "How do I get my money back?", **back}, {"question": "Are there refunds?", **back}])
     Added(new=2, replaced=0, wrong=0)
@@ -47,7 +50,7 @@ class QuestionIndex:
     @classmethod
     def create(
         cls, folder: Path | str, matcher: Matcher | Path | str | None = None, *, tokenizer: Tokenizer | None = None
-    ) -> QuestionIndex:
+    ) -> LanceCollection:
         """A new archive in an empty folder. Without a matcher it searches by BM25 alone.
 
         Args:
@@ -61,7 +64,7 @@ class QuestionIndex:
         return cls(Archive.create(folder, matcher, tokenizer or Tokenizer()))
 
     @classmethod
-    def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> QuestionIndex:
+    def open(cls, folder: Path | str, matcher: Matcher | Path | str | None = None) -> LanceCollection:
         """An archive that is there. Its matcher is loaded when first needed, from where it was, unless it is given.
 
         A matcher that is not the one which made the vectors is refused.
@@ -107,7 +110,7 @@ class QuestionIndex:
 
     def __repr__(self) -> str:
         by = self._archive.manifest.matcher_name or "BM25"
-        return f"QuestionIndex({str(self.folder)!r}, {len(self):,} pairs, searched by {by})"
+        return f"LanceCollection({str(self.folder)!r}, {len(self):,} pairs, searched by {by})"
 
     @property
     def folder(self) -> Path:
@@ -164,7 +167,7 @@ class QuestionIndex:
             self._archive.maintain()
         return Added(new, replaced, wrong)
 
-    def delete(self, ids: Iterable[str]) -> int:
+    def remove(self, ids: Iterable[str]) -> int:
         """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`.
 
         An id of several pairs, or a text_id, removes all questions of that answer.
@@ -180,7 +183,7 @@ class QuestionIndex:
         """Those of the ids that are not in the archive.
 
         Args:
-            ids: As for `delete`.
+            ids: As for `remove`.
         """
         return self._archive.unknown(_checked_ids(ids))
 

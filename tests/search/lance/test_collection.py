@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from matchloom import Pair, QuestionIndex
+from matchloom import Pair
 from matchloom.explanation import Explanation
 from matchloom.lexical import BM25, RandomScorer
 from matchloom.matcher import Matcher
+from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.rows import pair_id
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
@@ -41,7 +42,7 @@ def one_by_one(matcher: Matcher, question: str) -> list[tuple[str, float, float]
 @pytest.mark.parametrize("name", ["lstm_rnn", "bi_lstm_rnn"])
 def test_a_search_is_the_mixture_over_all_pairs(name: str, tmp_path: Path) -> None:
     matcher = made_matcher(name)
-    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index = LanceCollection.create(tmp_path / "a", matcher)
     assert index.add(PAIRS) == (60, 0, 0)
     texts = {pair.query_id: (pair.query, pair.text) for pair in PAIRS}
     for question in QUESTIONS[:4]:
@@ -60,7 +61,7 @@ def test_a_search_is_the_mixture_over_all_pairs(name: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["cntn", "nbow_mlp", "cnn_mlp", "arc_i", "lstm_rnn"])
 def test_an_archived_question_finds_itself_first(name: str, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher(name))
+    index = LanceCollection.create(tmp_path / "a", made_matcher(name))
     longer = [pair._replace(query=f"{pair.query} {pair.query} kelar") for pair in PAIRS[:20]]
     index.add([*longer, Pair("baden", "kelar", query_id="short")])
     found = index.search("baden", top=1, alpha=1.0)[0]
@@ -77,7 +78,7 @@ def test_stored_vectors_match_as_texts_do(name: str) -> None:
 
 
 def test_without_a_matcher_both_parts_are_shares_of_bm25(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS)
     questions = BM25.fit([pair.query for pair in PAIRS])
     answers = BM25.fit([pair.text for pair in PAIRS])
@@ -96,9 +97,9 @@ def test_without_a_matcher_both_parts_are_shares_of_bm25(tmp_path: Path) -> None
 
 def test_a_matcher_without_sentence_vectors_matches_and_bm25_compares_questions(tmp_path: Path) -> None:
     matcher = made_matcher("mv_lstm")
-    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index = LanceCollection.create(tmp_path / "a", matcher)
     index.add(PAIRS)
-    plain = QuestionIndex.create(tmp_path / "b")
+    plain = LanceCollection.create(tmp_path / "b")
     plain.add(PAIRS)
     found = {one.id: one for one in index.search(QUESTIONS[0], top=60)}
     similarities = {one.id: one.similarity for one in plain.search(QUESTIONS[0], top=60)}
@@ -110,7 +111,7 @@ def test_a_matcher_without_sentence_vectors_matches_and_bm25_compares_questions(
 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_any_scorer_can_rerank(encoded: bool, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher() if encoded else None)
+    index = LanceCollection.create(tmp_path / "a", made_matcher() if encoded else None)
     index.add(PAIRS)
     for scorer in (made_matcher("match_srnn"), BM25.fit([pair.text for pair in PAIRS])):
         own = {one.id: one.similarity for one in index.search(QUESTIONS[1], top=60, candidates=60)}
@@ -124,7 +125,7 @@ def test_any_scorer_can_rerank(encoded: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [None, "lstm_rnn", "cntn", "match_srnn", "late_interaction"])
 @pytest.mark.parametrize("alpha", [0.0, 0.35, 1.0])
 def test_explanations_add_up_to_the_mixture(name: str | None, alpha: float, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher(name) if name else None)
+    index = LanceCollection.create(tmp_path / "a", made_matcher(name) if name else None)
     index.add(PAIRS)
     for one in index.search(QUESTIONS[2], top=5, alpha=alpha, explain=True):
         why = one.explanation
@@ -146,7 +147,7 @@ def test_explanations_add_up_to_the_mixture(name: str | None, alpha: float, tmp_
 
 
 def test_a_scorer_that_cannot_say_why_is_a_component(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", made_matcher())
+    index = LanceCollection.create(tmp_path / "a", made_matcher())
     index.add(PAIRS)
     one = index.search(QUESTIONS[2], top=1, alpha=0.5, rerank=RandomScorer(1), explain=True)[0]
     assert one.explanation is not None
@@ -159,7 +160,7 @@ def test_a_scorer_that_cannot_say_why_is_a_component(tmp_path: Path) -> None:
 
 
 def test_chinese_is_found_by_its_words(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a", tokenizer=Tokenizer("chinese"))
+    index = LanceCollection.create(tmp_path / "a", tokenizer=Tokenizer("chinese"))
     index.add(
         [
             Pair("退休以后还需要人寿保险吗？", "看情况。", query_id="life"),
@@ -168,12 +169,12 @@ def test_chinese_is_found_by_its_words(tmp_path: Path) -> None:
         ]
     )
     assert index.search("我的汽车被盗了", top=1)[0].id == "car"
-    assert QuestionIndex.open(tmp_path / "a").search("房屋", top=3)[0].id == "house"
+    assert LanceCollection.open(tmp_path / "a").search("房屋", top=3)[0].id == "house"
 
 
 def test_few_candidates_come_from_both_sides(tmp_path: Path) -> None:
     matcher = made_matcher()
-    index = QuestionIndex.create(tmp_path / "a", matcher)
+    index = LanceCollection.create(tmp_path / "a", matcher)
     index.add(PAIRS)
     question = "baden unheard words"
     rows = one_by_one(matcher, question)
@@ -187,7 +188,7 @@ def test_few_candidates_come_from_both_sides(tmp_path: Path) -> None:
 
 def test_questions_without_words_or_pairs(tmp_path: Path) -> None:
     for name, matcher in (("a", None), ("b", made_matcher())):
-        index = QuestionIndex.create(tmp_path / name, matcher)
+        index = LanceCollection.create(tmp_path / name, matcher)
         assert index.search("anything") == []
         assert len(index) == 0
         index.add(PAIRS[:5])
@@ -199,13 +200,13 @@ def test_ids(tmp_path: Path) -> None:
     assert pair_id(Pair("q", "a", query_id="1", text_id="2")) == "1/2"
     assert pair_id(Pair("q", "a", text_id="2")) == "2"
     assert pair_id(Pair("q", "a")) == pair_id(Pair("q", "a", 1.0)) != pair_id(Pair("q a", ""))
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     assert index.add([Pair("one", "first"), Pair("one", "first"), Pair("two", "x", query_id="it's")]) == (2, 1, 0)
     assert index.add([Pair("three", "y", query_id="it's"), Pair("four", "no", label=0.0)]) == (0, 1, 1)
     assert len(index) == 2
     assert index.search("three", top=1)[0].question == "three"
     assert index.search("two") == []
-    assert index.delete(["it's", "nobody"]) == 1
+    assert index.remove(["it's", "nobody"]) == 1
     assert [one.question for one in index.search("one three")] == ["one"]
 
 
@@ -224,7 +225,7 @@ def test_ids(tmp_path: Path) -> None:
     ],
 )
 def test_a_search_that_makes_no_sense_is_told(arguments: dict[str, object], told: str, tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS[:3])
     with pytest.raises(MatchloomError, match=told):
         index.search(**{"question": "x", **arguments})  # type: ignore[arg-type]
@@ -237,35 +238,35 @@ def test_scores_that_are_no_numbers_are_told(tmp_path: Path) -> None:
         def score(self, pairs: list[Pair], *, progress: bool = False) -> np.ndarray:
             return np.full(len(pairs), np.nan, np.float32)
 
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     index.add(PAIRS)
     with pytest.raises(MatchloomError, match="broken gave a score that is no number"):
         index.search(PAIRS[0].query, rerank=Broken())
 
 
 def test_wrong_arguments_are_told(tmp_path: Path) -> None:
-    index = QuestionIndex.create(tmp_path / "a")
+    index = LanceCollection.create(tmp_path / "a")
     with pytest.raises(MatchloomError, match="half a character"):
         index.add([Pair("\ud800", "x")])
     with pytest.raises(MatchloomError, match="tokenizer 'klingon' is unknown"):
-        QuestionIndex.create(tmp_path / "b", tokenizer=Tokenizer("klingon"))
+        LanceCollection.create(tmp_path / "b", tokenizer=Tokenizer("klingon"))
     with pytest.raises(MatchloomError, match=r"tokenizer is 'chinese'; expected Tokenizer\('chinese'\)"):
-        QuestionIndex.create(tmp_path / "c", tokenizer="chinese")  # type: ignore[arg-type]
+        LanceCollection.create(tmp_path / "c", tokenizer="chinese")  # type: ignore[arg-type]
     assert not (tmp_path / "c").exists()
     index.add([Pair(one, "x", query_id=one) for one in ("a", "b", "ab")])
     with pytest.raises(MatchloomError, match=r"ids is 'ab'; expected a list of ids, such as \['ab'\]"):
-        index.delete("ab")
+        index.remove("ab")
     for broken in (7, "\ud800"):
         with pytest.raises(MatchloomError, match="is no text; expected ids"):
-            index.delete(["a", broken])  # type: ignore[list-item]
-    assert index.delete(one for one in ("ab", "nobody")) == 1
+            index.remove(["a", broken])  # type: ignore[list-item]
+    assert index.remove(one for one in ("ab", "nobody")) == 1
     with pytest.raises(MatchloomError, match="side is 'nope'; expected 'question' or 'answer'"):
         index.texts("nope")
 
 
 def test_half_characters_are_asked_for_without_harm(tmp_path: Path) -> None:
     for kind in ("chinese", "whitespace"):
-        index = QuestionIndex.create(tmp_path / kind, tokenizer=Tokenizer(kind))
+        index = LanceCollection.create(tmp_path / kind, tokenizer=Tokenizer(kind))
         index.add([Pair("汽车 保险", "yes", query_id="car")])
         assert index.search("\udcff 汽车", top=1)[0].id == "car"
         with pytest.raises(MatchloomError, match="half a character"):

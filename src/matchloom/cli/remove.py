@@ -1,0 +1,38 @@
+"""`matchloom remove`: answers that are no longer true."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from matchloom.cli.collections import Changes, open_collection, remove_ids, show_collection
+from matchloom.cli.options import FolderArgument
+
+
+def command(
+    folder: FolderArgument,
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Ids of answers, or files with an id on each line.", show_default=False),
+    ],
+    json: Annotated[
+        bool, typer.Option("--json", help="Print what was done and the status of the collection as JSON.")
+    ] = False,
+) -> None:
+    """Remove answers from a collection by their ids.
+
+    All their questions go with them. 'matchloom search' shows ids. What was removed is not found any more, by any
+    process, when this ends; its texts leave the disk with the next 'matchloom refit' (of a LanceDB archive:
+    'matchloom index FOLDER --compact').
+
+    \b
+    Examples:
+      matchloom remove faq norway
+      matchloom remove faq outdated.txt
+    """
+    collection = open_collection(folder)
+    changes = Changes.of(ids)
+    done = {"removed": remove_ids(collection, changes)}
+    show_collection(collection, done, json)
+    changes.tell_unknown()

@@ -1,0 +1,150 @@
+"""The commands that make, change and search a collection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from matchloom import Collection
+from tests.cli.conftest import Run, error_of, write_tsv
+
+HEADER = "question\tanswer\ttext_id\tcategory\turl"
+ROWS = [
+    "How do I reset my password?\tOpen the settings.\tpassword\taccount\thttps://x/1",
+    "I forgot my password\tOpen the settings.\tpassword\taccount\thttps://x/1",
+    "Where is my parcel?\tThe mail has a link.\tparcel\tshipping\t",
+    "Has my parcel left?\tThe mail has a link.\tparcel\tshipping\t",
+    "Can I pay by invoice?\tCompanies can.\tinvoice\tbilling\t",
+    "Do you send bills?\tCompanies can.\tinvoice\tbilling\t",
+]
+
+
+@pytest.fixture
+def faq(run: Run, tmp_path: Path) -> Path:
+    done = run("index", tmp_path / "faq", write_tsv(tmp_path / "faq.tsv", [HEADER, *ROWS]))
+    assert done.code == 0, done.err
+    return tmp_path / "faq"
+
+
+def ids(run: Run, folder: Path, question: str, *more: str) -> list[str]:
+    done = run("search", folder, question, "--json", *more)
+    assert done.code == 0, done.err
+    return [one["id"] for one in json.loads(done.out)["answers"]]
+
+
+def test_index_makes_a_collection_and_adds_to_it(run: Run, faq: Path, tmp_path: Path) -> None:
+    status = json.loads(run("index", faq, "--json").out)
+    assert (status["entries"], status["questions"], status["learnt"]) == (3, 6, False)
+    more = write_tsv(tmp_path / "more.tsv", ["question\tanswer\tlabel", "Can I call you?\tAt noon.\t1", "no\tno\t0"])
+    done = run("index", faq, more, "--json")
+    assert [json.loads(done.out)[name] for name in ("added", "replaced", "entries")] == [1, 0, 4]
+    assert "1 pairs of" in done.err
+    done = run("index", faq, "--delete", "parcel", "--delete", "nobody", "--json")
+    assert (done.code, json.loads(done.out)["deleted"]) == (2, 1)
+    assert len(Collection.open(faq)) == 3
+
+
+def test_own_columns_are_shown_and_filter(run: Run, faq: Path) -> None:
+    shown = run("search", faq, "forgot password", "--top", 1).out
+    assert "url https://x/1" in shown
+    assert "category account" in shown
+    found = json.loads(run("search", faq, "parcel", "--json").out)["answers"][0]
+    assert (found["id"], found["columns"]) == ("parcel", {"category": "shipping"})
+    assert ids(run, faq, "my parcel and password", "--where", "category=account") == ["password"]
+    both = ids(run, faq, "my parcel and password", "--where", "category=account", "--where", "category=shipping")
+    assert sorted(both) == ["parcel", "password"]
+
+
+def test_add_takes_a_file_or_one_pair(run: Run, faq: Path, tmp_path: Path) -> None:
+    more = write_tsv(tmp_path / "more.csv", ["title,body", "Do you ship to Norway?,Within a week."])
+    assert run("add", faq, more, "--columns", "query=title,text=body").code == 0
+    done = run("add", faq, "--question", "Is there a shop?", "--answer", "In Lyon.", "--id", "shop", "--json")
+    assert json.loads(done.out)["added"] == 1
+    assert ids(run, faq, "shop", "--top", "1") == ["shop"]
+    again = run("add", faq, "--question", "boutique", "--question", "store", "--id", "shop", "--json")
+    assert [json.loads(again.out)[name] for name in ("added", "replaced", "questions")] == [0, 1, 10]
+    assert ids(run, faq, "boutique", "--top", "1") == ["shop"]
+    changed = run("add", faq, "--question", "boutique", "--answer", "In Paris.", "--id", "shop")
+    assert "'matchloom refit' learns from them" in " ".join(changed.out.split())
+    assert Collection.open(faq)["shop"].text == "In Paris."
+
+
+def test_remove_takes_ids_and_files_of_them(run: Run, faq: Path, tmp_path: Path) -> None:
+    listed = write_tsv(tmp_path / "old.txt", ["parcel", "", "nobody"])
+    done = run("remove", faq, listed, "password", "--json")
+    assert (done.code, json.loads(done.out)["removed"]) == (2, 2)
+    assert "1 of 3 ids to remove are not there, such as 'nobody'" in done.err
+    assert ids(run, faq, "parcel invoice") == ["invoice"]
+    assert "keeps one entry at least" in error_of(run("remove", faq, "invoice"))
+
+
+def test_refit_learns_from_what_was_added(run: Run, faq: Path) -> None:
+    assert run("add", faq, "--question", "Is there a shop?", "--answer", "In Lyon.", "--id", "shop").code == 0
+    done = json.loads(run("refit", faq, "--json").out)
+    assert (done["kept"], done["entries"], done["changed"]) == (True, 4, 1)
+    assert Collection.open(faq).status()["changed_since_fit"] == 0
+    shown = run("refit", faq).out
+    assert "is used" in shown
+    assert ids(run, faq, "is there a shop", "--top", "1") == ["shop"]
+
+
+def test_both_stores_take_the_same_commands(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    assert run("index", archive, write_tsv(tmp_path / "f.tsv", [HEADER, *ROWS]), "--store", "lance").code == 0
+    done = run("add", archive, "--question", "Is there a shop?", "--answer", "In Lyon.", "--id", "shop", "--json")
+    assert json.loads(done.out)["added"] == 1
+    assert ids(run, archive, "shop", "--top", "1") == ["shop"]
+    assert json.loads(run("remove", archive, "shop", "--json").out)["removed"] == 1
+    assert len(Collection.open(archive)) == 6
+    assert "'matchloom tune' finds it" in error_of(run("refit", archive))
+    assert "keeps no columns" in error_of(run("search", archive, "x", "--where", "category=billing"))
+
+
+def test_doctor_tells_what_is_damaged(run: Run, faq: Path) -> None:
+    assert run("add", faq, "--question", "Is there a shop?", "--answer", "In Lyon.").code == 0
+    assert run("doctor", faq).out.endswith(f"{faq} is whole.\n")
+    journal = next(faq.glob("changes-*.jsonl"))
+    with journal.open("ab") as file:
+        file.write(b"half a line")
+    done = run("doctor", faq)
+    assert (done.code, "half a line of a killed writer" in " ".join(done.out.split())) == (0, True)
+    journal.write_bytes(journal.read_bytes().replace(b"Lyon", b"Linz"))
+    done = run("doctor", faq, "--json")
+    assert (done.code, json.loads(done.out)["whole"]) == (1, False)
+    index = next(faq.glob("index-*.safetensors"))
+    index.write_bytes(index.read_bytes()[:-9])
+    assert "DAMAGED" in run("doctor", faq).out
+    assert "--repair is for LanceDB archives" in error_of(run("doctor", faq, "--repair"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("add", "faq"), "give a file of pairs, or --question"),
+        (("add", "faq", "--question", "who?"), "needs --answer"),
+        (("add", "faq", "--question", "who?", "--id", "nobody"), "no entry has the id"),
+        (("add", "faq", "faq.tsv", "--id", "x"), "leave out --id"),
+        (("add", "faq", "--question", "who?", "--answer", " "), "--answer is empty"),
+        (("add", "nowhere", "faq.tsv"), "is no collection"),
+        (("remove", "nowhere", "x"), "is no collection"),
+        (("refit", "nowhere"), "is no collection"),
+        (("search", "faq", "x", "--where", "category"), "expected NAME=VALUE"),
+        (("search", "faq", "x", "--where", "colour=red"), "there are category, url"),
+        (("search", "faq", "x", "--alpha", "0.5"), "--alpha is for LanceDB archives"),
+        (("search", "faq", "x", "--rerank", "bm25"), "--rerank is for LanceDB archives"),
+        (("index", "faq", "faq.tsv", "--store", "lance"), "choose another folder"),
+        (("index", "faq", "faq.tsv", "--store", "sheet"), "expected files or lance"),
+        (("index", "faq", "faq.tsv", "--tokenizer", "chinese"), "leave it out"),
+        (("index", "faq", "--compact"), "'matchloom refit"),
+        (("index", "full", "faq.tsv"), "choose an empty folder"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    run: Run, faq: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(faq.parent)
+    (faq.parent / "full").mkdir()
+    (faq.parent / "full" / "letter.txt").write_text("mine")
+    assert told in error_of(run(*words))
