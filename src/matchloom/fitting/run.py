@@ -14,7 +14,8 @@ from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.formats.sources import as_rows
 from matchloom.data.formats.values import own_columns
-from matchloom.data.kinds import kind_of
+from matchloom.data.kinds import ANSWERS, kind_of
+from matchloom.data.unanswerable import without_unanswerable
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import Fitted
 from matchloom.fitting.outcomes import OutcomeStore, key_of
@@ -71,12 +72,17 @@ def fit(
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
     rows = [row for source in sources for row in as_rows(source, columns=columns, whole=True)]
+    answered, unanswerable = without_unanswerable(rows)
+    found = kind_of([pair for pair, _ in answered], kind)
+    if unanswerable and found.name == ANSWERS:
+        say(f"{len(unanswerable):,} questions have no answer in the file: they teach when there is none.")
+        rows = answered
     pairs = [pair for pair, _ in rows]
-    found = kind_of(pairs, kind)
     say(f"Found {found}.")
     tokenize = tokenizer or tokenizer_for(pairs)
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
+    task.unanswerable = tuple(unanswerable)
     own = None if test is None else list(as_pairs(test, columns=columns))
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     name = "" if pretrained is None else pretrained.name

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
+_IN_VAIN = 10_000  # questions without an answer that are kept
+_PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
@@ -115,6 +117,7 @@ class Collection:
         learn_weights: bool = True,
         features: Sequence[str] = (),
         baseline: str | None = None,
+        unanswerable: Sequence[str] = (),
         seed: int = 0,
         progress: bool = False,
     ) -> Collection:
@@ -124,12 +127,21 @@ class Collection:
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
         `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
+        here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
         every fit takes it and changes nothing.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline, tuple(features))
+        settings = Settings(
+            tokenizer or Tokenizer(),
+            words,
+            use_questions,
+            learns,
+            baseline,
+            tuple(features),
+            tuple(sorted(set(unanswerable)))[:_IN_VAIN],
+        )
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -275,7 +287,13 @@ class Collection:
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is many letters too
-        self, question: str, *, top: int | None = 10, where: Where | None = None, explain: bool = False
+        self,
+        question: str,
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        explain: bool = False,
+        precision: float | None = None,
     ) -> Hits: ...
 
     @overload
@@ -286,6 +304,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> list[Hits]: ...
 
@@ -296,6 +315,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> Hits | list[Hits]:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
@@ -308,18 +328,40 @@ class Collection:
             top: At most this many answers; None for all.
             where: Values that entries must have in your own columns, such as {"language": "en"}.
             explain: Add to each answer why it got its score; the question is still read once.
+            precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
+                says whether the first one is sure enough. Where it is not, the nearest three are given.
             progress: Whether to show a bar.
         """
         if top is not None:
             at_least_one("top", top)
+        threshold = None if precision is None else self.threshold(precision)
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            return self._search([question], top, where, explain)[0]
+            return _answered(self._search([question], top, where, explain)[0], threshold)
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
-        return [hits for block in found for hits in block]
+        return [_answered(hits, threshold) for block in found for hits in block]
+
+    def threshold(self, precision: float) -> float:
+        """The least probability from which on so many of the answers are right, by what left-out questions prove.
+
+        Args:
+            precision: Such as 0.95, for at least 95 right answers among 100 that are shown.
+        """
+        if not 0 < precision < 1:
+            raise MatchloomError(f"precision is {precision}; expected a number between 0 and 1", code="bad_value")
+        calibration = self._current().calibration
+        found = None if calibration is None else calibration.threshold(precision)
+        if found is None:
+            count = 0 if calibration is None else len(calibration.shown)
+            raise MatchloomError(
+                f"a precision of {precision} cannot be promised by {count:,} left-out questions; state a lower one, or "
+                "add questions and refit",
+                code="not_supported",
+            )
+        return found
 
     def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
         state = self._current()
@@ -646,6 +688,7 @@ class Collection:
             "learn": self.settings.learn,
             "baseline": self.settings.baseline,
             "only": list(self.settings.features),
+            "unanswerable": list(self.settings.unanswerable),
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
@@ -681,7 +724,9 @@ class Collection:
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
             own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
-            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
+            self.settings = Settings(
+                tokenizer, **own, features=tuple(settings["only"]), unanswerable=tuple(settings["unanswerable"])
+            )
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -775,6 +820,14 @@ def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
     if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
         raise ValueError("a calibration has four signals")
     return made
+
+
+def _answered(hits: Hits, threshold: float | None) -> Hits:
+    """Say whether the first answer is sure enough; where it is not, the nearest few are what there is."""
+    if threshold is None:
+        return hits
+    answered = bool(hits) and (hits[0].probability or 0.0) >= threshold
+    return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered)
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:
