@@ -77,7 +77,7 @@ def test_what_may_not_be_read_is_told(
     assert caught.value.code == "unreadable"
 
 
-@pytest.mark.parametrize("kind", ["ranker", "fit"])
+@pytest.mark.parametrize("kind", ["collection", "fit"])
 def test_a_folder_that_may_not_be_looked_at_is_told(
     saved: Callable[[str], Damaged], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
