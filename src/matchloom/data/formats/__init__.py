@@ -1,4 +1,4 @@
-"""Files of pairs (TSV, CSV, JSONL, JSON, Parquet) and TREC's runs and judgements, in and out."""
+"""Files of pairs in the formats that people have (`readers.py` lists them), and TREC's runs and judgements."""
 
 from matchloom.data.formats.pairs import FORMATS, read_pairs, write_pairs
 from matchloom.data.formats.sources import PairsLike, as_pairs, scorable

@@ -105,3 +105,4 @@ _LINES: dict[str, Callable[[Path, Iterable[Pair]], Iterator[bytes]]] = {
     "jsonl": _jsonl_lines,
     "json": _json_lines,
 }
+WRITTEN = (*_LINES, "parquet")  # the formats that pairs are written in
