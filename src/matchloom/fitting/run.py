@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import regex
 
 from matchloom.artifact import holds, writing
-from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.checkup import Placed, check
+from matchloom.data.formats import PairsLike
+from matchloom.data.formats.sources import as_rows
 from matchloom.data.kinds import kind_of
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import Fitted
@@ -22,6 +24,8 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
 WORK = "work"  # what a fit works in, inside its folder
+_CHECKED = 30_000  # pairs that are checked before a fit; it takes seconds there
+_SHOWN = 4  # kinds of finds that a fit tells of
 _HAN = regex.compile(r"\p{Han}")
 _LETTER = regex.compile(r"\p{L}")
 
@@ -66,13 +70,16 @@ def fit(
     _look_at(folder, overwrite=overwrite, resume=resume)
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
-    pairs = [pair for source in sources for pair in as_pairs(source, columns=columns)]
+    rows = [row for source in sources for row in _placed(source, columns, several=len(sources) > 1)]
+    pairs = [row.pair for row in rows]
     found = kind_of(pairs, kind)
     say(f"Found {found}.")
     tokenize = tokenizer or tokenizer_for(pairs)
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
-    own = None if test is None else list(as_pairs(test, columns=columns))
+    tests = [] if test is None else list(_placed(test, columns))
+    own = None if test is None else [row.pair for row in tests]
+    _say_finds(rows, tests, say)
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     name = "" if pretrained is None else pretrained.name
     key = key_of(pairs, own or [], found.name, tokenize, seed, name)
@@ -101,6 +108,24 @@ def _run(run: Trial, data: Data, pairs: list[Pair], folder: Path | None) -> Fitt
         fitted.save(folder)
     run.tidy(measurements=not run.stopped)
     return fitted
+
+
+def _placed(source: PairsLike, columns: Mapping[str, str] | None, *, several: bool = False) -> Iterator[Placed]:
+    """The pairs of a source, each with its place; of several sources with the file's name."""
+    name = f"{source}, " if several and isinstance(source, str | Path) else ""
+    for pair, row in as_rows(source, columns=columns):
+        yield Placed(pair, f"{name}{row.place}")
+
+
+def _say_finds(rows: Sequence[Placed], tests: Sequence[Placed], say: Callable[[str], None]) -> None:
+    """The first lines of what `matchloom check` finds."""
+    if len(rows) > _CHECKED:
+        return
+    found = check(rows, test=tests).summary()
+    for line in found[:_SHOWN]:
+        say(line)
+    if found:
+        say("'matchloom check' shows each of these with its lines.")
 
 
 def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:

@@ -38,19 +38,19 @@ def article_of(place: str, record: Mapping[str, Any]) -> Row | LeftOut | None:
     flag, drafts = desk.draft
     if str(record.get(flag, "")).lower() in drafts:
         return LeftOut(place, f"a draft in {desk.name}")
-    title, body = record.get("title"), plain_answer(record.get(found or "", ""))
+    title, body = record.get("title"), record.get(found or "", "")
+    if isinstance(body, str) and found != "description_text":
+        body = html_text(body)
     if not isinstance(title, str) or not isinstance(body, str) or not body.strip():
         return LeftOut(place, f"an article of {desk.name} without a text")
-    return _row(place, title, body, record, desk)
+    own = {name: value for name, value in record.items() if name not in ("title", "name", "id", *desk.text)}
+    return _row(place, {"title": title.strip(), found or desk.text[-1]: body, "id": record.get("id")}, own)
 
 
-def _row(place: str, title: str, body: str, record: Mapping[str, Any], desk: _HelpDesk) -> Row:
-    values = {"query": title.strip(), "text": body, "text_id": record.get("id")}
-    own = {name: value for name, value in record.items() if name not in ("id", "title", *desk.text)}
-    names = (*values, *own)
-    return Row(
-        place, values, OwnColumns(names, (*values.values(), *own.values())), {n: i for i, n in enumerate(values)}
-    )
+def _row(place: str, ours: Mapping[str, Any], own: Mapping[str, Any]) -> Row:
+    values = dict(zip(("query", "text", "text_id"), ours.values(), strict=True))
+    columns = OwnColumns((*ours, *own), (*ours.values(), *own.values()))
+    return Row(place, values, columns, {role: i for i, role in enumerate(values)})
 
 
 def plain_answer(value: Any) -> Any:

@@ -20,8 +20,10 @@ BLOCKS = frozenset(
         *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
     }
 )
-_KNOWN_TAG = re.compile(
-    r"</?(?:p|br|div|span|a|b|i|u|em|strong|ul|ol|li|h[1-6]|table|tr|td|th|img|code|pre|font|hr)\b[^<>]{0,2000}>", re.I
+_MARKUP = re.compile(
+    r"</(?:p|div|span|a|b|i|u|em|strong|ul|ol|li|h[1-6]|table|tr|td|th|code|pre|font|section|article)\s{0,9}>"
+    r"|<(?:br|hr|img)\b[^<>]{0,2000}>|<(?:a|p|div|span|img|table|td|font)\s[^<>]{0,2000}=[^<>]{0,2000}>",
+    re.I,
 )
 _SPACES = re.compile(r"[^\S\n]+")
 
@@ -43,8 +45,12 @@ class Text(NamedTuple):
 
 
 def has_tags(text: str) -> bool:
-    """Whether a text holds tags that HTML really has; `a < b` and `<your name>` are none."""
-    return _KNOWN_TAG.search(text) is not None
+    """Whether a text is marked up: it has closing tags, line breaks or attributes.
+
+    >>> has_tags("<p>By card.</p>"), has_tags("how do I close a <p> element?"), has_tags("a < b, <your name>")
+    (True, False, False)
+    """
+    return "<" in text and _MARKUP.search(text) is not None
 
 
 def html_text(source: str) -> str:

@@ -27,9 +27,10 @@ _LISTS = frozenset(
 def is_lines(path: Path) -> bool:
     """Whether a .json file has an object on each line, as many tools write it."""
     with open_utf8(path) as stream:
-        first = b""
-        while not first and (line := stream.readline(max_line())):
-            first = line.removeprefix(UTF8_BOM).strip()
+        found: list[bytes] = []
+        while len(found) < 2 and (line := stream.readline(max_line())):
+            found += [line.removeprefix(UTF8_BOM).strip()] if line.strip() else []
+    first = found[0] if len(found) == 2 else b""  # a single line is a document like any other
     if not first.startswith(b"{") or not first.endswith(b"}"):
         return False
     try:

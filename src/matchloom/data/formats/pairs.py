@@ -16,7 +16,7 @@ from matchloom.data.formats.writing import WRITTEN, write_rows
 from matchloom.data.identity import with_ids
 from matchloom.types import MatchloomError, Pair
 
-__all__ = ["COLUMNS", "FORMATS", "format_of", "read_own_columns", "read_pairs", "read_rows", "write_pairs"]
+__all__ = ["COLUMNS", "FORMATS", "WRITTEN", "format_of", "read_own_columns", "read_pairs", "read_rows", "write_pairs"]
 
 _log = logging.getLogger("matchloom")
 
@@ -118,7 +118,8 @@ def write_pairs(path: Path | str, pairs: Iterable[Pair], *, format: str | None =
     """Write pairs to a TSV, CSV, JSONL, JSON or Parquet file, whole or not at all; the format follows from the name.
 
     TSV has no way to quote, so a tab or line break inside a query or text is written as a space, which separates
-    words just as well; inside an id or a group it is an error. The other formats keep every character.
+    words just as well; inside an id or a group it is an error. The other formats keep every character. In TSV and CSV a
+    cell that a sheet would run as a formula is written with an apostrophe before it, which reading takes away again.
     """
     path = Path(path)
     kind = format_of(path, format)

@@ -9,6 +9,7 @@ import regex
 
 from matchloom.data.formats.columns import Columns, find_columns, plain
 from matchloom.data.formats.helpdesk import article_of, plain_answer
+from matchloom.data.formats.html_text import html_text
 from matchloom.data.formats.row import Found, LeftOut, OwnColumns, Row
 from matchloom.types import MatchloomError
 
@@ -96,7 +97,8 @@ class NamedRows:
             return
         own = {name: value for name, value in record.items() if isinstance(value, str) and _is_own(name)}
         for name, value in record.items() if depth else ():
-            section = {} if plain(name) in _LISTS else {"section": name}
+            path = f"{above['section']} / {name}" if "section" in above else name
+            section = {} if plain(name) in _LISTS else {"section": path}
             for inner in value if isinstance(value, list) else [value]:
                 if isinstance(inner, Mapping):
                     yield from self._inner(place, inner, {**above, **section, **own}, depth - 1)
@@ -175,7 +177,8 @@ def _many(place: str, record: Mapping[str, Any], above: Mapping[str, Any]) -> It
     own = {name: value for name, value in record.items() if name not in (*asked, answer) and _is_own(name)}
     for query in dict.fromkeys(text for name in asked for text in _texts(record[name])):
         for text in _texts(record[answer]):
-            yield made_row(place, query, plain_answer(text), {**above, **own}, record.get("text_id"))
+            told = html_text(text) if "@type" in record else plain_answer(text)  # JSON-LD's texts are HTML
+            yield made_row(place, query, told, {**above, **own}, record.get("text_id"))
 
 
 def _texts(value: object) -> list[str]:

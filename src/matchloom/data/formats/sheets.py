@@ -75,7 +75,7 @@ def _of_sheet(path: Path, name: str, cells: list[Cells], given: Columns | None, 
     if not rows:
         raise MatchloomError(f"{path}, sheet {name!r} is empty", code="no_data")
     start = _header(rows, given)
-    if start is None and not alone and not is_header(rows[0][1], given):
+    if start is None and not alone:
         raise MatchloomError(f"{path}, sheet {name!r}: no row names a question and an answer", code="bad_columns")
     table = Table(path, given, f", sheet {name!r}")
     for number, row in rows[: start or 0]:

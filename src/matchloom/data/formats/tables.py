@@ -12,6 +12,7 @@ from matchloom.basics.files import max_line, read_lines
 from matchloom.data.formats.columns import Columns, find_columns, known_names
 from matchloom.data.formats.helpdesk import article_of
 from matchloom.data.formats.row import Found, LeftOut, Note, OwnColumns, Row, bad_row
+from matchloom.data.formats.sheet_guard import unguarded
 from matchloom.data.formats.values import number_of
 from matchloom.types import MatchloomError
 
@@ -81,7 +82,7 @@ def tsv_rows(path: Path, given: Columns | None) -> Iterator[Found]:
         remedy = "TSV knows no quotes: a tab inside a text must go" if line.endswith("\n") else "is the file cut off?"
         line = line.removesuffix("\n").removesuffix("\r")
         if line:
-            yield from table.rows(f"line {number}", line.split("\t"), remedy)
+            yield from table.rows(f"line {number}", [unguarded(cell) for cell in line.split("\t")], remedy)
 
 
 def csv_rows(path: Path, given: Columns | None) -> Iterator[Found]:
@@ -108,7 +109,7 @@ def csv_rows(path: Path, given: Columns | None) -> Iterator[Found]:
         if len(cells) > 1 and not any(cells):  # a sheet's empty row
             yield LeftOut(place, "the row is empty")
         elif cells:  # an empty line has no cells
-            yield from table.rows(place, cells, remedy)
+            yield from table.rows(place, [unguarded(cell) for cell in cells], remedy)
 
 
 def _separator(lines: Iterator[str], given: Columns | None) -> tuple[int, str, Iterator[str]]:
