@@ -214,7 +214,7 @@ WRONG_JSON = {
     "": "holds no pairs",
     "[]": "holds no pairs",
     '{"data": []}': "holds no pairs",
-    "{}": "found the columns ; expected",
+    "{}": "found {}",
     "{\n}": 'expected a list of objects, or {"data": [...]}, found {}',
     "5": "found '5'",
     '{"query": {"0": 1}, "text": {"0": "b"}\n}': "object 1: query is 1; expected a text",

@@ -81,9 +81,7 @@ GROUPS = {
         "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
     },
     "Data": {
-        "import": Command(
-            "matchloom.cli.import_:command", "Show what a file or folder is understood to be; write it as pairs."
-        ),
+        "import": Command("matchloom.cli.import_:command", "Show how a file or folder is read, and write it as pairs."),
         "check": Command(
             "matchloom.cli.check:command", "Check a pairs file for what makes a bad collection.", PAIRS_FILE
         ),

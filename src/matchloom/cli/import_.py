@@ -30,7 +30,7 @@ def command(
     examples: Annotated[int, typer.Option(min=0, help="How many pairs to show.")] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Show what a file or folder is understood to be; write it as pairs.
+    """Show how a file or folder is read, and write it as pairs.
 
     Reads .xlsx and .ods (which need python-calamine: pip install 'matchloom[sheets]'), TSV and CSV in UTF-8 or UTF-16,
     JSON and JSONL (also nested, with several questions an answer, chats, and what Zendesk, Freshdesk and Intercom

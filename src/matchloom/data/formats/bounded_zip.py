@@ -54,15 +54,15 @@ class BoundedZip:
 
 
 @contextmanager
-def open_zip(path: Path) -> Iterator[BoundedZip]:
-    """Open an archive; what is damaged inside is told in one line, too."""
+def open_zip(path: Path, kind: str = "zip archive") -> Iterator[BoundedZip]:
+    """Open an archive, or another `kind` of file that is one; what is damaged inside is told in one line, too."""
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             yield BoundedZip(path, archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError) as error:
         if isinstance(error, RecursionError):
             raise
-        raise MatchloomError(f"{path} is damaged, or no zip archive: {error}", code="damaged") from None
+        raise MatchloomError(f"{path} is damaged, or no {kind}: {error}", code="damaged") from None
     except OSError as error:
         if error.filename not in (None, str(path)):
             raise  # of another file

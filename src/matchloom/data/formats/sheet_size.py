@@ -19,7 +19,7 @@ _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]{1,
 
 def check_sheets(path: Path) -> None:
     """Refuse a file that unpacks to too much, or whose sheets would take too many cells."""
-    with open_zip(path) as archive:
+    with open_zip(path, "sheet (.xlsx or .ods)") as archive:
         for member in archive.files():
             chunks = archive.chunks(member)
             if member.filename.startswith("xl/worksheets/"):

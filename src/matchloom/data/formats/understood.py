@@ -84,11 +84,19 @@ def understand(source: Path | str, *, columns: Columns | None = None, format: st
         on_left_out=found.left_out.append,
         on_note=found.notes.append,
     )
-    found.rows.extend(rows)
+    try:
+        found.rows.extend(rows)
+    except MatchloomError as error:
+        if error.code == "no_data":  # then the first row that was refused tells more
+            raise _first_error(found) or error from None
+        raise
     if not found.rows:
-        first = next((one.error for one in found.left_out if one.error is not None), None)
-        raise first or MatchloomError(f"{path} holds no pairs", code="no_data")
+        raise _first_error(found) or MatchloomError(f"{path} holds no pairs", code="no_data")
     return found
+
+
+def _first_error(found: Understood) -> MatchloomError | None:
+    return next((one.error for one in found.left_out if one.error is not None), None)
 
 
 def write_with_columns(path: Path, rows: Sequence[tuple[Pair, dict[str, str]]]) -> None:
