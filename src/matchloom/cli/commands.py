@@ -82,6 +82,10 @@ GROUPS = {
         "export": Command("matchloom.cli.export:command", "Write a matcher as ONNX graphs, which run without torch."),
     },
     "Data": {
+        "import": Command("matchloom.cli.import_:command", "Show how a file or folder is read, and write it as pairs."),
+        "check": Command(
+            "matchloom.cli.check:command", "Check a pairs file for what makes a bad collection.", PAIRS_FILE
+        ),
         "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
         "mine": Command("matchloom.cli.mine:command", "Add negatives to positive pairs.", PAIRS_FILE),
         "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
