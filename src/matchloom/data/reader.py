@@ -57,9 +57,13 @@ class Reader:
         return TokenizedTexts(
             Ragged.of([self.vocab.ids(text) or [UNKNOWN] for text in words]),
             self._lexical(words) if lexical else None,
-            FeatureTexts(features, cased, self.vocab, lower=self.tokenizer.lower) if features else None,
+            self._features(features, cased) if features else None,
             pieces,
         )
+
+    def _features(self, features: str, cased: Sequence[Sequence[str]]) -> FeatureTexts:
+        lower, language = self.tokenizer.lower, self.tokenizer.language
+        return FeatureTexts(features, cased, self.vocab, lower=lower, language=language)
 
     def _places(self, text: str) -> tuple[str, list[Span]]:
         """A text and its words' places in it; what is behind the last word that may be read is cut."""
@@ -76,8 +80,8 @@ class Reader:
         """
         faces: dict[str, list[tuple[int, float]]] = {}
         for word in {word for text in texts for word in text}:
-            s = stem(word)
-            idf = self.vocab.stem_idf(s)
+            s = stem(word, self.tokenizer.language)
+            idf = self.vocab.stem_idf(s, self.tokenizer.language)
             own = word if has_no_forms(word) else None
             faces[word] = [
                 (word_hash(word), self.vocab.idf(word)),

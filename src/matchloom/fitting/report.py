@@ -88,6 +88,7 @@ class FitReport:
     worst: Sequence[Asked] = ()
     notes: Sequence[str] = ()
     promises: Sequence[Promise] = ()
+    language: str = ""  # that the texts were taken for
     texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import regex
-
 from matchloom.artifact import holds, writing
 from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.data.formats import PairsLike, as_pairs
@@ -27,8 +25,6 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
 WORK = "work"  # what a fit works in, inside its folder
-_HAN = regex.compile(r"\p{Han}")
-_LETTER = regex.compile(r"\p{L}")
 
 
 def fit(
@@ -80,6 +76,7 @@ def fit(
     pairs = [pair for pair, _ in rows]
     say(f"Found {found}.")
     tokenize = tokenizer or tokenizer_for(pairs)
+    say(f"Language: {tokenize.reads}.")
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
     task.unanswerable = tuple(unanswerable)
@@ -133,7 +130,6 @@ def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
 
 
 def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:
-    """Segmentation for Chinese, told by the letters of the texts; else the English regex."""
-    sample = "".join(text[:200] for pair in pairs[:: max(1, len(pairs) // 500)] for text in (pair.query, pair.text))
-    letters = len(_LETTER.findall(sample))
-    return Tokenizer("chinese" if letters and len(_HAN.findall(sample)) > 0.3 * letters else "english")
+    """What suits the language of the texts, which a sample tells."""
+    sample = pairs[:: max(1, len(pairs) // 500)]
+    return Tokenizer.for_texts(text[:200] for pair in sample for text in (pair.query, pair.text))
