@@ -11,7 +11,7 @@ import regex
 from matchloom.data.checkup.language import language_of
 from matchloom.data.checkup.near import near_pairs
 from matchloom.data.formats.html_text import has_tags
-from matchloom.data.identity import answers_of, fold
+from matchloom.data.identity import answers_of, normalize_text
 from matchloom.types import Pair
 
 _NEAR_ANSWERS = 0.9
@@ -60,7 +60,9 @@ def blanks(rows: Sequence[Placed]) -> Iterator[Find]:
 
 def duplicates(rows: Sequence[Placed]) -> Iterator[Find]:
     """Rows that say the same, case and spaces apart."""
-    yield from _groups("duplicate", rows, lambda pair: (fold(pair.query), fold(pair.text), pair.label))
+    yield from _groups(
+        "duplicate", rows, lambda pair: (normalize_text(pair.query), normalize_text(pair.text), pair.label)
+    )
 
 
 def contradictions(rows: Sequence[Placed]) -> Iterator[Find]:
@@ -72,7 +74,7 @@ def contradictions(rows: Sequence[Placed]) -> Iterator[Find]:
     found: dict[str, dict[int, Placed]] = {}
     for row, answer in zip(rows, answers, strict=True):
         if row.pair.query.strip() and row.pair.text.strip():
-            found.setdefault(fold(row.pair.query), {}).setdefault(answer, row)
+            found.setdefault(normalize_text(row.pair.query), {}).setdefault(answer, row)
     for own in found.values():
         if len(own) > 1:
             first, *others = own.values()
@@ -83,7 +85,7 @@ def contradictions(rows: Sequence[Placed]) -> Iterator[Find]:
 def _both_labels(rows: Sequence[Placed]) -> Iterator[Find]:
     found: dict[tuple[str, str], list[Placed]] = {}
     for row in rows:
-        found.setdefault((fold(row.pair.query), fold(row.pair.text)), []).append(row)
+        found.setdefault((normalize_text(row.pair.query), normalize_text(row.pair.text)), []).append(row)
     for own in found.values():
         if len({row.pair.is_positive for row in own}) == 2:
             shown = f"{own[0].pair.query} -> {_short(own[0].pair.text)}"
@@ -98,7 +100,7 @@ def near_questions(rows: Sequence[Placed]) -> Iterator[Find]:
     asked: dict[str, tuple[Placed, set[int]]] = {}
     for row, answer in zip(rows, answers, strict=True):
         if row.pair.query.strip():
-            asked.setdefault(fold(row.pair.query), (row, set()))[1].add(answer)
+            asked.setdefault(normalize_text(row.pair.query), (row, set()))[1].add(answer)
     questions = list(asked.values())
     for first, second, _ in near_pairs([row.pair.query for row, _ in questions]):
         (one, own), (other, others) = questions[first], questions[second]
@@ -155,9 +157,9 @@ def in_training(rows: Sequence[Placed], test: Iterable[Placed]) -> Iterator[Find
     """Test questions that stand in training word for word: a measure on them says nothing."""
     known: dict[str, str] = {}
     for pair, place in rows:
-        known.setdefault(fold(pair.query), place)
+        known.setdefault(normalize_text(pair.query), place)
     for pair, place in test:
-        if pair.query.strip() and (other := known.get(fold(pair.query))):
+        if pair.query.strip() and (other := known.get(normalize_text(pair.query))):
             yield Find("test_in_training", (f"test {place}", other), pair.query)
 
 

@@ -9,7 +9,7 @@ from matchloom.data.checkup.finds import Placed
 from matchloom.data.formats.html_text import has_tags, html_text
 from matchloom.data.formats.row import Row
 from matchloom.data.formats.values import own_columns
-from matchloom.data.identity import fold
+from matchloom.data.identity import normalize_text
 from matchloom.types import Pair
 
 
@@ -29,13 +29,13 @@ def fix_rows(rows: Sequence[tuple[Pair, Row]], test: Iterable[Placed], unreadabl
         unreadable: How many rows could not be read, and are not among these.
     """
     done = {"unreadable": unreadable, "html": 0, "blank": 0, "duplicate": 0, "test_in_training": 0}
-    asked = {fold(pair.query) for pair, _ in test} - {""}
+    asked = {normalize_text(pair.query) for pair, _ in test} - {""}
     seen: set[tuple[str, str, float | None]] = set()
     kept = []
     for pair, row in rows:
         plain = pair._replace(query=_plain(pair.query), text=_plain(pair.text))
         done["html"] += plain != pair
-        key = (fold(plain.query), fold(plain.text), plain.label)
+        key = (normalize_text(plain.query), normalize_text(plain.text), plain.label)
         reason = _reason(key, seen, asked)
         if reason is None:
             seen.add(key)
