@@ -108,16 +108,9 @@ def keep_memory() -> bool:
     return mallopt is not None and all(mallopt(name, value) == 1 for name, value in _KEPT)
 
 
-def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGTERM or Ctrl-C; SIGHUP reads everything anew. What cannot be read at the start is an error.
-
-    Args:
-        app: What `create_app` made.
-        listening: What `bind` made.
-        when_ready: Called when everything is loaded.
-    """
-    keep_memory()
-    config = uvicorn.Config(
+def config_of(app: Any, **options: Any) -> uvicorn.Config:
+    """How uvicorn serves the app."""
+    return uvicorn.Config(
         app,
         http=Punctual,
         ws="none",
@@ -128,22 +121,39 @@ def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None
         proxy_headers=False,
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_END,
+        **options,
     )
-    server = uvicorn.Server(config)
+
+
+def reload_on_hup(service: Service) -> None:
+    """SIGHUP reads everything anew, from now on; called in the running loop."""
+    reloading: set[asyncio.Task[Any]] = set()
+
+    def reload() -> None:
+        task = asyncio.create_task(service.reload())
+        reloading.add(task)  # a task that nobody holds may be gone before it is done
+        task.add_done_callback(reloading.discard)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGTERM or Ctrl-C; SIGHUP reads everything anew. What cannot be read at the start is an error.
+
+    Args:
+        app: What `create_app` made.
+        listening: What `bind` made.
+        when_ready: Called when everything is loaded.
+    """
+    keep_memory()
+    server = uvicorn.Server(config_of(app))
     service: Service = app.state.service
 
     def fail() -> None:
         server.should_exit = True
 
     def ready() -> None:
-        reloading: set[asyncio.Task[Any]] = set()
-
-        def reload() -> None:
-            task = asyncio.create_task(service.reload())
-            reloading.add(task)  # a task that nobody holds may be gone before it is done
-            task.add_done_callback(reloading.discard)
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+        reload_on_hup(service)
         when_ready()
 
     service.when_failed, service.when_ready = fail, ready
