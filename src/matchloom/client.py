@@ -128,7 +128,7 @@ def _hits(found: Any) -> Hits:
     """What a search found, as the library gives it."""
     reasons = ((one, one.pop("explanation", None)) for one in ({**one} for one in found["answers"]))
     hits = (Hit(**one, explanation=None if why is None else Explanation.from_dict(why)) for one, why in reasons)
-    return Hits(hits, found["known"])
+    return Hits(hits, found["known"], found.get("answered"))
 
 
 def _search_options(

@@ -94,15 +94,19 @@ def _found(
 ) -> list[Hits]:
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
-    if options.get("where") is not None and (system.collection is None or by is not None):
+    own = system.collection is not None and by is None
+    if options.get("where") is not None and not own:
         raise Refused(422, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
+    if options.get("precision") is not None and not own:
+        raise Refused(422, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
     asked = [question for question in questions if question.strip()]
     if by is None and system.collection is not None:
-        explain, top, where = bool(options.get("explain")), options["top"], options.get("where")
+        how: Any = {"top": options["top"], "explain": bool(options.get("explain"))}
+        how |= {name: options.get(name) for name in ("where", "precision")}
         if len(asked) == 1:
-            found = iter([system.collection.search(asked[0], top=top, where=where, explain=explain)])
+            found = iter([system.collection.search(asked[0], **how)])
         else:
-            found = iter(system.collection.search(asked, top=top, where=where, explain=explain))
+            found = iter(system.collection.search(asked, **how))
     else:
         found = (_found_otherwise(system, question, by, options) for question in asked)
     return [next(found) if question.strip() else Hits() for question in questions]
@@ -123,7 +127,7 @@ def _found_otherwise(
 
 
 def _answers(found: Hits) -> Plain:
-    return {"known": found.known, "answers": [_plain(one) for one in found]}
+    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found]}
 
 
 def _archived(
