@@ -5,8 +5,12 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+from collections import deque
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 BUILDS = ("plain", "avx2", "avx512")  # the plain build answers with an index of these
 SWITCH = "MATCHLOOM_KERNEL"  # set to one of BUILDS to force it, or to "none"
@@ -24,15 +28,26 @@ class Task(ctypes.Structure):
     ]
 
 
+class LstmTask(ctypes.Structure):
+    """What a call works on, one group of texts; lstm.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "hidden", "directions", "reverse", "width", "count")),
+        *((name, ctypes.c_void_p) for name in ("texts", "lengths", "x", "packed", "turned", "h", "kept")),
+        *((name, ctypes.c_void_p) for name in ("h_gradient", "x_gradient", "weights_gradient")),
+    ]
+
+
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; and `k_max` and `int8_cosines`, whose arguments their sources
-    explain."""
+    and its lanes, for a Task in double precision; `lstm_forward` and `lstm_backward` of an LstmTask; and functions
+    whose arguments their sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
         loaded = ctypes.CDLL(str(path_of(build)))
-        if loaded.matchloom_task_bytes() != ctypes.sizeof(Task):
+        sizes = loaded.matchloom_task_bytes(), loaded.matchloom_lstm_task_bytes()
+        if sizes != (ctypes.sizeof(Task), ctypes.sizeof(LstmTask)):
             raise OSError(f"{path_of(build).name} is of another version; install matchloom again")
         self.processor = loaded.matchloom_processor
         self.forward, self.backward = loaded.matchloom_forward, loaded.matchloom_backward
@@ -40,15 +55,26 @@ class Library:
         for function in (self.forward, self.backward, self.forward_double):
             function.argtypes = [ctypes.POINTER(Task)]
             function.restype = ctypes.c_int
-        self.lanes, self.lanes_double = loaded.matchloom_lanes, loaded.matchloom_lanes_double
-        for count in (self.lanes, self.lanes_double):
-            count.argtypes, count.restype = [ctypes.c_int64], ctypes.c_int64
-        self.k_max = loaded.matchloom_k_max
         size, place = ctypes.c_int64, ctypes.c_void_p
-        self.k_max.argtypes = [place, size, size, size, size, place, place, place]
-        self.int8_cosines = loaded.matchloom_int8_cosines
-        self.int8_cosines.argtypes = [place, size, place, size, size, size, place]
-        self.k_max.restype = self.int8_cosines.restype = ctypes.c_int
+        self.lstm_forward, self.lstm_backward = loaded.matchloom_lstm_forward, loaded.matchloom_lstm_backward
+        for function in (self.lstm_forward, self.lstm_backward):
+            function.argtypes = [ctypes.POINTER(LstmTask)]
+            function.restype = ctypes.c_int
+
+        def bound(name: str, *arguments: type, gives: type | None = ctypes.c_int) -> Callable[..., Any]:
+            function = getattr(loaded, f"matchloom_{name}")
+            function.argtypes, function.restype = arguments, gives
+            return function  # type: ignore[no-any-return]
+
+        self.lanes, self.lanes_double = (bound(name, size, gives=size) for name in ("lanes", "lanes_double"))
+        self.lstm_packed, self.lstm_turned, self.lstm_gradient = (
+            bound(f"lstm_{name}", size, size, gives=size) for name in ("packed", "turned", "gradient")
+        )
+        self.lstm_kept = bound("lstm_kept", *[size] * 4, gives=size)
+        self.lstm_pack = bound("lstm_pack", *[place] * 4, size, size, place, gives=None)
+        self.lstm_turn = bound("lstm_turn", place, place, size, size, place, gives=None)
+        self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
+        self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
 
 
 def path_of(build: str) -> Path:
@@ -79,13 +105,36 @@ def library() -> Library | None:
     return None
 
 
+def run(function: Callable[[Any], int], tasks: list[Any], threads: int, what: str) -> None:
+    """Call a function of the library on every task, on several threads (ctypes frees the GIL)."""
+    waiting, failed = deque(tasks), []
+
+    def work() -> None:
+        while True:
+            try:
+                task = waiting.popleft()
+            except IndexError:
+                return
+            if function(ctypes.byref(task)):
+                failed.append(task)
+
+    helpers = [Thread(target=work) for _ in range(min(threads, len(tasks)) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failed:
+        raise MemoryError(f"the native {what} ran out of memory")
+
+
 def status() -> str:
-    """One line that says what computes the spatial GRU, k-max pooling and late interaction on this machine."""
+    """One line that says what computes the networks' inner loops on this machine."""
     loaded = library()
     if loaded is None:
-        return "absent or switched off: torch computes the spatial GRU, k-max pooling and late interaction"
+        return "absent or switched off: torch computes LSTMs, the spatial GRU, k-max pooling and late interaction"
     lanes = loaded.lanes(1 << 30)
-    return f"{loaded.build} build: spatial GRU, {lanes} pairs at a time, k-max pooling and late interaction"
+    return f"{loaded.build} build: spatial GRU and LSTM, {lanes} lanes, k-max pooling and late interaction"
 
 
 _log = logging.getLogger("matchloom")
