@@ -19,8 +19,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-KERNELS = ("spatial_gru", "spatial_gru_double", "lstm", "k_max", "int8_cosines")
-HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose")]
+KERNELS = ("spatial_gru", "spatial_gru_double", "lstm", "interact", "convolve", "matches", "k_max", "int8_cosines")
+HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}

@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -38,34 +38,55 @@ class LstmTask(ctypes.Structure):
     ]
 
 
+class MeetTask(ctypes.Structure):
+    """What a call works on, some pairs of texts; interact.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "channels", "left_width", "right_width", "begin", "end")),
+        *((name, ctypes.c_void_p) for name in ("left_rows", "right_rows", "left_lengths", "right_lengths")),
+        *((name, ctypes.c_void_p) for name in ("left", "right", "form")),
+        ("relu", ctypes.c_int64),
+        ("grid", ctypes.c_void_p),
+        ("k", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("values", "places")),
+        ("kernels", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("mu", "scale", "sums", "sums_gradient", "cells_gradient")),
+    ]
+
+
+TASKS = {"task": Task, "lstm_task": LstmTask, "meet_task": MeetTask}
+
+
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; `lstm_forward` and `lstm_backward` of an LstmTask; and functions
-    whose arguments their sources explain."""
+    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask; and functions whose
+    arguments their sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
         loaded = ctypes.CDLL(str(path_of(build)))
-        sizes = loaded.matchloom_task_bytes(), loaded.matchloom_lstm_task_bytes()
-        if sizes != (ctypes.sizeof(Task), ctypes.sizeof(LstmTask)):
+        if any(getattr(loaded, f"matchloom_{name}_bytes")() != ctypes.sizeof(task) for name, task in TASKS.items()):
             raise OSError(f"{path_of(build).name} is of another version; install matchloom again")
         self.processor = loaded.matchloom_processor
-        self.forward, self.backward = loaded.matchloom_forward, loaded.matchloom_backward
-        self.forward_double = loaded.matchloom_forward_double
-        for function in (self.forward, self.backward, self.forward_double):
-            function.argtypes = [ctypes.POINTER(Task)]
-            function.restype = ctypes.c_int
-        size, place = ctypes.c_int64, ctypes.c_void_p
-        self.lstm_forward, self.lstm_backward = loaded.matchloom_lstm_forward, loaded.matchloom_lstm_backward
-        for function in (self.lstm_forward, self.lstm_backward):
-            function.argtypes = [ctypes.POINTER(LstmTask)]
-            function.restype = ctypes.c_int
 
         def bound(name: str, *arguments: type, gives: type | None = ctypes.c_int) -> Callable[..., Any]:
             function = getattr(loaded, f"matchloom_{name}")
             function.argtypes, function.restype = arguments, gives
             return function  # type: ignore[no-any-return]
 
+        def of(task: type, *names: str) -> Iterator[Callable[..., Any]]:
+            return (bound(name, ctypes.POINTER(task)) for name in names)
+
+        size, place = ctypes.c_int64, ctypes.c_void_p
+        self.forward, self.backward, self.forward_double = of(Task, "forward", "backward", "forward_double")
+        self.lstm_forward, self.lstm_backward = of(LstmTask, "lstm_forward", "lstm_backward")
+        (self.meet,) = of(MeetTask, "meet")
+        self.product = bound("product", place, size, size, place, size, place, place)
+        self.normalize = bound("normalize", place, size, size, ctypes.c_float, place, gives=None)
+        self.normalize_back = bound("normalize_back", place, place, size, size, ctypes.c_float, place, gives=None)
+        self.convolve = bound("convolve", place, *[size] * 4, *[place] * 4, *[size] * 5, place)
+        self.tanh = bound("tanh", place, size, place, gives=None)
+        self.matches = bound("matches", *[place] * 3, *[size] * 3, *[place] * 4, size, size, place, place, gives=None)
         self.lanes, self.lanes_double = (bound(name, size, gives=size) for name in ("lanes", "lanes_double"))
         self.lstm_packed, self.lstm_turned, self.lstm_gradient = (
             bound(f"lstm_{name}", size, size, gives=size) for name in ("packed", "turned", "gradient")

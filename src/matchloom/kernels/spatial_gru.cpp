@@ -189,7 +189,7 @@ class Group {
             z[k] = a *= scale, z[k + D] = b *= scale, z[k + 2 * D] = x *= scale, z[k + 3 * D] = y *= scale;
             const vec tanh = 1.0f - 2.0f * reciprocal(1.0f + power_of_two(at.candidate[k]));
             at.candidate[k] = tanh;
-            if (h) h[k] = b * left[k] + x * top[k] + y * corner[k] + a * tanh;
+            if (h) h[k] = multiply_add(a, tanh, multiply_add(y, corner[k], multiply_add(x, top[k], b * left[k])));
         }
     }
 
