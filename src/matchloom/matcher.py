@@ -215,7 +215,7 @@ class Matcher:
         ours, theirs = left.read_lengths[left_rows], right.read_lengths[right_rows]
         order = np.lexsort((ours, theirs))
         cuts = _cuts(order, theirs, ours if left.pieces is None else np.maximum(ours, theirs))
-        cuts = _divided(cuts, ours + theirs)
+        cuts = _divided(cuts, ours + theirs, left.pieces is not None)
         batches = (
             make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
             for cut in cuts
@@ -284,7 +284,7 @@ class Matcher:
         read = table.read_lengths
         order = distinct[np.argsort(read[distinct], kind="stable")]
         cuts = _cuts(order, read, np.full_like(read, _QUERY if table.pieces is None else _CELLS // _PIECES))
-        cuts = _divided(cuts, read)
+        cuts = _divided(cuts, read, table.pieces is not None)
         keep_memory()
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
@@ -563,9 +563,9 @@ def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
     return cuts
 
 
-def _divided(cuts: list[Rows], words: Rows) -> list[Rows]:
-    """A single large piece in as many as there are cores."""
+def _divided(cuts: list[Rows], read: Rows, pieces: bool) -> list[Rows]:
+    """A single large piece in as many as there are cores; a transformer's are large from two texts on."""
     threads = torch.get_num_threads()
-    if len(cuts) != 1 or threads == 1 or int(words[cuts[0]].sum()) <= _ALONE:
+    if len(cuts) != 1 or threads == 1 or (not pieces and int(read[cuts[0]].sum()) <= _ALONE):
         return cuts
     return np.array_split(cuts[0], min(threads, len(cuts[0])))

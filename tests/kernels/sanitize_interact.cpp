@@ -54,8 +54,12 @@ int main(int count, char **words) {
             if (matchloom_meet(&task)) return 1;
         }
         std::vector<float> out(N * L * C * (E + 1)), unit(left.size());
-        if (matchloom_product(left.data(), N * L, E, form.data(), C * (E + 1), round % 2 ? form.data() : nullptr, out.data()))
-            return 1;
+        void *packed = nullptr;
+        if (posix_memalign(&packed, 64, matchloom_packed(E, C * (E + 1)) * sizeof(float))) return 1;
+        matchloom_pack(form.data(), E, C * (E + 1), C * (E + 1), 1, static_cast<float *>(packed));
+        matchloom_product(left.data(), N * L, E, static_cast<float *>(packed), C * (E + 1),
+                          round % 2 ? form.data() : nullptr, out.data());
+        free(packed);
         matchloom_normalize(left.data(), N * L, E, 1e-12f, unit.data());
         matchloom_normalize_back(left.data(), unit.data(), N * L, E, 1e-12f, unit.data());
         matchloom_tanh(left.data(), int64_t(left.size()), unit.data());

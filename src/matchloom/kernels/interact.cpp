@@ -313,18 +313,26 @@ int64_t matchloom_meet_task_bytes() { return sizeof(MeetTask); }
 // 0, or 1 if memory ran out.
 int matchloom_meet(const MeetTask *task) { return Meeting(*task).run(); }
 
-// x [rows][inputs], w [inputs][outputs], bias [outputs] or null, out [rows][outputs]. 0, or 1 if memory ran out.
-int matchloom_product(const float *x, int64_t rows, int64_t inputs, const float *w, int64_t outputs, const float *bias,
-                      float *out) {
-    Scratch scratch(size_t(PANEL) * inputs + 1);
-    if (scratch.failed()) return 1;
-    vec *columns = scratch.take(size_t(PANEL) * inputs);
+// How many numbers a matrix takes as panels, and that: w[input * input_step + output * output_step].
+int64_t matchloom_packed(int64_t inputs, int64_t outputs) { return whole_vecs(outputs) * WIDTH * inputs; }
+void matchloom_pack(const float *w, int64_t inputs, int64_t outputs, int64_t input_step, int64_t output_step, float *to) {
+    for (int64_t first = 0; first < outputs; first += PANEL * WIDTH) {
+        const int64_t width = panel_vecs(outputs, first) * WIDTH;
+        for (int64_t k = 0; k < inputs; k++)
+            for (int64_t n = first; n < first + width; n++)
+                *to++ = n < outputs ? w[k * input_step + n * output_step] : 0.0f;
+    }
+}
+
+// x [rows][inputs], w as panels, bias [outputs] or null, out [rows][outputs].
+void matchloom_product(const float *x, int64_t rows, int64_t inputs, const float *w, int64_t outputs, const float *bias,
+                       float *out) {
+    const vec *columns = reinterpret_cast<const vec *>(w);
     for (int64_t first = 0; first < outputs; first += PANEL * WIDTH) {
         const int nv = panel_vecs(outputs, first);
-        pack_panel(w, inputs, outputs, first, nv, columns);
         for_panel(nv, Product{x, bias, rows, inputs, outputs, out}, first, columns);
+        columns += nv * inputs;
     }
-    return 0;
 }
 
 // Rows of a length of one: x / max(|x|, least). x and out [rows][numbers]; squares are added up in one order.

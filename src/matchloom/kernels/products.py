@@ -38,16 +38,29 @@ def taken(*given: Tensor) -> list[Tensor]:
 
 def product(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ w + bias. (..., K), (K, C), (C,) -> (..., C)"""
-    K, C = w.shape
-    if x.shape[-1] != K or (bias is not None and bias.shape != (C,)):
-        raise ValueError(f"x and bias must end in {K} and {C} numbers")
-    x, w, bias = taken(x, w, w.new_zeros(C) if bias is None else bias)
-    out = x.new_empty(*x.shape[:-1], C)
-    if out.numel() and loaded().product(
-        x.data_ptr(), out.numel() // C, K, w.data_ptr(), C, bias.data_ptr(), out.data_ptr()
-    ):
-        raise MemoryError("the native product ran out of memory")
-    return out
+    return Packed(w, bias)(x)
+
+
+class Packed:
+    """A matrix (K, C), and a bias (C,), as the kernel reads them: packed once for many products."""
+
+    def __init__(self, w: Tensor, bias: Tensor | None = None) -> None:
+        self.K, self.C = w.shape
+        self.bias = None if bias is None else taken(bias)[0]
+        if w.dtype != torch.float32 or (self.bias is not None and self.bias.shape != (self.C,)):
+            raise ValueError(f"w must be float32, and bias must have {self.C} numbers")
+        self.w = torch.empty(loaded().packed(self.K, self.C))
+        loaded().pack(w.data_ptr(), self.K, self.C, *w.stride(), self.w.data_ptr())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x @ w + bias. (..., K) -> (..., C)"""
+        if x.shape[-1] != self.K:
+            raise ValueError(f"x must end in {self.K} numbers, found {x.shape[-1]}")
+        (x,) = taken(x)
+        out, bias = x.new_empty(*x.shape[:-1], self.C), None if self.bias is None else self.bias.data_ptr()
+        rows = out.numel() // self.C
+        loaded().product(x.data_ptr(), rows, self.K, self.w.data_ptr(), self.C, bias, out.data_ptr())
+        return out
 
 
 def l2_normalize_rows(x: Tensor) -> Tensor:
