@@ -34,7 +34,6 @@ from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.tokenize import stems as stems_of
 from matchloom.types import Component, Hit, Hits, Pair, Scores, Trace
 
-
 _TOGETHER = 100  # questions
 
 
