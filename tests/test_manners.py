@@ -99,7 +99,8 @@ def test_every_repr_is_one_short_line(matcher: Matcher, fitted: Fitted, tmp_path
         (matcher.encode(TEXTS), "Candidates(5 texts)"),
         (fitted, "Fitted("),
         (fitted.report, "FitReport("),
-        (fitted.collection, "Collection(2 answers"),
+        (fitted.collection, "Collection(2 answers, searched by answer_ranker)"),
+        (fitted.scorer.entries, "Entries("),  # type: ignore[attr-defined]
         (index, "LanceCollection("),
         (bm25, "BM25(WordStatistics(5 texts, "),
         (Overlap.fit(TEXTS), "Overlap(WordStatistics(5 texts, "),

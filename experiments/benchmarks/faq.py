@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from matchloom.search.ranker import AnswerRanker
 
 from experiments import places
 from experiments.reproduction.provenance import commit
@@ -28,13 +27,14 @@ from matchloom.fitting.answers_task import AnswersTask
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.matcher import Matcher
 from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
-from matchloom.search.features.dense import Meanings
+from matchloom.search.collection import Collection
+from matchloom.search.entries import Entries
+from matchloom.search.features.dense import SentenceVectors
 from matchloom.types import Pair, Scorer
 
 SYSTEMS: dict[str, Callable[[Sequence[Pair]], Scorer]] = {
-    **{name: lambda pairs, name=name: BASELINES[name](Answers.of(pairs)) for name in BASELINES},  # type: ignore[misc]
-    "answer_ranker": AnswerRanker.fit,
+    **{name: lambda pairs, name=name: BASELINES[name](Entries.of(pairs)) for name in BASELINES},  # type: ignore[misc]
+    "answer_ranker": Collection.fit,
 }
 
 
@@ -43,10 +43,10 @@ def with_encoder() -> dict[str, Callable[[Sequence[Pair]], Scorer]]:
     found = encoder_for(AUTO, print)
     if found is None:
         return {}
-    meanings = Meanings(Matcher.untrained(found.folder, model="sentence_bert"))
+    sentences = SentenceVectors(Matcher.untrained(found.folder, model="sentence_bert"))
     return {
-        "encoder_nearest": lambda pairs: AnswerRanker.fit(pairs, meanings=meanings, words=False),
-        "encoder_ranker": lambda pairs: AnswerRanker.fit(pairs, meanings=meanings),
+        "encoder_nearest": lambda pairs: Collection.fit(pairs, sentences=sentences, words=False),
+        "encoder_ranker": lambda pairs: Collection.fit(pairs, sentences=sentences),
     }
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matchloom.search.ranker import AnswerRanker
 
 from experiments import places
 from experiments.corpora import read_cqa, read_insuranceqa
@@ -33,7 +32,8 @@ from matchloom.data.pydocs import read_pydocs
 from matchloom.data.splits import hold_out_questions
 from matchloom.fitting.answers_task import AnswersTask
 from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
+from matchloom.search.collection import Collection
+from matchloom.search.entries import Entries
 from matchloom.types import Pair, Scorer
 
 DRAWS, FOLDS, SIZES, OTHERS = 3, 5, (60, 150), 300
@@ -41,16 +41,16 @@ Make = Callable[[Sequence[Pair]], Scorer]
 
 
 def _baselines(*names: str) -> dict[str, Make]:
-    return {name: lambda pairs, name=name: BASELINES[name](Answers.of(pairs)) for name in names}  # type: ignore[misc]
+    return {name: lambda pairs, name=name: BASELINES[name](Entries.of(pairs)) for name in names}  # type: ignore[misc]
 
 
 REWORDED: dict[str, Make] = {
-    "answer_ranker": AnswerRanker.fit,
+    "answer_ranker": Collection.fit,
     **_baselines("linear_classifier", "nearest_question", "trans_lm", "bm25_stemmed"),
 }
 TEXT_ALONE: dict[str, Make] = {
-    "answer_ranker": partial(AnswerRanker.fit, asked=False),
-    "answer_ranker, known": AnswerRanker.fit,
+    "answer_ranker": partial(Collection.fit, use_questions=False),
+    "answer_ranker, known": Collection.fit,
     **_baselines("bm25_stemmed", "trans_lm"),
 }
 

@@ -18,15 +18,14 @@ from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
-from matchloom.search.ranker import AnswerRanker
+from matchloom.search.collection import Collection
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.types import MatchloomError, Pair
 from tests.fitting.samples import small_report
 from tests.fitting.test_pairs_task import labelled
-from tests.fitting.test_run import faq
+from tests.fitting.test_run import TOPICS, faq
+from tests.search.collections import SPARE, as_large, many
 from tests.search.lance.making import made_matcher, made_pairs
 
 PAIRS = [*made_pairs(4), Pair("how do I reset my password", "open the settings"), Pair("", "loom")]
@@ -57,6 +56,27 @@ def make_list_fusion(folder: Path, seed: int) -> None:
     ListFusion([words, made_matcher(seed=seed)], np.ones(2), np.ones(2), "why", Tokenizer()).save(folder)
 
 
+def make_collection(folder: Path, seed: int) -> None:
+    """With changes since it was fitted, and columns."""
+    made = Collection.fit(faq(20, seed))
+    made.add([{"question": f"where is loom {seed}", "answer": "In the shed.", "topic": "looms"}])
+    made.add([("how do I weave", "In the shed."), ("pay by bill", TOPICS["a2"][0])])
+    made.remove(["a5"])
+    made.save(folder)
+
+
+def make_large_collection(folder: Path, seed: int) -> None:
+    """One that has candidates, and a table of translations."""
+    with as_large():
+        Collection.fit([*many(300 + seed), *SPARE]).save(folder)
+
+
+def make_fit(folder: Path, seed: int) -> None:
+    """Of labelled pairs."""
+    texts = [pair.text for pair in made_pairs(9, seed=seed)]
+    Fitted(WordScorer.fit("bm25_stemmed", texts, Tokenizer()), small_report(), "pairs").save(folder)
+
+
 def make_checkpoint(folder: Path, seed: int) -> None:
     """Of a first step."""
     save_checkpoint(folder, *_stepped(seed), {"epoch": 1, "history": [{"loss": 0.5}]})
@@ -80,14 +100,14 @@ def _stepped(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
 
 def make_measured(folder: Path, seed: int) -> None:
     """Two systems, of which one failed."""
-    made = OutcomeStore(folder, "key", resume=False, measures=("P@1",))
+    made = OutcomeStore(folder / "work", "key", resume=False, measures=("P@1",))
     made.keep(Outcome({"P@1": 0.5}, {"P@1": np.array([0.0, 1.0])}), 1.0 + seed, "test", "bm25")
     made.keep(MatchloomError("none"), 0.0, "test", "other")
 
 
 def use_measured(folder: Path) -> Any:
     """What is kept."""
-    found = OutcomeStore(folder, "key", resume=True, measures=("P@1",))
+    found = OutcomeStore(folder / "work", "key", resume=True, measures=("P@1",))
     outcome = found.outcome("test", "bm25")
     if outcome is None:
         raise MatchloomError(f"{folder} has no such figures")  # as where the fit was not begun
@@ -125,13 +145,12 @@ SAMPLES: dict[str, Sample] = {
     ),
     "calibrated": Sample(make_calibrated, scores),
     "list_fusion": Sample(make_list_fusion, scores),
-    "ranker": Sample(lambda folder, seed: AnswerRanker.fit(faq(20, seed)).save(folder), scores),
-    "fit": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
+    "collection": Sample(make_collection, scores),
+    "large collection": Sample(make_large_collection, scores),
+    "fit of answers": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
+    "fit": Sample(make_fit, scores),
     "baseline": Sample(
-        lambda folder, seed: Fitted(
-            BASELINES["nearest_question"](Answers.of(faq(20, seed))), small_report(), "answers"
-        ).save(folder),
-        scores,
+        lambda folder, seed: Collection.fit(faq(20, seed), baseline="nearest_question").save(folder), scores
     ),
     "checkpoint": Sample(make_checkpoint, use_checkpoint),
     "measured": Sample(make_measured, use_measured),

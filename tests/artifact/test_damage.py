@@ -77,7 +77,7 @@ def test_what_may_not_be_read_is_told(
     assert caught.value.code == "unreadable"
 
 
-@pytest.mark.parametrize("kind", ["ranker", "fit"])
+@pytest.mark.parametrize("kind", ["collection", "fit"])
 def test_a_folder_that_may_not_be_looked_at_is_told(
     saved: Callable[[str], Damaged], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_what_was_there(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(MatchloomError, match=r"was not written \(No space left on device\)") as caught:
+    with pytest.raises(MatchloomError, match="No space left on device") as caught:
         SAMPLES[kind].make(tmp_path, 1)
     assert "\n" not in str(caught.value)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -20,7 +20,7 @@ DESIGNED = {
     "Answer questions": ["fit", "search", "add", "remove", "refit", "serve", "index", "tune", "demo"],
     "Look closer": ["rank", "score", "explain", "evaluate", "compare", "report", "doctor"],
     "Train": ["train", "models", "encoders", "vectors", "trans-lm", "export"],
-    "Data": ["split", "mine", "corpus", "reproduce"],
+    "Data": ["import", "check", "split", "mine", "corpus", "reproduce"],
 }
 
 

@@ -22,7 +22,7 @@ from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.systems import Candidate, Outcome
 from matchloom.fitting.trial import Trial
 from matchloom.search.baselines import BASELINES
-from matchloom.search.entries import Answers
+from matchloom.search.entries import Entries
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 from tests.fitting.samples import small_report
@@ -252,7 +252,7 @@ def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bm25_stemmed", "trans_lm", "nearest_question", "linear_classifier"])
 def test_a_baseline_that_was_chosen_is_kept_and_comes_back(name: str, tmp_path: Path) -> None:
-    scorer = BASELINES[name](Answers.of(faq(30)))
+    scorer = BASELINES[name](Entries.of(faq(30)))
     Fitted(scorer, small_report(), "answers").save(tmp_path)
     loaded = Fitted.load(tmp_path).scorer
     asked = [Pair("forgot the password", text) for text, _ in TOPICS.values()]

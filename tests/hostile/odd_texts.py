@@ -9,7 +9,7 @@ import numpy as np
 
 from matchloom.lexical import LEXICAL
 from matchloom.models import MODELS
-from matchloom.search.ranker import AnswerRanker
+from matchloom.search.collection import Collection
 from matchloom.types import Explains, Pair, Scorer
 from tests.fitting.test_run import faq
 from tests.lexical.test_contract import make
@@ -43,7 +43,7 @@ class OddTexts:
     def __init__(self, folder: Path) -> None:
         self._scorers: list[Scorer] = [made_matcher(name) for name in sorted(MODELS)]
         self._scorers += [make(name) for name in sorted(LEXICAL)]
-        self._scorers.append(AnswerRanker.fit(faq(20)))
+        self._scorers.append(Collection.fit(faq(20)))
 
     def attempt(self, rng: random.Random) -> None:
         """Score some pairs, and explain one now and then."""

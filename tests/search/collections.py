@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+import pytest
+
 from matchloom.types import Pair
 
 ENGLISH = [
@@ -44,3 +50,18 @@ def many(answers: int, questions: int = 1) -> list[Pair]:
         for q in range(questions):
             pairs.append(Pair(f"{verb} of my {thing}" if q == 0 else f"about {thing} {verb} number {q}", text, 1.0))
     return pairs
+
+
+SPARE = [Pair("", f"spare text {n}") for n in range(20)]
+_PLACES = ("matchloom.search.view", "matchloom.search.segment", "matchloom.search.learning")
+
+
+@contextmanager
+def as_large(whole: int = 100, candidates: int = 20) -> Iterator[None]:
+    """Have small collections be searched as those of many thousand entries are: by candidates."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place in _PLACES:
+            for name, value in (("WHOLE", whole), ("CANDIDATES", candidates)):
+                if hasattr(import_module(place), name):
+                    patch.setattr(f"{place}.{name}", value)
+        yield

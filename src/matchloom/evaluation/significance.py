@@ -72,6 +72,17 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, draws: int = 10_000, see
     return (as_far + 1) / (draws + 1)
 
 
+def sign_test(won: int, lost: int) -> float:
+    """Two-sided p of so many wins and losses if either were as likely: the exact binomial test.
+
+    >>> sign_test(5, 0), sign_test(3, 3)
+    (0.0625, 1.0)
+    """
+    count, fewer = won + lost, min(won, lost)
+    as_far: int = sum(math.comb(count, n) for n in range(fewer + 1))
+    return min(1.0, float(2 * as_far / 2**count))  # whole numbers until here: no tail is lost to rounding
+
+
 def interval(mean: float, count: int) -> tuple[float, float]:
     """The 95% interval of a mean of `count` values between 0 and 1, by Wilson's formula.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -48,7 +48,7 @@ class _Settings(msgspec.Struct):
     encoder: dict[str, Any]
     lexical: bool
     features: str
-    least_words: int
+    least_words: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -31,12 +31,28 @@ def key_of(
     return digest(str(FORMAT), pairs_digest(pairs, test), kind, repr(tokenizer), str(seed), encoder)
 
 
+class _Figures(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The figures of one system, or why it has none."""
+
+    error: str | None = None
+    values: dict[str, float] = {}
+    each: dict[str, list[float]] = {}
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True):
+    """What `measured.json` has to hold."""
+
+    key: str
+    measured: dict[str, _Figures]
+
+
 class OutcomeStore:
     """Outcomes by name, written after each; without a folder they are only remembered."""
 
     def __init__(self, folder: Path | None, key: str, *, resume: bool, measures: Sequence[str]) -> None:
         self._folder, self._key, self._measures = folder, key, set(measures)
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[str, _Figures] = {}
         if resume and folder is not None and holds(folder, "measured"):
             self._kept = self._read(folder)
         self.resumed = len(self._kept)
@@ -50,22 +66,23 @@ class OutcomeStore:
         found = self._kept.get(_key(name))
         if found is None:
             return None
-        if "error" in found:
-            raise MatchloomError(found["error"])
-        each = {measure: np.array(values, dtype=np.float64) for measure, values in found["each"].items()}
-        return Outcome(found["values"], each), float(found["seconds"])
+        if found.error is not None:
+            raise MatchloomError(found.error)
+        each = {measure: np.array(values, dtype=np.float64) for measure, values in found.each.items()}
+        return Outcome(found.values, each), found.seconds
 
     def keep(self, outcome: Outcome | MatchloomError, seconds: float, *name: object) -> None:
         """Keep an outcome, or why there is none."""
         if isinstance(outcome, MatchloomError):
-            self._kept[_key(name)] = {"error": str(outcome)}
+            self._kept[_key(name)] = _Figures(error=str(outcome))
         else:
             each = {measure: values.tolist() for measure, values in outcome.each.items()}
-            self._kept[_key(name)] = {"values": dict(outcome.values), "each": each, "seconds": seconds}
+            self._kept[_key(name)] = _Figures(values=dict(outcome.values), each=each, seconds=seconds)
         if self._folder is not None:
-            write(self._folder, "measured", FORMAT, {"key": self._key, "measured": self._kept})
+            measured = msgspec.to_builtins(self._kept)
+            write(self._folder, "measured", FORMAT, {"key": self._key, "measured": measured})
 
-    def _read(self, folder: Path) -> dict[str, Any]:
+    def _read(self, folder: Path) -> dict[str, _Figures]:
         settings = read(folder, "measured", FORMAT, remedy=_REMEDY).settings
         try:
             found = msgspec.convert(settings, _Settings)
@@ -81,29 +98,13 @@ class OutcomeStore:
                 f"with these; {_REMEDY}",
                 code="mismatch",
             )
-        return dict(settings["measured"])
+        return found.measured
 
     def _is_ok(self, one: _Figures) -> bool:
         """Whether there are figures of every measure, or a reason why there are none."""
         figures = [*one.values.values(), *(value for values in one.each.values() for value in values)]
         every = self._measures <= one.values.keys() & one.each.keys()
         return one.error is not None or (every and not any(map(math.isinf, figures)))
-
-
-class _Figures(msgspec.Struct, forbid_unknown_fields=True):
-    """The figures of one system, or why it has none."""
-
-    error: str | None = None
-    values: dict[str, float] = {}
-    each: dict[str, list[float]] = {}
-    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
-
-
-class _Settings(msgspec.Struct, forbid_unknown_fields=True):
-    """What `measured.json` has to hold."""
-
-    key: str
-    measured: dict[str, _Figures]
 
 
 def _key(name: Sequence[object]) -> str:

@@ -31,6 +31,7 @@ from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.reader import matrix_of
 from matchloom.search.tracing import Cells, shared_cells, trace_of_cells
 from matchloom.text.tokenize import Tokenizer, stem
+from matchloom.text.tokenize import stems as stems_of
 from matchloom.types import Component, Hit, Hits, Pair, Scores, Trace
 
 
@@ -103,7 +104,8 @@ class RankingBaseline(ABC):
         """What a row of an index says of a query, between its words and the matched ones, which come first."""
         words = self.tokenizer(query)
         told = [*matched, *(self.tokenizer(text) if index.texts is not self.entries.texts else ())]
-        stems, theirs = [stem(word) for word in words], [stem(word) for word in matched]
+        language = self.tokenizer.language
+        stems, theirs = stems_of(words, language), stems_of(matched, language)
         cells: Cells = {}
         for one, value in ({} if row is None else index.parts(query, row)).items():
             here, there = ([n for n, other in enumerate(side) if other == one] for side in (stems, theirs))
@@ -287,4 +289,6 @@ class _Index:
         return {word: value for word, value in zip(times, added.tolist(), strict=True) if value}
 
     def _terms(self, text: str) -> Iterable[str]:
-        return (stem(word) for word in self._tokenizer(text) if not is_stop_word(word))
+        language = self._tokenizer.language
+        words = self._tokenizer(text)
+        return (stem(word, language) for word in words if not is_stop_word(word, language))

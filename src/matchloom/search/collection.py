@@ -8,6 +8,7 @@ What `fit` keeps and what `index` makes is a collection, with or without weights
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -57,8 +58,10 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
+_IN_VAIN = 10_000  # questions without an answer that are kept
+_PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
-_TRIES = 5  # while another fit is switched to
+_TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
 
 class State(NamedTuple):
@@ -125,6 +128,7 @@ class Collection:
         learn_weights: bool = True,
         features: Sequence[str] = (),
         baseline: str | None = None,
+        unanswerable: Sequence[str] = (),
         seed: int = 0,
         progress: bool = False,
     ) -> Collection:
@@ -134,7 +138,8 @@ class Collection:
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
         `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
+        here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
         every fit takes it and changes nothing.
 
         Args:
@@ -151,7 +156,15 @@ class Collection:
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline, tuple(features))
+        settings = Settings(
+            tokenizer or Tokenizer(),
+            words,
+            use_questions,
+            learns,
+            baseline,
+            tuple(features),
+            tuple(sorted(set(unanswerable)))[:_IN_VAIN],
+        )
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -319,7 +332,13 @@ class Collection:
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is many letters too
-        self, question: str, *, top: int | None = 10, where: Where | None = None, explain: bool = False
+        self,
+        question: str,
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        explain: bool = False,
+        precision: float | None = None,
     ) -> Hits: ...
 
     @overload
@@ -330,6 +349,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> list[Hits]: ...
 
@@ -340,6 +360,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> Hits | list[Hits]:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
@@ -352,20 +373,42 @@ class Collection:
             top: At most this many answers; None for all.
             where: Values that entries must have in your own columns, such as {"language": "en"}.
             explain: Add to each answer why it got its score; the question is still read once.
+            precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
+                says whether the first one is sure enough. Where it is not, the nearest three are given.
             progress: Whether to show a bar.
         """
         if top is not None:
             at_least_one("top", top)
+        threshold = None if precision is None else self.threshold(precision)
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            return self._search([question], top, where, explain)[0]
+            return _answered(self._search([question], top, where, explain)[0], threshold)
         if isinstance(question, bytes) or not isinstance(question, Iterable):
             raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
-        return [hits for block in found for hits in block]
+        return [_answered(hits, threshold) for block in found for hits in block]
+
+    def threshold(self, precision: float) -> float:
+        """The least probability from which on so many of the answers are right, by what left-out questions prove.
+
+        Args:
+            precision: Such as 0.95, for at least 95 right answers among 100 that are shown.
+        """
+        if not 0 < precision < 1:
+            raise MatchloomError(f"precision is {precision}; expected a number between 0 and 1", code="bad_value")
+        calibration = self._current().calibration
+        found = None if calibration is None else calibration.threshold(precision)
+        if found is None:
+            count = 0 if calibration is None else len(calibration.shown)
+            raise MatchloomError(
+                f"a precision of {precision} cannot be promised by {count:,} left-out questions; state a lower one, or "
+                "add questions and refit",
+                code="not_supported",
+            )
+        return found
 
     def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
         state = self._current()
@@ -428,12 +471,14 @@ class Collection:
     def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
         """What a baseline finds; answers that are all equal are no answers."""
         baseline, mask = self._baseline(view), view.matching(where)
-        found = baseline.search(question, top=None if where is not None else max(2, top) if top else None)
-        if len(found) > 1 and found[0].score == found[-1].score:
-            return Hits()
-        if where is not None and mask is not None:
-            found = Hits(hit for hit in found if mask[view.row_of(hit.id) or 0])
-        hits = Hits(hit._replace(columns=dict(self[hit.id].columns) or None) for hit in found[:top])
+        found = baseline.search(question, top=top if where is None else None)
+        if found and found[0].score == found[-1].score:
+            scores = baseline.scores(question)
+            if len(scores) > 1 and scores.min() == scores.max():
+                return Hits()
+        rows = [view.row_of(hit.id) or 0 for hit in found]
+        kept = [(hit, row) for hit, row in zip(found, rows, strict=True) if mask is None or mask[row]][:top]
+        hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
         if explain:
             traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
             return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
@@ -547,16 +592,17 @@ class Collection:
             return Added(0, 0, wrong)
         entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])
         with self._writing():
-            view = self._state.view
-            put, there = [], 0
+            view, new = self._state.view, 0
+            put: dict[str, Entry] = {}
             for n in range(len(entries)):
                 entry = entries[n]
                 row = view.row_of(entry.id)
                 row = view.row_of_text(entry.text) if row is None else row
-                there += row is not None
-                put.append(entry if row is None else _joined(view.entry(row), entry))
-            self._change(Change(put))
-        return Added(len(put) - there, there, wrong)
+                new += row is None
+                old = entry if row is None else view.entry(row)
+                put[old.id] = entry if row is None else _joined(put.get(old.id, old), entry)
+            self._change(Change(list(put.values())))
+        return Added(new, len(put) - new, wrong)
 
     def replace(self, entries: Iterable[Entry]) -> int:
         """Put entries as they are given, questions and columns too, in place of those with the same ids.
@@ -603,9 +649,11 @@ class Collection:
         """The folder's lock. It comes before the lock of threads, so that nobody who searches waits for it."""
         if self.folder is None:
             yield
-        else:
-            with artifact.writing(self.folder, wait=self.patience):
-                yield
+            return
+        if not artifact.holds(self.folder, KIND):
+            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
+        with artifact.writing(self.folder, wait=self.patience):
+            yield
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -662,8 +710,7 @@ class Collection:
         with self._writing():
             if self._stamp != seen:
                 return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
-            self.since_report += state.view.changes
-            self._keep(learnt, self._changes[count:])
+            self._keep(learnt, self._changes[count:], state.view.changes)
         return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
 
     @contextmanager
@@ -677,15 +724,21 @@ class Collection:
                 raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
 
-    def _keep(self, learnt: Learnt, later: Sequence[Change]) -> None:
-        """Switch to a new fit, and to what was changed while it was made."""
+    def _keep(self, learnt: Learnt, later: Sequence[Change], number: int) -> None:
+        """Switch to a fit that has learnt so many changes, and to what was changed while it was made."""
         state = _state(learnt)
         view = state.view
         for change in later:
             view = view.changed(change)
+        before = self._state, self._changes, self.since_report
         self._state, self._changes = state._replace(view=view), list(later)
+        self.since_report += number
         if self.folder is not None:
-            self._write(self.folder)
+            try:
+                self._write(self.folder)
+            except BaseException:
+                self._state, self._changes, self.since_report = before
+                raise
             self._load()
 
     # ---- the folder
@@ -698,7 +751,13 @@ class Collection:
         """
         path = one_path("folder", folder)
         with self._lock:
-            self._write(path)
+            if self.folder is None or not path.exists() or not path.samefile(self.folder):
+                self._write(path)
+                return
+            with self._locked():
+                self._current()  # what others have changed is kept
+                self._write(path)
+                self._load()
 
     def _write(self, folder: Path) -> None:
         segment = self._state.view.base
@@ -709,6 +768,7 @@ class Collection:
             "learn": self.settings.learn,
             "baseline": self.settings.baseline,
             "only": list(self.settings.features),
+            "unanswerable": list(self.settings.unanswerable),
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
@@ -733,15 +793,20 @@ class Collection:
                 self._stamp = seen
                 return
             except MatchloomError:
-                if not left or not artifact.holds(self.folder, KIND) or stamp(self.folder) == seen:
-                    raise  # else another fit was switched to meanwhile
+                if not left or not artifact.holds(self.folder, KIND):
+                    raise
+                if stamp(self.folder) == seen and not artifact.is_written(self.folder):
+                    raise  # else another fit is switched to meanwhile
+                time.sleep(_PAUSE)
 
     def _read(self, folder: Path) -> None:
         settings, arrays, journal, saved = open_collection(folder)
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
             own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
-            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
+            self.settings = Settings(
+                tokenizer, **own, features=tuple(settings["only"]), unanswerable=tuple(settings["unanswerable"])
+            )
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -761,7 +826,7 @@ class Collection:
             for change in changes:
                 view = view.changed(change)
             self.report, self.since_report = settings["report"], int(settings["since_report"])
-            self.page = (folder / PAGE).read_bytes() if saved.has(PAGE) else None
+            self.page = saved.content(PAGE) if saved.has(PAGE) else None
             calibration = _calibration(settings["calibration"])
         self._state = State(view, fusion, calibration, figures)
         self._journal, self._changes = journal, changes
@@ -792,9 +857,7 @@ class Collection:
         try:
             changes = self._journal.read()
         except MatchloomError:
-            if stamp(folder) == self._stamp:
-                raise
-            self._load()
+            self._load()  # another fit was switched to, or what could not be written was taken back
             return
         view = self._state.view
         for change in changes:
@@ -846,6 +909,14 @@ def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
     if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
         raise ValueError("a calibration has four signals")
     return made
+
+
+def _answered(hits: Hits, threshold: float | None) -> Hits:
+    """Say whether the first answer is sure enough; where it is not, the nearest few are what there is."""
+    if threshold is None:
+        return hits
+    answered = bool(hits) and (hits[0].probability or 0.0) >= threshold
+    return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered)
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:

@@ -129,7 +129,9 @@ class Entries:
 
 def _key(text: str) -> int:
     """A number that texts share which are the same but for case and spaces; two others share one by no chance."""
-    return int.from_bytes(blake2b(normalize_text(text).encode(), digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        blake2b(normalize_text(text).encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
 
 
 def _clean(pair: Pair) -> Pair:

@@ -12,6 +12,8 @@ has mapped stays there until it lets go. Changes that came while a fit was made 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,10 +22,12 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from matchloom import artifact
+from matchloom.artifact.checks import as_saved
 from matchloom.artifact.lock import LOCK
 from matchloom.artifact.mapped import Mapped, open_mapped
 from matchloom.search.arrays import map_arrays, write_arrays
 from matchloom.search.journal import Change, Journal
+from matchloom.search.saved import check_settings
 from matchloom.types import MatchloomError
 
 KIND, FORMAT = "collection", 1
@@ -52,19 +56,25 @@ def write_collection(
 ) -> None:
     """Write a fit and the changes since; the caller holds the lock of a folder that others write, too."""
     number = _number(folder) + 1
+    settings = {**settings, "number": number, "digest": _digest(settings, arrays)}
     index = f"index-{number}.safetensors"
-    journal = Journal(folder / _journal(number), _seed(settings, number))
+    journal = Journal(folder / _journal(number), _seed(settings))
     with artifact.writing(folder, wait=math.inf, held=True):
         journal.path.unlink(missing_ok=True)
-        journal.append(changes)
-        artifact.write(
-            folder,
-            KIND,
-            FORMAT,
-            {**settings, "number": number},
-            {**files, index: lambda stream: write_arrays(stream, arrays)},
-            inside={} if encoder is None else {ENCODER: encoder},
-        )
+        try:
+            journal.append(changes)
+            artifact.write(
+                folder,
+                KIND,
+                FORMAT,
+                settings,
+                {**files, index: lambda stream: write_arrays(stream, arrays)},
+                inside={} if encoder is None else {ENCODER: encoder},
+            )
+        except BaseException:
+            if _number(folder) != number:  # it was not switched to
+                journal.path.unlink(missing_ok=True)
+            raise
         for old in folder.glob("changes-*.jsonl"):
             if old.name != journal.path.name:
                 old.unlink(missing_ok=True)
@@ -73,9 +83,11 @@ def write_collection(
 def open_collection(folder: Path) -> Opened:
     """Map what was fitted; what is damaged, altered or newer is refused in one line."""
     saved = open_mapped(folder, KIND, FORMAT, remedy=REMEDY)
-    number = int(saved.settings["number"])
+    with as_saved(folder, REMEDY):
+        check_settings(saved.settings)
+    number = saved.settings["number"]
     arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
-    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings, number)), saved)
+    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings)), saved)
 
 
 def refuse_used(folder: Path) -> None:
@@ -107,5 +119,14 @@ def _number(folder: Path) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _seed(settings: Mapping[str, Any], number: int) -> str:
-    return f"{KIND} {number} {settings.get('digest', '')}"
+def _seed(settings: Mapping[str, Any]) -> str:
+    """What the first line of the journal follows, so that no other collection's is taken for it."""
+    return f"{KIND} {settings['number']} {settings['digest']}"
+
+
+def _digest(settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Of the entries, and of how they were fitted."""
+    made = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for name in ("ids", "texts", "questions"):
+        made.update(arrays[f"{name}.starts"].tobytes() + arrays[f"{name}.block"].tobytes())
+    return made.hexdigest()[:32]

@@ -200,7 +200,7 @@ def learn_weights(cases: Cases, prior: Floats) -> Floats:
 
 
 def _guarded(fusion: Fusion, cases: Cases, prior: float) -> Fusion:
-    from scipy.stats import binomtest
+    from matchloom.evaluation.significance import sign_test
 
     fused = ranks(cases, fusion.weights) == 1
     best: tuple[int, int, int, float] | None = None
@@ -208,7 +208,7 @@ def _guarded(fusion: Fusion, cases: Cases, prior: float) -> Fusion:
         alone = ranks(cases, np.eye(len(fusion.names))[e]) == 1
         won, lost = (round(float(cases.counted[one & ~other].sum())) for one, other in ((alone, fused), (fused, alone)))
         if won > lost:
-            p = float(binomtest(won, won + lost).pvalue)
+            p = sign_test(won, lost)
             if p < _CHANCE and (best is None or won - lost > best[1] - best[2]):
                 best = (e, won, lost, p)
     if best is None:
@@ -242,11 +242,11 @@ def leave_one_out_figures(cases: Cases, weights: Floats) -> LeaveOneOut | None:
 
 def compare_weights(cases: Cases, old: Floats, new: Floats) -> tuple[float, float, bool]:
     """How often the first answer is right by old and by new weights, and whether the new are worse beyond chance."""
-    from scipy.stats import binomtest
+    from matchloom.evaluation.significance import sign_test
 
     before, after = (ranks(cases, weights) == 1 for weights in (old, new))
     lost, won = int((before & ~after).sum()), int((after & ~before).sum())
-    worse = lost > won and float(binomtest(lost, lost + won).pvalue) < _CHANCE
+    worse = lost > won and sign_test(won, lost) < _CHANCE
     first, second = (float(np.average(one, weights=cases.counted)) for one in (before, after))
     return first, second, worse
 

@@ -16,7 +16,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from matchloom.data.entries import Entry
 from matchloom.types import MatchloomError
 
 _DIGITS = 32  # of a checksum
+_MOST = 8 * 2**30  # bytes that are read at a time
 
 
 class Change(NamedTuple):
@@ -65,36 +66,52 @@ class Journal:
             return True
 
     def read(self) -> list[Change]:
-        """The changes that came since the last time."""
+        """The changes that came since the last time: all of them, or none where one is damaged."""
         try:
             file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise MatchloomError(
                 f"{self.path} cannot be read: {error.strerror or error}; copy the collection again", code="unreadable"
             ) from None
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise MatchloomError(f"{self.path} is no file; copy the collection again", code="damaged")
         with os.fdopen(file, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise MatchloomError(f"{self.path} is no file; copy the collection again", code="damaged")
-            stream.seek(self._size)
-            lines = stream.read().split(b"\n")
-        return [self._change(line) for line in lines[:-1]]
+            return self._read(stream)
 
-    def _change(self, line: bytes) -> Change:
+    def _read(self, stream: BinaryIO) -> list[Change]:
+        changes, last, size = [], self._last, self._size
+        if not size <= os.fstat(stream.fileno()).st_size <= size + _MOST:
+            raise self._altered(size)
+        stream.seek(size)
+        for line in stream:
+            if not line.endswith(b"\n"):
+                break  # a writer was killed, or is writing now
+            last, change = self._change(line[:-1], last, size)
+            size += len(line)
+            changes.append(change)
+        self._last, self._size = last, size
+        return changes
+
+    def _change(self, line: bytes, last: str, at: int) -> tuple[str, Change]:
+        """The change of a line, and its checksum."""
         checksum, _, content = line.partition(b" ")
-        expected = _checksum(self._last, content)
+        expected = _checksum(last, content)
+        if checksum != expected.encode():
+            raise self._altered(at)
         try:
-            if checksum.decode("ascii") != expected:
-                raise ValueError("another checksum")
             found = msgspec.json.decode(content, type=_Line)
         except ValueError:
-            raise MatchloomError(
-                f"{self.path} was altered or is damaged at byte {self._size:,}; copy the collection again, or remove "
-                "that line and what follows it",
-                code="altered",
-            ) from None
-        self._last, self._size = expected, self._size + len(line) + 1
+            raise self._altered(at) from None
         put = [Entry(one.id, one.text, tuple(one.questions), one.columns) for one in found.put]
-        return Change(put, found.remove)
+        return expected, Change(put, found.remove)
+
+    def _altered(self, at: int) -> MatchloomError:
+        return MatchloomError(
+            f"{self.path} was altered or is damaged at byte {at:,}; copy the collection again, or remove that line "
+            "and what follows it",
+            code="altered",
+        )
 
     def append(self, changes: Iterable[Change]) -> None:
         """Write changes behind what was read; all of them are on the disk, or none. The caller holds the lock."""
@@ -103,10 +120,9 @@ class Journal:
             plain = json.dumps(change.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
             last = _checksum(last, plain)
             content += last.encode() + b" " + plain + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         file = -1
         try:
-            file = os.open(self.path, flags, 0o666)
+            file = self._open()
             os.ftruncate(file, self._size)  # what a killed writer left
             _write(file, content, self._size)
             os.fsync(file)
@@ -120,6 +136,16 @@ class Journal:
             if file >= 0:
                 os.close(file)
         self._last, self._size = last, self._size + len(content)
+
+    def _open(self) -> int:
+        """The file, to be written; a pipe or a link in its place is refused, and what is shorter than was read."""
+        new = 0 if self._size else os.O_CREAT
+        file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | new, 0o666)
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode) and found.st_size >= self._size:
+            return file
+        os.close(file)
+        raise self._altered(found.st_size)
 
 
 def _write(file: int, content: bytes, offset: int) -> None:

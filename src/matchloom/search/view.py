@@ -113,12 +113,20 @@ class View:
         if len(self.segments) == 1 and self.alive.all():
             return self.base.entries
         rows = self.order.tolist()
-        others = [self.find(row) for row in rows]
-        ids, texts = (
-            [getattr(segment.entries, side)[n] if getattr(segment.entries, side) else () for segment, n in others]
-            for side in ("other_ids", "other_texts")
-        )
-        return Entries.listed([self.entry(row) for row in rows], ids, texts, self.base.entries.note)
+        return Entries.listed(map(self.entry, rows), *self._others(rows), self.base.entries.note)
+
+    def _others(self, rows: Sequence[int | None]) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+        """By which other ids and other texts the answers of these rows are known."""
+        homes = [None if row is None else self.find(row) for row in rows]
+        ids = [
+            () if home is None or not home[0].entries.other_ids else home[0].entries.other_ids[home[1]]
+            for home in homes
+        ]
+        texts = [
+            () if home is None or not home[0].entries.other_texts else home[0].entries.other_texts[home[1]]
+            for home in homes
+        ]
+        return ids, texts
 
     # ---- changes
 
@@ -134,7 +142,7 @@ class View:
         put = sorted({one.id: one for one in change.put}.values())
         carried = [self._carries(one, old[one.id]) for one in put]
         made = View(
-            (*self.segments, self.base.extended(Entries.listed(put))),
+            (*self.segments, self.base.extended(Entries.listed(put, *self._others([old[one.id] for one in put])))),
             np.concatenate([alive, np.ones(len(put), dtype=bool)]),
             np.concatenate([self.carried, np.array(carried, dtype=np.int64)]),
             number,
@@ -157,7 +165,7 @@ class View:
         first = self.offsets[1]
         rows = [row for row in range(first, len(self.alive)) if self.alive[row]]
         rows.sort(key=lambda row: self.entry(row).id)
-        joined = self.base.extended(Entries.listed([self.entry(row) for row in rows]))
+        joined = self.base.extended(Entries.listed(map(self.entry, rows), *self._others(rows)))
         alive = np.concatenate([self.alive[:first], np.ones(len(rows), dtype=bool)])
         carried = np.concatenate([self.carried[:first], self.carried[rows]])
         return View((self.base, joined), alive, carried, self.changes, (0, first))
@@ -225,6 +233,7 @@ class View:
             raw.append(segment.some(query, own))
         rows = np.concatenate([chosen, later])
         found = np.concatenate(raw, axis=1)[None]
+        self._carry_some(query, rows, found[0])
         if len(later):
             order = np.argsort(self._places[rows], kind="stable")
             rows, found = rows[order], np.ascontiguousarray(found[:, :, order])
@@ -257,6 +266,14 @@ class View:
         for e, feature in enumerate(self.segments[-1].features):
             if feature is None:
                 raw[:, e, rows] = raw[:, e, self.carried[rows]]
+
+    def _carry_some(self, query: Queries, rows: Ids, raw: Floats) -> None:
+        """The same for some rows and one question. (E, C)"""
+        changed = np.flatnonzero((rows >= len(self.base.entries)) & (self.carried[rows] >= 0))
+        for e, feature in enumerate(self.segments[-1].features):
+            known = self.base.features[e]
+            if feature is None and known is not None and len(changed):
+                raw[e, changed] = known.some(query, self.carried[rows[changed]])
 
     def _made(self, count: int, rows: Ids, raw: Floats) -> Scored:
         if not len(rows):

@@ -77,8 +77,7 @@ def search(system: ServedSystem, question: str, by: ServedSystem | str | None, o
 
 def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
     """What a client is told of the best of what was found."""
-    answers = [_plain(one) for one in found[:top]]
-    return {"system": system.name, "kind": system.kind, "by": _name(by), "known": found.known, "answers": answers}
+    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found, top)}
 
 
 def search_many(
@@ -90,7 +89,7 @@ def search_many(
         "system": system.name,
         "kind": system.kind,
         "by": _name(by),
-        "results": [{"known": hits.known, "answers": [_plain(one) for one in hits]} for hits in found],
+        "results": [_answers(one) for one in found],
     }
 
 
@@ -99,15 +98,19 @@ def _found(
 ) -> list[Hits]:
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
-    if options.get("where") is not None and (system.collection is None or by is not None):
+    own = system.collection is not None and by is None
+    if options.get("where") is not None and not own:
         raise Refused(422, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
+    if options.get("precision") is not None and not own:
+        raise Refused(422, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
     asked = [question for question in questions if question.strip()]
     if by is None and system.collection is not None:
-        explain, top, where = bool(options.get("explain")), options["top"], options.get("where")
+        how: Any = {"top": options["top"], "explain": bool(options.get("explain"))}
+        how |= {name: options.get(name) for name in ("where", "precision")}
         if len(asked) == 1:
-            found = iter([system.collection.search(asked[0], top=top, where=where, explain=explain)])
+            found = iter([system.collection.search(asked[0], **how)])
         else:
-            found = iter(system.collection.search(asked, top=top, where=where, explain=explain))
+            found = iter(system.collection.search(asked, **how))
     else:
         found = (_found_otherwise(system, question, by, options) for question in asked)
     return [next(found) if question.strip() else Hits() for question in questions]
@@ -125,6 +128,10 @@ def _found_otherwise(
     assert isinstance(by, ServedSystem)
     assert system.collection is not None
     return Hits(_by_another(system.collection.entries, by, question, options["top"]))
+
+
+def _answers(found: Hits, top: int | None = None) -> Plain:
+    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found[:top]]}
 
 
 def _archived(

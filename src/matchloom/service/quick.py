@@ -37,6 +37,7 @@ class PlainSearch(Struct, forbid_unknown_fields=True):
     candidates: Annotated[int, Meta(ge=1, le=1000)] = 100
     explain: bool = False
     where: None = None
+    precision: None = None
 
 
 class _Waiting(NamedTuple):

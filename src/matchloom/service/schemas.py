@@ -115,6 +115,16 @@ class _Search(Asked):
     ]
     candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
     explain: Annotated[bool, Field(default=False, description="Say why each answer was found.")]
+    precision: Annotated[
+        float | None,
+        Field(
+            default=None,
+            gt=0,
+            lt=1,
+            allow_inf_nan=False,
+            description="Collections: of the answers shown, so many are right; `answered` says whether one is so sure.",
+        ),
+    ]
     where: Annotated[
         dict[str, str | list[str]] | None,
         Field(
@@ -158,7 +168,8 @@ class SearchAnswer(Answered):
     system: str
     kind: str
     by: str | None
-    known: float | None = Field(description="How likely any answer is right, as far as the question's words tell.")
+    known: float | None = Field(description="How likely any answer is right.")
+    answered: bool | None = Field(description="Whether the first answer is as sure as `precision` asks for.")
     answers: list[Found]
 
 
@@ -166,6 +177,7 @@ class FoundForOne(Answered):
     """The best answers to one of many questions."""
 
     known: float | None
+    answered: bool | None
     answers: list[Found]
 
 

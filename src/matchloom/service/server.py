@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import ipaddress
 import signal
 import socket
@@ -16,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from matchloom.basics.memory import keep_memory
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
 _IDLE = 30  # seconds that a connection may be kept without a request
-_KEPT = ((-3, 32 << 20), (-1, 512 << 20))  # M_MMAP_THRESHOLD, at its most, and M_TRIM_THRESHOLD
 _END = 30  # seconds in which accepted requests are finished
 
 
@@ -96,16 +95,6 @@ def bind(host: str, port: int) -> socket.socket:
             f"cannot listen on {host} port {port}: {why}; choose another with --port", code="busy"
         ) from None
     return made
-
-
-def keep_memory() -> bool:
-    """Have the C library keep freed memory for the next request, where it is glibc.
-
-    It gives large pieces back to the system and gets them again, thousands of page faults a request: a third of the
-    processor time of a ranking.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and all(mallopt(name, value) == 1 for name, value in _KEPT)
 
 
 def config_of(app: Any, **options: Any) -> uvicorn.Config:

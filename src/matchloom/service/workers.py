@@ -22,9 +22,10 @@ from fastapi import FastAPI
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from matchloom.basics.memory import keep_memory
 from matchloom.service.app import create_app
 from matchloom.service.logs import log_to_stderr
-from matchloom.service.server import config_of, keep_memory, reload_on_hup
+from matchloom.service.server import config_of, reload_on_hup
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 

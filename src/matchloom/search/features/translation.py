@@ -11,6 +11,7 @@ learnt without it: questions whose scores are asked for are parted into folds, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Translation:
         """Learn T from all questions, and for each set of rows in `held_out` once more without them."""
         size = known.texts.counts.shape[1]
         seen = np.asarray(known.texts.counts.sum(axis=0) + known.questions.counts.sum(axis=0), dtype=np.float64)
-        background = seen.ravel() + 0.5
+        background = np.where(seen.ravel() > 0, seen.ravel() + 0.5, 0.0)  # of stems; other columns have no counts
         learnt = learn(known, np.empty(0, dtype=np.int64), progress=progress)
         made = cls(_rows(learnt, size), _shares(known, large), background / background.sum(), dense)
         made._known = known
@@ -119,8 +120,13 @@ class Translation:
         found = self._shares.dot(terms[kept], weights[kept])
         return found if rows is None else found[rows]
 
+    @cached_property
+    def _new(self) -> float:
+        """The background of a stem that came later: that of the rarest."""
+        return float(self._background[self._background > 0].min(initial=1.0))
+
     def _gain(self, term: int, P: Floats | float) -> Floats:
-        seen = self._background[term] if term < len(self._background) else self._background.min()
+        seen = self._background[term] if term < len(self._background) else self._new
         gain: Floats = np.log1p((1 - _LAMBDA) * P / (_LAMBDA * seen))
         return gain
 
@@ -139,9 +145,9 @@ class Translation:
     @classmethod
     def load(cls, arrays: Arrays, dense: Dense) -> Translation:
         """From what was saved."""
-        columns = inside("columns", arrays)
-        shares = Columns(columns, int(arrays["entries"][0])) if columns else Rows(inside("rows", arrays))
-        return cls(Rows(inside("table", arrays)), shares, arrays["background"], dense)
+        columns, size = inside("columns", arrays), len(arrays["background"])
+        shares = Columns(columns, int(arrays["entries"][0])) if columns else Rows(inside("rows", arrays), size)
+        return cls(Rows(inside("table", arrays), size), shares, arrays["background"], dense)
 
 
 def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matchloom.data.identity import digest, normalize_text
-from matchloom.search.entries import Answers, best_first
+from matchloom.search.entries import Entries, best_first
 from matchloom.types import MatchloomError, Pair
 
 
@@ -18,60 +18,60 @@ def test_pairs_of_one_text_or_one_id_are_one_answer() -> None:
         Pair("d?", "other, rewritten", text_id="x"),
         Pair("e?", "OTHER", text_id="z"),
     ]
-    answers = Answers.of(pairs)
-    assert list(answers.ids) == ["y", "x"]
-    assert [list(own) for own in answers.questions] == [["a?", "c?"], ["b?", "d?", "e?"]]
-    assert answers.find("nothing", "z") == answers.find("other") == answers.find("Other, rewritten") == 1
-    assert answers.find("nothing") is None
+    entries = Entries.of(pairs)
+    assert list(entries.ids) == ["x", "y"]
+    assert [list(own) for own in entries.questions] == [["b?", "d?", "e?"], ["a?", "c?"]]
+    assert entries.find("nothing", "z") == entries.find("other") == entries.find("Other, rewritten") == 0
+    assert entries.find("nothing") is None
 
 
-def test_an_answer_without_id_has_the_digest_of_its_folded_text() -> None:
-    assert list(Answers.of([Pair("q", "An  Answer")]).ids) == [digest(normalize_text("an answer"))]
+def test_an_answer_without_id_has_the_digest_of_its_normalized_text() -> None:
+    assert list(Entries.of([Pair("q", "An  Answer")]).ids) == [digest(normalize_text("an answer"))]
 
 
 def test_equal_questions_count_once_and_wrong_pairs_not_at_all() -> None:
     pairs = [Pair("Why?", "so"), Pair("why? ", "so", 2.0), Pair("how", "so", 0.0), Pair("how", "never", 0.0)]
-    answers = Answers.of(pairs)
-    assert len(answers) == 1
-    assert list(answers.questions[0]) == ["Why?"]
+    entries = Entries.of(pairs)
+    assert len(entries) == 1
+    assert list(entries.questions[0]) == ["Why?"]
 
 
 def test_an_empty_question_is_none() -> None:
-    assert list(Answers.of([Pair("  ", "so"), Pair("", "thus")]).questions) == [[], []]
+    assert list(Entries.of([Pair("  ", "so"), Pair("", "thus")]).questions) == [(), ()]
 
 
-def test_order_of_first_appearance_and_nothing_else_follows_the_lines() -> None:
+def test_nothing_follows_the_order_of_lines() -> None:
     pairs = [Pair(f"question {n % 7}", f"Text {n % 5}", text_id=f"t{n % 3}" if n % 2 else "") for n in range(30)]
-    first = Answers.of(pairs)
+    first = Entries.of(pairs)
     random.Random(1).shuffle(pairs)
-    second = Answers.of(pairs)
-    assert first.sorted() == second.sorted()
-    assert list(first.texts) == [first.sorted().texts[list(first.order).index(n)] for n in range(len(first))]
+    second = Entries.of(pairs)
+    assert first == second
+    assert list(first.ids) == sorted(first.ids)
 
 
-def test_ids_that_start_anew_for_each_question_are_no_answers() -> None:
+def test_ids_that_start_anew_for_each_question_are_no_entries() -> None:
     topics = ["reset the password", "send an invoice", "deliver a parcel", "close this account", "运费是多少"]
     local = [Pair(f"question {n}", text, text_id=str(n % 2)) for n, text in enumerate(topics)]
-    answers = Answers.of(local)
-    assert sorted(answers.texts) == sorted(topics)
-    assert "text_id does not name an answer here: under 2 of them (such as '0')" in answers.note
-    assert answers.find("elsewhere", "0") is None
-    assert Answers.of(local[::-1]).sorted() == answers.sorted()
+    entries = Entries.of(local)
+    assert sorted(entries.texts) == sorted(topics)
+    assert "text_id does not name an answer here: under 2 of them (such as '0')" in entries.note
+    assert entries.find("elsewhere", "0") is None
+    assert Entries.of(local[::-1]) == entries
 
 
 def test_an_answer_that_was_written_anew_keeps_its_id() -> None:
     pairs = [Pair(f"q{n}", f"text number {n // 2} {'now' * (n % 2)}", text_id=str(n // 2)) for n in range(10)]
     rewritten = Pair("q", "nothing of it was left", text_id="1")
-    answers = Answers.of([*pairs, rewritten, rewritten._replace(text="all new")])
-    assert (len(answers), answers.note) == (5, "")
-    assert answers.find("all new") == answers.find("text number 1")
+    entries = Entries.of([*pairs, rewritten, rewritten._replace(text="all new")])
+    assert (len(entries), entries.note) == (5, "")
+    assert entries.find("all new") == entries.find("text number 1")
     one = [Pair("a", "a loom", text_id="x"), Pair("b", "the mill", text_id="x")]
-    assert len(Answers.of(one)) == 1  # too little to tell
+    assert len(Entries.of(one)) == 1  # too little to tell
 
 
 def test_no_right_pair_is_told() -> None:
     with pytest.raises(MatchloomError, match="label 1 or none, and there are none"):
-        Answers.of([Pair("q", "t", 0.0)])
+        Entries.of([Pair("q", "t", 0.0)])
 
 
 @pytest.mark.parametrize("top", [0, 1, 2, 3, 4, 9, None])
