@@ -269,6 +269,12 @@ class Collection:
         return self._state.figures
 
     @property
+    def is_quick(self) -> bool:
+        """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
+        small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
+        return small and self._is_current()
+
+    @property
     def changed(self) -> int:
         """How many entries were changed since the last fit."""
         return self._current().view.changes
@@ -827,17 +833,20 @@ class Collection:
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
+        if not self._is_current() and self.folder is not None:
+            with self._lock:
+                self._follow(self.folder)
+        return self._state
+
+    def _is_current(self) -> bool:
+        """Whether nobody has written since this was read."""
         journal, folder = self._journal, self.folder
         if folder is None or journal is None:
-            return self._state
+            return True
         try:
-            same = stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed()
         except OSError:
-            same = True  # the folder is gone: what was read goes on
-        if not same:
-            with self._lock:
-                self._follow(folder)
-        return self._state
+            return True  # the folder is gone: what was read goes on
 
     def _follow(self, folder: Path) -> None:
         """Read what others have written since."""
