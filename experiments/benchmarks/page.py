@@ -266,10 +266,10 @@ def networks_table(done: dict[str, Any]) -> str:
     commits = ", ".join(sorted({row["commit"] for row in done["rows"]}))
     lines = [
         "## Networks against plain torch, and scores against double precision\n",
-        f"`python -m experiments.benchmarks.networks`, commits {commits}, {done['kernel']}. Units a second of processor "
-        "time; `plain` is torch alone, as it comes or with freed memory kept; `single` and `double` are scores by torch "
-        "alone. Figures in other tables of this page were made before scores were computed by kernels: they move in "
-        "their last digits, by what the last rows of one thread show.\n",
+        f"`python -m experiments.benchmarks.networks`, commits {commits}, {done['kernel']}. Units a second of "
+        "processor time; `plain` is torch alone, as it comes or with freed memory kept; `single` and `double` are "
+        "scores by torch alone. Figures in other tables of this page were made before scores were computed by kernels: "
+        "they move in their last digits, by what the last rows of one thread show.\n",
     ]
     rows = [
         [row["what"], str(row["threads"]), *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))]
