@@ -62,7 +62,7 @@ def test_a_ranking_has_each_answer_once_with_its_nearest_question(english: Colle
     assert sorted(hit.index for hit in ranked) == list(range(len(english))) == list(range(6))  # type: ignore[type-var]
     assert ranked[0].question == "crossed out letters in a comment"
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
-    assert sum(hit.probability or 0 for hit in ranked) == pytest.approx(1)
+    assert sum(hit.probability or 0 for hit in ranked) == pytest.approx(ranked.known)
     assert english.search("crossed out", top=2) == ranked[:2]
     spare = next(hit for hit in ranked if hit.text.startswith("Two keys"))
     assert spare.question is None
@@ -70,16 +70,19 @@ def test_a_ranking_has_each_answer_once_with_its_nearest_question(english: Colle
 
 
 def test_probabilities_add_up_to_what_is_known_of_a_question(repeated: Collection) -> None:
-    assert repeated.calibration.temperature != 1  # learnt
+    assert repeated.calibration is not None
+    assert repeated.calibration.shown  # learnt
     for question in ("claim my thing3", "xqz thing", "zx"):
         ranked = repeated.search(question, top=None)
         assert sum(hit.probability or 0 for hit in ranked) == pytest.approx(ranked.known)
-    assert repeated.search("claim of my thing3").known == 1
-    assert repeated.search("claim of my thing3")[0].probability > 0.5  # type: ignore[operator]
+    first = repeated.search("claim of my thing3")
+    assert first.known is not None
+    assert first.known > 0.9
+    assert first[0].probability > 0.5  # type: ignore[operator]
     for stray in ("zx", "qwrtz pfk", "ing"):
         ranked = repeated.search(stray)
         assert ranked.known is not None
-        assert ranked.known < 0.5
+        assert ranked.known < first.known
         assert all(hit.probability < 0.5 for hit in ranked)  # type: ignore[operator]
 
 
@@ -172,7 +175,8 @@ def test_one_question_an_answer_keeps_the_prior() -> None:
 
 
 def test_one_answer_and_no_questions_at_all() -> None:
-    assert [hit.probability for hit in Collection.fit([Pair("q", "t")]).search("q")] == [1.0]
+    alone = Collection.fit([Pair("q", "t")]).search("q")
+    assert [hit.probability for hit in alone] == [pytest.approx(alone.known)]
     collection = Collection.fit([Pair("", "Use a loom."), Pair("", "Use a mill.")])
     assert collection.search("mill")[0].text == "Use a mill."
     assert Collection.fit([Pair("?", "!"), Pair("??", "!!")]).search("...") == []
@@ -217,19 +221,6 @@ def test_a_batch_is_its_questions_one_by_one_to_the_bit(name: str, request: pyte
         assert [hits.known for hits in collection.search(iter(ASKED))] == [hits.known for hits in single]
         assert collection.search(ASKED[::-1] * 90, top=3)[-len(ASKED) :] == [hits[:3] for hits in single[::-1]]
     assert collection.search([]) == []
-
-
-def test_many_examples_take_the_primal_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = many(12, questions=3)
-    monkeypatch.setattr("matchloom.search.learning.CLASSIFIED", 0)
-    dual = Collection.fit(pairs)
-    monkeypatch.setattr("matchloom.search.learning.LARGEST", 10)
-    primal = Collection.fit(pairs)
-    forms = [type(one._state.view.base.feature("ridge")).__name__ for one in (dual, primal)]
-    assert forms == ["Ridge", "PrimalRidge"]
-    asked = [Pair("claim thing3", text) for text in dual.entries.texts]
-    np.testing.assert_allclose(primal.score(asked), dual.score(asked), atol=1e-4)
-    assert "ridge" not in Collection.fit(many(12)).fusion.names
 
 
 def test_a_question_is_read_and_compared_once_for_scores_probabilities_and_explanations(

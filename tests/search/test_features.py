@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from matchloom.search.features.svm import SVMFeature, learn_weights
 
 from matchloom.lexical.columns import Rows
 from matchloom.search.entries import Entries, known_questions
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
-from matchloom.search.features.ridge import PrimalRidge, Ridge
+from matchloom.search.features.linear import LinearFeature, fit_linear, learn_regression, learn_svm
+from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation, learn
 from matchloom.search.reader import KnownTexts, Queries, Reader, ngrams_of
@@ -63,7 +63,6 @@ def documents(known: Known, full: Known, reader: Reader, table: Any = "scores") 
 Fit = Callable[[Known, Known, Reader], Feature]
 FITS: dict[str, Fit] = {
     "ridge": lambda known, full, reader: Ridge.fit(known),
-    "primal ridge": lambda known, full, reader: PrimalRidge.fit(known),
     "bm25_doc": documents,
     "bm25_ans": lambda known, full, reader: BM25Feature.fit(known, documents=False),
     "centroid": lambda known, full, reader: Centroid.fit(known, reader.dense, questions=True, large=False),
@@ -119,28 +118,33 @@ def test_the_background_of_translations_is_of_stems_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["english", "chinese"])
-def test_a_support_vector_machine_is_left_out_by_folds_and_adds_up(kind: str) -> None:
+def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
     _, asked, told, known = case(kind)
-    feature = SVMFeature.fit(asked, told, known.member)
-    again = SVMFeature.load(feature.arrays())
     links = known.member.tocoo()
     rows = np.concatenate([links.row, len(asked) + np.arange(len(told))])
     classes = np.concatenate([links.col, np.arange(len(told))])
-    vectors = feature.seen.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])
-    for row in range(len(asked)):
-        kept = ~np.isin(rows, np.arange(row % 5, len(asked), 5))
-        other = learn_weights(vectors[rows[kept]], classes[kept])
-        left = other.scores(feature.seen.read([asked.texts[row]], [asked.words[row]]))[0]
-        np.testing.assert_allclose(feature.leave_one_out(row), left, atol=1e-6)
-        read = asked.one(row)
-        added = [feature.contributions(read, answer) for answer in range(len(told))]
-        scores = feature.scores(read)[0]
-        np.testing.assert_allclose([one.sum() for one in added], scores, atol=1e-9)
-        assert len(feature.features(read)) == len(added[0]) == len(feature.outside(read, read))
-        np.testing.assert_array_equal(again.scores(read)[0], scores)
-        assert not np.allclose(feature.leave_one_out(row), scores)
-    assert feature.leave_one_out(0).shape == (len(told),)
-    assert SVMFeature.fit(asked, told, known.member, folds=False)._left_out.shape[0] == 0
+    made = fit_linear(asked, told, known.member)
+    assert [feature.name for feature in made] == ["svm", "softmax"]
+    for feature, learn_again in zip(made, (learn_svm, learn_regression), strict=True):
+        vectors = feature.seen.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])
+        again = LinearFeature.load(feature.name, feature.arrays(), feature.seen)
+        together = feature.scores(asked)
+        for row in range(len(asked)):
+            kept = ~np.isin(rows, np.arange(row % 5, len(asked), 5))
+            other = learn_again(vectors[rows[kept]], classes[kept])
+            left = other.scores(feature.seen.read([asked.texts[row]], [asked.words[row]]))[0]
+            np.testing.assert_allclose(feature.leave_one_out(row), left, atol=1e-4)
+            read = asked.one(row)
+            added = [feature.contributions(read, answer) for answer in range(len(told))]
+            scores = feature.scores(read)[0]
+            np.testing.assert_allclose([one.sum() for one in added], scores, atol=1e-9)
+            assert len(feature.features(read)) == len(added[0]) == len(feature.outside(read, read))
+            assert again.scores(read)[0].tolist() == scores.tolist() == together[row].tolist()
+            assert not np.allclose(feature.leave_one_out(row), scores)
+    without_folds = fit_linear(asked, told, known.member, folds=False)
+    assert [feature._left_out.shape[0] for feature in without_folds] == [0, 0]
+    for one, other in zip(made, without_folds, strict=True):
+        assert one.weights.weights.tolist() == other.weights.weights.tolist()
 
 
 def test_letters_of_a_classifier_belong_to_words() -> None:
@@ -165,16 +169,6 @@ def test_letters_of_a_classifier_belong_to_words() -> None:
     empty = of("", " ")
     assert empty.matrix(["a"], [["a"]]).shape == (1, 0)
     assert len(read(empty, "a")[0]) == len(read(seen, "?")[0]) == 0
-
-
-def test_both_forms_of_the_ridge_are_one() -> None:
-    reader, _, _, known = case("english")
-    read = reader.read(["closing strikethrogh issus"])
-    whole = PrimalRidge.fit(known, largest=10**6)
-    np.testing.assert_allclose(Ridge.fit(known).scores(read), whole.scores(read), atol=1e-9)
-    few = PrimalRidge.fit(known, largest=50)
-    assert np.isfinite(few.scores(read)).all()
-    np.testing.assert_allclose([few.contributions(read, a).sum() for a in range(6)], few.scores(read)[0], atol=1e-12)
 
 
 @pytest.mark.parametrize("question", ASKED)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from matchloom.search.entries import Entries, known_questions
 from matchloom.search.fusion import (
-    PRIOR,
+    PRIOR_OF_MANY,
     Cases,
     Fusion,
     compare_weights,
@@ -23,6 +23,7 @@ from tests.drawing import examples
 from tests.search.collections import many
 
 NAMES = ("ridge", "bm25_doc", "centroid")
+PRIORS = {**PRIOR_OF_MANY, "ridge": 0.7}
 
 
 def made(quality: tuple[float, ...], questions: int = 200, answers: int = 12, seed: int = 0) -> Cases:
@@ -41,20 +42,20 @@ def made(quality: tuple[float, ...], questions: int = 200, answers: int = 12, se
 @examples(25)
 @given(st.tuples(*[st.floats(-2, 3)] * 3), st.integers(0, 40), st.integers(0, 1000))
 def test_weights_are_never_negative(quality: tuple[float, ...], questions: int, seed: int) -> None:
-    fusion = learn_fusion(NAMES, made(quality, questions, seed=seed))
+    fusion = learn_fusion(NAMES, made(quality, questions, seed=seed), PRIORS)
     assert (fusion.weights >= 0).all()
     assert fusion.weights.any()
 
 
 def test_good_features_weigh_more_than_bad() -> None:
-    weights = learn_fusion(NAMES, made((2.0, 0.5, -1.0))).weights
+    weights = learn_fusion(NAMES, made((2.0, 0.5, -1.0)), PRIORS).weights
     assert weights[0] > weights[1] > weights[2] == 0
 
 
 def test_nothing_to_learn_from_leaves_the_prior() -> None:
     cases = made((2.0, 1.0, 1.0))._replace(counted=np.zeros(200))
-    fusion = learn_fusion(NAMES, cases)
-    assert fusion.weights.tolist() == [PRIOR[name] for name in NAMES]
+    fusion = learn_fusion(NAMES, cases, PRIORS)
+    assert fusion.weights.tolist() == [PRIORS[name] for name in NAMES]
     assert "prior" in fusion.why
     assert leave_one_out_figures(cases, fusion.weights) is None
 
@@ -81,14 +82,14 @@ def test_a_feature_that_beats_the_fusion_beyond_chance_is_used_alone(monkeypatch
         return stuck if len(prior) == 3 else learn_weights(cases, prior)
 
     monkeypatch.setattr("matchloom.search.fusion.learn_weights", learn)
-    fusion = learn_fusion(NAMES, cases)
+    fusion = learn_fusion(NAMES, cases, PRIORS)
     assert (fusion.weights > 0).tolist() == [True, False, False]
     assert fusion.why.startswith("ridge alone: right on ")
     assert (ranks(cases, fusion.weights) == 1).mean() > (ranks(cases, stuck) == 1).mean() + 0.2
 
 
 def test_chance_does_not_throw_the_fusion_away() -> None:
-    assert "learnt" in learn_fusion(NAMES, made((1.0, 1.0, 1.0), questions=12)).why
+    assert "learnt" in learn_fusion(NAMES, made((1.0, 1.0, 1.0), questions=12), PRIORS).why
 
 
 def test_ranks_count_ties_by_index_and_candidates_that_are_not_there() -> None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
+REFIT_LOCK = ".refit.lock"
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
@@ -87,6 +88,8 @@ class Collection:
     >>> faq.search("baking", top=1)[0].text
     'Use an oven.'
     """
+
+    patience = 30.0  # seconds that a change waits for another writer
 
     def __init__(self, state: State, settings: Settings, sentences: SentenceVectors | None = None) -> None:
         """Not for callers: use `fit`, `create` or `open`."""
@@ -130,6 +133,18 @@ class Collection:
         names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
         here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
         every fit takes it and changes nothing.
+
+        Args:
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file; or Entries.
+            tokenizer: How texts become words.
+            sentences: The sentence vectors of a pretrained encoder.
+            words: Whether words and characters are compared.
+            use_questions: Whether known questions are compared with the one asked.
+            learn_weights: Learn from left-out questions how much each feature counts.
+            features: The only features to make; all that pay by default.
+            baseline: The name of a baseline that ranks in place of features.
+            seed: Changes nothing.
+            progress: Whether to show a bar.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
@@ -150,7 +165,7 @@ class Collection:
         folder: Path | str,
         pairs: PairsLike,
         *,
-        encoder: Matcher | None = None,
+        encoder: Matcher | Path | str | None = None,
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
         features: Sequence[str] = (),
@@ -163,7 +178,7 @@ class Collection:
         Args:
             folder: Where; it is made, and must be empty if it exists.
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
-            encoder: A matcher with sentence vectors, which are compared, too.
+            encoder: A matcher with sentence vectors, or its folder; they are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
             features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
@@ -177,7 +192,7 @@ class Collection:
         if store == "lance":
             return _created_in_lance(path, pairs, encoder, tokenizer, columns, progress)
         refuse_used(path)
-        sentences = None if encoder is None else SentenceVectors(encoder)
+        sentences = None if encoder is None else SentenceVectors(_matcher(encoder))
         entries = entries_of(pairs, columns)
         made = cls.fit(
             entries,
@@ -244,6 +259,17 @@ class Collection:
     def leave_one_out(self) -> LeaveOneOut | None:
         """How often known questions found their answer when they were left out, as it was last fitted."""
         return self._state.figures
+
+    @property
+    def changed(self) -> int:
+        """How many entries were changed since the last fit."""
+        return self._current().view.changes
+
+    @property
+    def version(self) -> tuple[object, int]:
+        """What differs when anything was changed, by whomever."""
+        self._current()
+        return self._stamp, len(self._changes)
 
     @property
     def entries(self) -> Entries:
@@ -339,6 +365,8 @@ class Collection:
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
             return _answered(self._search([question], top, where, explain)[0], threshold)
+        if isinstance(question, bytes) or not isinstance(question, Iterable):
+            raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
@@ -451,6 +479,10 @@ class Collection:
 
         A known answer, told by its text or else its id, gets its score in the ranking. Another text is scored by the
         same features as an answer without questions; classifiers, which do not know it, give it nothing.
+
+        Args:
+            pairs: Pairs of a question and a text.
+            progress: Whether to show a bar.
         """
         state = self._current()
         if self.settings.baseline is not None:
@@ -478,7 +510,12 @@ class Collection:
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """Why a text got its score: the words of the question against those of the matched question and the text."""
+        """Why a text got its score: the words of the question against those of the matched question and the text.
+
+        Args:
+            query: The question.
+            text: An answer, or any other text.
+        """
         state = self._current()
         if self.settings.baseline is not None:
             return self._baseline(state.view).trace(query, text)
@@ -580,15 +617,22 @@ class Collection:
         return len(gone)
 
     @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The folder's lock. It comes before the lock of threads, so that nobody who searches waits for it."""
+        if self.folder is None:
+            yield
+            return
+        if not artifact.holds(self.folder, KIND):
+            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
+        with artifact.writing(self.folder, wait=self.patience):
+            yield
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         """Be the one who changes the collection, as it is now."""
-        with self._lock:
-            if self.folder is None:
-                yield
-                return
-            with self._locked():
-                self._current()
-                yield
+        with self._locked(), self._lock:
+            self._current()
+            yield
 
     def _change(self, change: Change) -> None:
         view = self._state.view.changed(change)  # what cannot be read is refused before it is written
@@ -600,7 +644,11 @@ class Collection:
     # ---- learning anew
 
     def keep_columns(self, entries: Entries) -> None:
-        """Take the user's own columns from entries with the same ids, as a file has them."""
+        """Take the user's own columns from entries with the same ids, as a file has them.
+
+        Args:
+            entries: As `Entries.of` makes them of a file.
+        """
         with self._lock:
             view = self._state.view
             own = dict(zip(entries.ids, entries.columns, strict=True))
@@ -617,6 +665,10 @@ class Collection:
         Args:
             progress: Whether to show a bar.
         """
+        with self._refitting():
+            return self._refit(progress)
+
+    def _refit(self, progress: bool) -> Refit:
         with self._lock:
             state, count = self._current(), len(self._changes)
             seen = self._stamp
@@ -627,21 +679,21 @@ class Collection:
         if worse:
             why = "left-out questions find their answer less often, by more than chance"
             return Refit(len(entries), questions, before, after, False, why)
-        with self._lock, self._locked():
-            self._current()
+        with self._writing():
             if self._stamp != seen:
                 return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
             self._keep(learnt, self._changes[count:], state.view.changes)
         return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _refitting(self) -> Iterator[None]:
+        """Be the one who refits: a second one would do the same work for nothing."""
         if self.folder is None:
             yield
             return
-        if not artifact.holds(self.folder, KIND):
-            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
-        with artifact.writing(self.folder, wait=30.0):
+        with artifact.try_lock(self.folder / REFIT_LOCK) as ours:
+            if not ours:
+                raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
 
     def _keep(self, learnt: Learnt, later: Sequence[Change], number: int) -> None:
@@ -789,10 +841,16 @@ def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
     return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
 
 
+def _matcher(given: Matcher | Path | str) -> Matcher:
+    from matchloom.matcher import Matcher
+
+    return given if isinstance(given, Matcher) else Matcher.load(given)
+
+
 def _created_in_lance(
     folder: Path,
     pairs: PairsLike,
-    encoder: Matcher | None,
+    encoder: Matcher | Path | str | None,
     tokenizer: Tokenizer | None,
     columns: Columns | None,
     progress: bool,
