@@ -18,9 +18,7 @@ from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.search.baselines import BASELINES
 from matchloom.search.collection import Collection
-from matchloom.search.entries import Entries
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.types import MatchloomError, Pair
@@ -152,10 +150,7 @@ SAMPLES: dict[str, Sample] = {
     "fit of answers": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
     "fit": Sample(make_fit, scores),
     "baseline": Sample(
-        lambda folder, seed: Fitted(
-            BASELINES["nearest_question"](Entries.of(faq(20, seed))), small_report(), "answers"
-        ).save(folder),
-        scores,
+        lambda folder, seed: Collection.fit(faq(20, seed), baseline="nearest_question").save(folder), scores
     ),
     "checkpoint": Sample(make_checkpoint, use_checkpoint),
     "measured": Sample(make_measured, use_measured),

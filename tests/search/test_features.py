@@ -205,7 +205,7 @@ def test_both_ways_to_store_are_the_same_to_the_bit_where_one_is_saved(name: str
     if isinstance(feature, BM25Feature):
         loaded = BM25Feature.load(feature.name, arrays)
     elif isinstance(feature, Centroid):
-        loaded = Centroid.load(feature.name, arrays, reader.dense)
+        loaded = Centroid.load(feature.name, arrays, reader.dense, reader.size)
     elif isinstance(feature, Translation):
         loaded = Translation.load(arrays, reader.dense)
     else:

@@ -25,6 +25,7 @@ from matchloom.kernels.native import library
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
+_LOOKED_AT = 2**26  # places
 _LONG = 8  # a column that more than one in so many rows has comes last when the best rows are looked for
 
 
@@ -65,8 +66,8 @@ class Columns:
     def __init__(self, matrix: sp.csr_array | sp.csc_array | Arrays, rows: int | None = None) -> None:
         """From a sparse matrix, or from the arrays of one that was saved and its number of rows."""
         if isinstance(matrix, Mapping):
-            self.starts, self.places, self.data = (matrix[name] for name in ("starts", "places", "data"))
             self.rows: int = int(rows or 0)
+            self.starts, self.places, self.data = _checked(matrix, self.rows)
         else:
             made = matrix.tocsc()
             made.sort_indices()
@@ -176,10 +177,10 @@ class Columns:
 class Rows:
     """A (rows, columns) table that is stored by rows: for some rows of many, or for few rows."""
 
-    def __init__(self, matrix: sp.csr_array | Arrays) -> None:
-        """From a sparse matrix, or from the arrays of one that was saved."""
+    def __init__(self, matrix: sp.csr_array | Arrays, columns: int | None = None) -> None:
+        """From a sparse matrix, or from the arrays of one that was saved and its number of columns."""
         if isinstance(matrix, Mapping):
-            self.starts, self.places, self.data = (matrix[name] for name in ("starts", "places", "data"))
+            self.starts, self.places, self.data = _checked(matrix, int(columns or 0))
         else:
             made = matrix.tocsr()
             made.sort_indices()
@@ -221,6 +222,8 @@ class Table:
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = np.ascontiguousarray(values)
+        if self.values.ndim != 2 or self.values.dtype not in (np.float32, np.float64):
+            raise ValueError(f"a table of shape {values.shape} and type {values.dtype}")
 
     def dots(self, questions: Sparse) -> Floats:
         """The sum of each question's rows times their values. (N, width)"""
@@ -241,9 +244,28 @@ class Table:
         return total
 
 
+def _checked(arrays: Arrays, size: int) -> tuple[Ids, NDArray[np.int32], NDArray[Any]]:
+    """The arrays of a saved table, if they fit together: a kernel asks no more.
+
+    Places of very large tables are not looked at, for that would read a whole file which is else mapped.
+    """
+    starts, places, data = (arrays[name] for name in ("starts", "places", "data"))
+    kinds = starts.dtype == np.int64 and places.dtype == np.int32 and data.dtype in (np.float32, np.float64)
+    if not kinds or not starts.ndim == places.ndim == data.ndim == 1 or not len(starts):
+        raise ValueError(f"arrays of types {starts.dtype}, {places.dtype} and {data.dtype}")
+    fits = len(places) == len(data) == starts[-1] and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+    if not fits:
+        raise ValueError("places where columns or rows start that do not fit")
+    if 0 < len(places) <= _LOOKED_AT and not 0 <= int(places.min()) <= int(places.max()) < size:
+        raise ValueError(f"places outside {size}")
+    return starts, places, data
+
+
 def products(table: NDArray[np.float32], vector: Floats, rows: Ids | None = None) -> Floats:
     """The product of these rows of a dense table, or of all, with a vector: the same to the bit for each row."""
     size = table.shape[1]
+    if vector.shape != (size,):
+        raise ValueError(f"a vector of shape {vector.shape} for rows of {size}")
     if size % 8:
         table, vector = np.pad(table, [(0, 0), (0, -size % 8)]), np.pad(vector, (0, -size % 8))
     native = library()

@@ -20,6 +20,7 @@ from matchloom.types import MatchloomError
 _TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _ALIGNED = 64  # bytes; where each array begins
+_LOOKED_AT = 2**26  # bytes of texts
 
 
 class Texts(Sequence[str]):
@@ -64,8 +65,17 @@ class Texts(Sequence[str]):
 
     @classmethod
     def load(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> Texts:
-        """What was saved under this name."""
-        return cls(arrays[f"{name}.block"], arrays[f"{name}.starts"])
+        """What was saved under this name; a ValueError where that is no texts."""
+        block, starts = arrays[f"{name}.block"], arrays[f"{name}.starts"]
+        kinds = block.dtype == np.uint8 and starts.dtype == np.int64 and block.ndim == starts.ndim == 1
+        if not kinds or not len(starts) or starts[0] != 0 or starts[-1] != len(block) or (np.diff(starts) < 0).any():
+            raise ValueError(f"texts of {name} that do not fit")
+        if len(block) <= _LOOKED_AT:
+            bytes(block).decode()
+            begun = block[starts[:-1][starts[:-1] < len(block)]]
+            if ((begun & 0xC0) == 0x80).any():
+                raise ValueError(f"texts of {name} that begin within a character")
+        return cls(block, starts)
 
 
 def write_arrays(stream: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -28,7 +28,16 @@ from matchloom.lexical.columns import Floats
 from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
-from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
+from matchloom.search.folder import (
+    ENCODER,
+    KIND,
+    REFIT_LOCK,
+    REMEDY,
+    open_collection,
+    refuse_used,
+    stamp,
+    write_collection,
+)
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.learning import Learnt, Settings, learn
@@ -49,7 +58,6 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
-REFIT_LOCK = ".refit.lock"
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
@@ -266,6 +274,11 @@ class Collection:
         return self._current().view.changes
 
     @property
+    def changed_since_report(self) -> int | None:
+        """How many entries were changed since `fit` measured it; None where it was never measured."""
+        return None if self.report is None else self.since_report + self.changed
+
+    @property
     def version(self) -> tuple[object, int]:
         """What differs when anything was changed, by whomever."""
         self._current()
@@ -305,7 +318,7 @@ class Collection:
             "features": list(self.fusion.names),
             "learnt": self.settings.learn,
             "changed_since_fit": view.changes,
-            "changed_since_report": None if self.report is None else self.since_report + view.changes,
+            "changed_since_report": self.changed_since_report,
             "left_out_precision": None if figures is None else figures.precision_at_1,
         }
 
@@ -615,6 +628,15 @@ class Collection:
             if gone:
                 self._change(Change((), gone))
         return len(gone)
+
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """Those of the ids that no entry has.
+
+        Args:
+            ids: As for `remove`.
+        """
+        view = self._current().view
+        return [name for name in dict.fromkeys(ids) if view.row_of(name) is None]
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

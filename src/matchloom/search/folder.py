@@ -22,15 +22,18 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from matchloom import artifact
+from matchloom.artifact.checks import as_saved
 from matchloom.artifact.lock import LOCK
 from matchloom.artifact.mapped import Mapped, open_mapped
 from matchloom.search.arrays import map_arrays, write_arrays
 from matchloom.search.journal import Change, Journal
+from matchloom.search.saved import check_settings
 from matchloom.types import MatchloomError
 
 KIND, FORMAT = "collection", 1
 REMEDY = "copy the collection again, or fit it again"
 ENCODER = "encoder"
+REFIT_LOCK = ".refit.lock"  # held while somebody refits
 
 
 class Opened(NamedTuple):
@@ -58,15 +61,20 @@ def write_collection(
     journal = Journal(folder / _journal(number), _seed(settings))
     with artifact.writing(folder, wait=math.inf, held=True):
         journal.path.unlink(missing_ok=True)
-        journal.append(changes)
-        artifact.write(
-            folder,
-            KIND,
-            FORMAT,
-            settings,
-            {**files, index: lambda stream: write_arrays(stream, arrays)},
-            inside={} if encoder is None else {ENCODER: encoder},
-        )
+        try:
+            journal.append(changes)
+            artifact.write(
+                folder,
+                KIND,
+                FORMAT,
+                settings,
+                {**files, index: lambda stream: write_arrays(stream, arrays)},
+                inside={} if encoder is None else {ENCODER: encoder},
+            )
+        except BaseException:
+            if _number(folder) != number:  # it was not switched to
+                journal.path.unlink(missing_ok=True)
+            raise
         for old in folder.glob("changes-*.jsonl"):
             if old.name != journal.path.name:
                 old.unlink(missing_ok=True)
@@ -75,7 +83,9 @@ def write_collection(
 def open_collection(folder: Path) -> Opened:
     """Map what was fitted; what is damaged, altered or newer is refused in one line."""
     saved = open_mapped(folder, KIND, FORMAT, remedy=REMEDY)
-    number = int(saved.settings["number"])
+    with as_saved(folder, REMEDY):
+        check_settings(saved.settings)
+    number = saved.settings["number"]
     arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
     return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings)), saved)
 

@@ -33,6 +33,7 @@ from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation
 from matchloom.search.reader import KnownTexts, Queries, Reader
+from matchloom.search.saved import check_arrays, check_lines
 
 WHOLE = 5_000  # entries that are compared one and all; of more, candidates are
 
@@ -202,13 +203,17 @@ class Segment:
         names: Sequence[str],
         sentences: SentenceVectors | None,
     ) -> Segment:
-        """From what was saved."""
+        """From what was saved; a ValueError where that does not fit together."""
+        check_arrays(arrays, reader.size)
         ids, texts, questions = (Texts.load(arrays, name) for name in ("ids", "texts", "questions"))
         starts, places = arrays["owned.starts"], arrays["owned.places"]
         more: dict[str, Any] = {}
-        for name, nothing in (("columns", {}), ("other_ids", ()), ("other_texts", ())):
+        for name in ("columns", "other_ids", "other_texts"):
             if f"{name}.block" in arrays:
-                more[name] = _Json(Texts.load(arrays, name), nothing)
+                lines = Texts.load(arrays, name)
+                if len(lines) <= WHOLE:
+                    check_lines(lines, dict[str, str] if name == "columns" else list[str])
+                more[name] = _Json(lines, {} if name == "columns" else ())
         entries = Entries(ids, texts, _OwnQuestions(questions, starts, places), **more)
         entries.__dict__["text_keys"] = (arrays["text_keys"], arrays["text_rows"])
         shape = (len(questions), len(ids))
@@ -218,7 +223,7 @@ class Segment:
             dense = KnownVectors(sentences, arrays["dense.questions"], arrays["dense.texts"])
         seen = TfIdf.load(inside("tfidf", arrays)) if "tfidf.word_idf" in arrays else None
         features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense, seen) for name in names]
-        vectors = Rows(inside("vectors", arrays))
+        vectors = Rows(inside("vectors", arrays), reader.size)
         made = cls(entries, questions, member, vectors, reader, tuple(names), features, dense)
         made.__dict__["_by_entry"] = (starts, places)
         return made
@@ -252,7 +257,7 @@ def _loaded(
     if name in ("bm25_doc", "bm25_ans"):
         return BM25Feature.load(name, arrays)
     if name in ("centroid", "text"):
-        return Centroid.load(name, arrays, reader.dense)
+        return Centroid.load(name, arrays, reader.dense, reader.size)
     if name == Ridge.name:
         return Ridge.load(arrays)
     if seen is not None and name in ("svm", "softmax"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +16,11 @@ from matchloom.types import MatchloomError
 _MEMBERS = 10_000
 _BYTES = 1 << 30  # of all members together
 _CHUNK = 1 << 16
+# What zipfile raises of archives that are damaged, among them some of its own mistakes.
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OverflowError),
+    *(UnicodeDecodeError, struct.error),
+)
 
 
 class BoundedZip:
@@ -59,9 +66,7 @@ def open_zip(path: Path, kind: str = "zip archive") -> Iterator[BoundedZip]:
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             yield BoundedZip(path, archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError) as error:
-        if isinstance(error, RecursionError):
-            raise
+    except _DAMAGED as error:
         raise MatchloomError(f"{path} is damaged, or no {kind}: {error}", code="damaged") from None
     except OSError as error:
         if error.filename not in (None, str(path)):

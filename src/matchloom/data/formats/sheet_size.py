@@ -1,92 +1,114 @@
-"""How large a sheet is before it is read: its reader makes room for every cell up to the last, filled or not."""
+"""A sheet before its reader sees it: its XML is whole, and its cells are not too many.
+
+The reader (calamine) makes room for every cell up to the last one, filled or not, and reads XML that is cut off without
+end. So all of it is parsed here first, by expat, in a stream.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from xml.parsers import expat
 
 from matchloom.data.formats.bounded_zip import open_zip
 from matchloom.types import MatchloomError
 
 _CELLS = 20_000_000
-_TAG = 1 << 20  # bytes of a tag; longer ones are no sheet's
-_XLSX = re.compile(rb"<(?:\w{1,20}:)?(row|c)(?=[\s/>])([^<>]*)>")
-_REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{0,3})([0-9]{0,7})["']""")
-_ODS = re.compile(rb"<(/?)(?:\w{1,20}:)?(table|table-row|table-cell|covered-table-cell|p)(?=[\s/>])([^<>]*)>")
-_REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]{1,12})["']""")
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 def check_sheets(path: Path) -> None:
-    """Refuse a file that unpacks to too much, or whose sheets would take too many cells."""
+    """Refuse a file that unpacks to too much, is no XML inside, or whose sheets would take too many cells."""
     with open_zip(path, "sheet (.xlsx or .ods)") as archive:
         for member in archive.files():
             chunks = archive.chunks(member)
-            if member.filename.startswith("xl/worksheets/"):
-                cells = _xlsx_cells(_tags(path, chunks, _XLSX))
-            elif member.filename == "content.xml":
-                cells = _ods_cells(_tags(path, chunks, _ODS))
-            else:
-                cells = sum(0 for _ in chunks)  # counts what it unpacks to
-            if cells > _CELLS:
-                raise MatchloomError(
-                    f"{path}: {member.filename} spans {cells:,} cells; at most {_CELLS:,} are read: remove what stands "
-                    "far below or far to the right",
-                    code="too_large",
-                )
+            if not member.filename.endswith((".xml", ".rels")):
+                for _ in chunks:  # counts what it unpacks to
+                    pass
+                continue
+            size = _Ods() if member.filename == "content.xml" else _Xlsx()
+            _parse(path, member.filename, chunks, size)
 
 
-def _tags(path: Path, chunks: Iterable[bytes], kind: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
-    left = b""
-    for chunk in chunks:
-        left += chunk
-        end = left.rfind(b">") + 1
-        yield from kind.finditer(left[:end])
-        left = left[end:]
-        if len(left) > _TAG:
-            raise MatchloomError(f"{path}: a text or tag inside is longer than {_TAG:,} bytes", code="too_large")
+class _Xlsx:
+    """Rows times columns up to the last cell of an Excel sheet; none in any other XML."""
+
+    def __init__(self) -> None:
+        self.cells = self._row = self._column = self._rows = self._columns = 0
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        tag = name.rpartition(":")[2]
+        reference = attributes.get("r", "")
+        if tag == "row":
+            self._row = _whole(reference, self._row + 1)
+            self._column = 0
+        elif tag == "c":
+            told = _REFERENCE.fullmatch(reference)
+            self._column = _column(told[1]) if told else self._column + 1
+            self._row = int(told[2]) if told else self._row
+            self._rows, self._columns = max(self._rows, self._row), max(self._columns, self._column)
+            self.cells = self._rows * self._columns
 
 
-def _xlsx_cells(tags: Iterator[re.Match[bytes]]) -> int:
-    """Rows times columns up to the last cell that has one."""
-    row = column = rows = columns = 0
-    for tag in tags:
-        reference = _REFERENCE.search(tag[2])
-        if tag[1] == b"row":
-            row = int(reference[2] or 0) if reference else row + 1
-            column = 0
-        else:
-            column = _column(reference[1]) if reference and reference[1] else column + 1
-            row = int(reference[2]) if reference and reference[2] else row
-            rows, columns = max(rows, row), max(columns, column)
-    return rows * columns
+class _Ods:
+    """Rows times columns of a table, up to the last cell with a text or value, repeats counted."""
+
+    def __init__(self) -> None:
+        self.cells = self._row = self._column = self._rows = self._columns = 0
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        tag = name.rpartition(":")[2]
+        own = {key.rpartition(":")[2]: value for key, value in attributes.items()}
+        filled = tag == "p"
+        if tag == "table":
+            self._row = self._rows = self._columns = 0
+        elif tag == "table-row":
+            self._row += _whole(own.get("number-rows-repeated", ""), 1)
+            self._column = 0
+        elif tag in ("table-cell", "covered-table-cell"):
+            self._column += _whole(own.get("number-columns-repeated", ""), 1)
+            filled = "value-type" in own
+        if filled:
+            self._rows, self._columns = max(self._rows, self._row), max(self._columns, self._column)
+            self.cells = max(self.cells, self._rows * self._columns)
 
 
-def _column(letters: bytes) -> int:
+def _parse(path: Path, member: str, chunks: Iterable[bytes], size: _Xlsx | _Ods) -> None:
+    def start(name: str, attributes: dict[str, str]) -> None:
+        size.start(name, attributes)
+        if size.cells > _CELLS:
+            raise MatchloomError(
+                f"{path}: {member} spans {size.cells:,} cells; at most {_CELLS:,} are read: remove what stands far "
+                "below or far to the right",
+                code="too_large",
+            )
+
+    def refuse(*_: object) -> None:
+        raise MatchloomError(f"{path}: {member} declares a document type, which no sheet does", code="damaged")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+        parser.Parse(b"", True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        if isinstance(error, MatchloomError):
+            raise
+        raise MatchloomError(f"{path} is damaged: {member} is no XML ({error})", code="damaged") from None
+
+
+def _whole(text: str, otherwise: int) -> int:
+    return int(text) if _NUMBER.fullmatch(text) else otherwise
+
+
+def _column(letters: str) -> int:
     number = 0
     for letter in letters:
-        number = 26 * number + letter - 64
+        number = 26 * number + ord(letter) - 64
     return number
-
-
-def _ods_cells(tags: Iterator[re.Match[bytes]]) -> int:
-    """The largest of the tables: rows times columns up to the last cell with a text or value, repeats counted."""
-    most = row = column = rows = columns = last = repeat = 0
-    for closing, name, attributes in (tag.groups() for tag in tags):
-        repeats = _REPEATED.search(attributes)
-        times = int(repeats[1]) if repeats else 1
-        if name == b"table":
-            row = rows = columns = 0
-        elif name == b"table-row" and not closing:
-            column = last = 0
-            repeat = times
-            row += repeat
-        elif name in (b"table-cell", b"covered-table-cell") and not closing:
-            column += times
-            last = column if b"value-type" in attributes else last
-        elif name == b"p" and not closing:
-            last = column
-        if last:
-            rows, columns = max(rows, row), max(columns, last)
-            most = max(most, rows * columns)
-    return most

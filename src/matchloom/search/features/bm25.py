@@ -144,4 +144,4 @@ class BM25Feature:
         statistics = TermStatistics(arrays["idf"], float(arrays["mean_length"][0]), float(arrays["new_idf"][0]))
         lengths, weights = arrays["lengths"], inside("weights", arrays)
         columns = Columns(weights, len(lengths)) if weights else None
-        return cls(name, Rows(inside("counts", arrays)), lengths, columns, statistics)
+        return cls(name, Rows(inside("counts", arrays), len(statistics.idf)), lengths, columns, statistics)

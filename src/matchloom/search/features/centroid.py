@@ -113,8 +113,8 @@ class Centroid:
         return {"squares": self._squares, **prefixed(by, self._sums.arrays())}
 
     @classmethod
-    def load(cls, name: str, arrays: Arrays, dense: Dense) -> Centroid:
+    def load(cls, name: str, arrays: Arrays, dense: Dense, size: int) -> Centroid:
         """From what was saved."""
         squares, columns = arrays["squares"], inside("columns", arrays)
-        sums = Columns(columns, len(squares)) if columns else Rows(inside("rows", arrays))
+        sums = Columns(columns, len(squares)) if columns else Rows(inside("rows", arrays), size)
         return cls(name, sums, squares, dense)

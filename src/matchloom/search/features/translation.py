@@ -145,9 +145,9 @@ class Translation:
     @classmethod
     def load(cls, arrays: Arrays, dense: Dense) -> Translation:
         """From what was saved."""
-        columns = inside("columns", arrays)
-        shares = Columns(columns, int(arrays["entries"][0])) if columns else Rows(inside("rows", arrays))
-        return cls(Rows(inside("table", arrays)), shares, arrays["background"], dense)
+        columns, size = inside("columns", arrays), len(arrays["background"])
+        shares = Columns(columns, int(arrays["entries"][0])) if columns else Rows(inside("rows", arrays), size)
+        return cls(Rows(inside("table", arrays), size), shares, arrays["background"], dense)
 
 
 def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations:
