@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test test-rest test-all fuzz lint docs clean
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp)
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp src/matchloom/kernels/*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@command -v chromium > /dev/null \
@@ -47,6 +47,7 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/python -m matchloom.cli.docs docs
 	$(BIN)/python -m experiments.benchmarks.page
+	$(BIN)/python -m experiments.import_map
 
 clean:
 	rm -rf $(VENV) build dist runs

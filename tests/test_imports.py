@@ -13,7 +13,7 @@ import pytest
 from matchloom.cli.commands import COMMANDS
 
 NETWORK = ("torch", "lancedb", "gensim", "tomotopy", "rjieba", "scipy.stats")
-HEAVY = (*NETWORK, "sklearn", "fastapi", "httpx")
+HEAVY = (*NETWORK, "sklearn", "fastapi", "httpx", "python_calamine")
 # What is cheap to leave out of help, too; a second or so together.
 MORE = ("scipy", "pyarrow", "bm25s", "ir_measures", "pandas", "matplotlib")
 
@@ -85,6 +85,8 @@ CASES = {
     ),
     "data": Case(
         [
+            ["import", "faq.tsv", "--out", "again.tsv"],
+            ["check", "again.tsv", "--test", "lists.tsv", "--html", "check.html", "--fix", "fixed.tsv"],
             ["split", "lists.tsv", "--out", "parts", "--parts", "2,1"],
             ["mine", "faq.tsv", "--out", "mined.tsv", "--count", "1"],
             ["doctor", "some.run", "some.qrels"],

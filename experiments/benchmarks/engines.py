@@ -3,11 +3,11 @@
     python -m experiments.benchmarks.engines 10000 100000          # to experiments/results/engines.json
     python -m experiments.benchmarks.engines --faq                 # beside scikit-learn, on CovidFAQ
 
-Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA, questions
-of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words replaced, half
-a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an engine (tantivy,
-bm25s where they are installed) its top 100 rows. Everybody has one thread; turns are taken in rounds, and the median
-round counts, so that a busy machine slows all alike.
+Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
+questions of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words
+replaced, half a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an
+engine (tantivy, bm25s where they are installed) its top 100 rows. Everybody has one thread; turns are taken in rounds,
+and the median round counts, so that a busy machine slows all alike.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def large(count: int) -> dict[str, Any]:
             ("learnt fusion", {"learn_weights": True}),
         ):
             start = time.perf_counter()
-            made_one = Collection.create(folder / name.split(",")[0].replace(" ", "-"), pairs, **options)  # type: ignore[arg-type]
+            made_one = Collection.create(folder / name.split(",")[0].replace(" ", "-"), pairs, **options)
             built[name] = time.perf_counter() - start
             systems[f"collection, {name}"] = one_by_one(made_one.search)
         opened = time.perf_counter()

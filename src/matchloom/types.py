@@ -123,12 +123,13 @@ class Hit(NamedTuple):
 class Hits(list[Hit]):
     """What a search found, best first. `known` is how likely it is that any answer of the collection is right.
 
-    The probabilities of all answers add up to it; it is None where nothing is known of that.
+    The probabilities of all answers add up to it; it is None where nothing is known of that. `answered` says whether
+    the first answer is as sure as a stated precision asks for; None where none was stated.
     """
 
-    def __init__(self, found: Iterable[Hit] = (), known: float | None = None) -> None:
+    def __init__(self, found: Iterable[Hit] = (), known: float | None = None, answered: bool | None = None) -> None:
         super().__init__(found)
-        self.known = known
+        self.known, self.answered = known, answered
 
 
 class Added(NamedTuple):

@@ -85,7 +85,7 @@ def test_one_label_only(run: Run, tmp_path: Path, label: int, remedy: str) -> No
 
 
 def test_wrong_format(run: Run, tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.xlsx"
+    pairs = tmp_path / "pairs.pdf"
     pairs.write_text("x")
     assert "use one of .tsv, .csv" in error_of(run("score", "bm25", pairs))
 

@@ -32,6 +32,6 @@ def test_it_fits_searches_explains_and_says_what_next(
     assert "answer_ranker" in result.out
     assert "bm25_stemmed" in result.out
     assert "matchloom fit YOUR_FILE" in result.out
-    for name in ("pydocs.tsv", "fitted/fit.json", "fitted/report.html"):
+    for name in ("pydocs.tsv", "fitted/collection.json", "fitted/report.html"):
         assert (tmp_path / "d" / name).is_file(), name
     assert run("search", tmp_path / "d" / "fitted", "opening a socket", "--top", "1").code == 0

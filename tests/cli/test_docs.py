@@ -85,4 +85,4 @@ def test_an_args_section_is_read() -> None:
 def test_every_public_name_is_on_the_page() -> None:
     page = api_page()
     assert all(f"\n## {name}\n" in page for name in matchloom.__all__)
-    assert "### LanceCollection.search\n" in page
+    assert "### Collection.search\n" in page

@@ -196,7 +196,7 @@ def test_arguments_are_read_by_the_type_of_their_default() -> None:
         (["--measure", "Warp@9"], "measure 'Warp@9' is unknown"),
         (["--loss", "sad"], "choose one of hinge"),
         (["--learning-rate", "-1"], "learning_rate must be above 0"),
-        (["--tokenizer", "klingon"], "choose one of english"),
+        (["--tokenizer", "klingon"], "a language: english"),
         (["--device", "warp"], "cpu always can"),
         (["--dev", "none.tsv"], "none.tsv cannot be read"),
     ],

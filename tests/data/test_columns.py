@@ -113,7 +113,7 @@ def test_columns_of_json_and_parquet(tmp_path: Path) -> None:
 
 def test_names_with_line_breaks_are_told_in_one_line(tmp_path: Path) -> None:
     assert "found the columns two lines, query; expected" in told(file(tmp_path, "p.csv", '"two\nlines",query\na,b\n'))
-    assert "an object with two lines" in told(file(tmp_path, "p.json", '{\n"two\\nlines": 1}'))
+    assert "found the columns two lines; expected" in told(file(tmp_path, "p.json", '{\n"two\\nlines": 1}'))
     assert "--columns text=te xt" in told(file(tmp_path, "p.jsonl", '{"query": "a", "te\\nxt": 1, "text": 2}'))
 
 
@@ -214,10 +214,10 @@ WRONG_JSON = {
     "": "holds no pairs",
     "[]": "holds no pairs",
     '{"data": []}': "holds no pairs",
-    "{}": "found the columns ; expected",
+    "{}": "found {}",
     "{\n}": 'expected a list of objects, or {"data": [...]}, found {}',
     "5": "found '5'",
-    '{"query": {"0": "a"}, "text": {"0": "b"}\n}': "found an object with query, text",
+    '{"query": {"0": 1}, "text": {"0": "b"}\n}': "object 1: query is 1; expected a text",
     '{"data": {}}\n5': "found the columns data",
     '[{"query": "a", "text": "b"}, 5]': "object 2: expected a JSON object, found 5",
     '[{"query": "a", "text": "b"} {}]': "object 1: this is no JSON (expected a comma or ], found '{')",
@@ -239,7 +239,9 @@ def test_wrong_json(tmp_path: Path, content: str) -> None:
 
 
 def test_json_in_other_encodings(tmp_path: Path) -> None:
-    assert "is UTF-16; convert it" in told(file(tmp_path, "p.json", '[{"query": 1}]'.encode("utf-16")))
+    assert first(file(tmp_path, "q.json", '[{"query": "é", "text": "b"}]'.encode("utf-16"))) == Pair("é", "b")
+    cut_off = '[{"query": "é", "text": "b"}]'.encode("utf-16")[:-1]
+    assert "is damaged or cut off" in told(file(tmp_path, "p.json", cut_off))
     latin = '[{"query": "caf\xe9", "text": "b"}]'.encode("latin-1")
     assert "object 1: this is no JSON (byte 0xe9 is not UTF-8)" in told(file(tmp_path, "p.json", latin))
 

@@ -252,7 +252,7 @@ DAMAGED = {
     "two columns for one": ("p.csv", "query,answer,sentence\na,b,c\n", "'answer' and 'sentence' could each be"),
     "the same column twice": ("p.csv", "query,text,text\na,b,c\n", "'text' and 'text' could each be"),
     "latin-1": ("p.tsv", "query\ttext\na\tcaf\xe9\n".encode("latin-1"), "line 2: byte 6 (0xe9) is not UTF-8"),
-    "utf-16": ("p.tsv", "query\ttext\na\tb\n".encode("utf-16"), "is UTF-16; convert it"),
+    "utf-16 cut off": ("p.tsv", "query\ttext\na\tb\n".encode("utf-16")[:-1], "is damaged or cut off"),
     "utf-16 without a mark": ("p.csv", "query,text\n".encode("utf-16-le"), "line 1: found a NUL byte"),
     "a NUL byte": ("p.jsonl", b'{"query": "a", "text": "b"}\n\0\n', "line 2: found a NUL byte"),
     "empty": ("p.tsv", "", "holds no pairs"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import random
+import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,17 @@ from matchloom.types import Pair
 from tests.hostile.damage import mutated
 from tests.hostile.trying import Refused, run_command, told
 
+SHEETS = Path(__file__).parents[1] / "data" / "formats" / "files"
 PAIRS = [
     Pair(f"how is cloth {n} woven", f"on a loom, \"said\" the weaver {n}; naïve 护照", n % 2, f"q{n // 2}", f"t{n}")
     for n in range(12)
 ]  # fmt: skip
 READERS: dict[str, Callable[[Path], Any]] = {
     **dict.fromkeys(
-        ("p.tsv", "p.csv", "p.jsonl", "p.json", "p.parquet", "p.tsv.gz", "p.csv.gz", "p.jsonl.gz"),
+        (
+            *("p.tsv", "p.csv", "p.jsonl", "p.json", "p.parquet", "p.tsv.gz", "p.csv.gz", "p.jsonl.gz"),
+            *("p.xlsx", "p.ods", "p.md", "p.html", "p.zip"),
+        ),
         lambda path: list(read_pairs(path, graded=True)),
     ),
     "a.run": lambda path: list(read_run(path)),
@@ -44,6 +50,13 @@ class DataFiles:
         plain = (folder / "p.jsonl").read_bytes()
         (folder / "p.json").write_bytes(b"[" + b",".join(plain.splitlines()) + b"]")
         _write_parquet(folder / "p.parquet")
+        for name in ("p.xlsx", "p.ods"):
+            shutil.copy(SHEETS / f"libreoffice{Path(name).suffix}", folder / name)
+        (folder / "p.md").write_text("".join(f"## {pair.query}?\n\n{pair.text}\n" for pair in PAIRS))
+        (folder / "p.html").write_text("".join(f"<h2>{pair.query}?</h2><p>{pair.text}</p>\n" for pair in PAIRS))
+        with zipfile.ZipFile(folder / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("p.csv", "p.md", "p.jsonl"):
+                archive.write(folder / name, f"sub/{name}")
         lines = [f"q{n // 2} Q0 t{n} {n % 2 + 1} {1 / (n + 1)} tag" for n in range(12)]
         (folder / "a.run").write_text("\n".join(lines) + "\n")
         (folder / "a.qrels").write_text("".join(f"q{n // 2} 0 t{n} {n % 2}\n" for n in range(12)))

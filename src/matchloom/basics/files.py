@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -58,8 +59,44 @@ def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
 
 
+@contextmanager
+def open_utf8(path: Path | str) -> Iterator[io.BufferedReader]:
+    """Open a text file, plain or gzip, as UTF-8: what starts with UTF-16's byte order mark is converted."""
+    with open_bytes(path) as stream:
+        if stream.peek(2)[:2] in _UTF16:
+            yield io.BufferedReader(_FromUTF16(path, stream), 1 << 16)
+        else:
+            yield stream
+
+
+class _FromUTF16(io.RawIOBase):
+    """The UTF-8 of a UTF-16 stream."""
+
+    def __init__(self, path: Path | str, stream: io.BufferedReader) -> None:
+        self._path = path
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            raw = self._stream.read(max(2, len(buffer) // 2))
+            try:
+                self._left = self._decoder.decode(raw, final=not raw).encode()
+            except UnicodeError as error:
+                raise MatchloomError(f"{self._path} is damaged or cut off: {error}", code="damaged") from None
+            if not raw:
+                break
+        given, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(given)] = given
+        return len(given)
+
+
 def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tuple[int, str]]:
-    r"""Yield (line number, line) of a UTF-8 text file, plain or gzip, one line in memory at a time.
+    r"""Yield (line number, line) of a text file in UTF-8 or UTF-16 (by its mark), plain or gzip, one at a time.
 
     Lines end with a line feed only, which stays on, so that a text may hold the rarer line separators of Unicode
     and the caller can see whether the last line is whole. A byte order mark is dropped. A line of more than `max_bytes`
@@ -67,11 +104,10 @@ def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tu
     """
     limit = max_line() if max_bytes is None else max_bytes
     number = 0
-    with open_bytes(path) as stream:
+    with open_utf8(path) as stream:
         while raw := stream.readline(limit + 1):
             number += 1
             if number == 1:
-                refuse_utf16(path, raw)
                 raw = raw.removeprefix(UTF8_BOM)
             if len(raw) > limit:
                 raise MatchloomError(

@@ -34,7 +34,9 @@ def command(
     tokenizer: Annotated[
         str | None,
         typer.Option(
-            metavar="KIND", help="english, chinese or whitespace; else told from the texts.", show_default=False
+            metavar="KIND",
+            help="A language, such as german or chinese, or whitespace; else told from the texts.",
+            show_default=False,
         ),
     ] = None,
     columns: ColumnsOption = None,

@@ -56,7 +56,9 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
     """What a collection found: each answer with the known question that is nearest and the user's own columns."""
     asked.keep_reasons(found)
     if asked.json:
-        print_json({"question": question, "known": found.known, "answers": [plain_hit(one) for one in found]})
+        answered = {} if found.answered is None else {"answered": found.answered}
+        answers = [plain_hit(one) for one in found]
+        print_json({"question": question, "known": found.known, **answered, "answers": answers})
         return
     numbers = ("", "score", "probability")
     shown = table(*numbers, "answer", *(["why"] if asked.explain else []), right=numbers)
@@ -66,8 +68,10 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
         shown.add_row(str(n), f"{hit.score:.2f}", likely, _answer(hit), *told)
     printer = console()
     printer.print(printable(question), style="bold")
+    if found.answered is False and found:
+        printer.print("No answer here is sure enough. Perhaps one of these:", style="yellow")
     printer.print(shown if found else "nothing found")
-    if found and found.known is not None and found.known < _UNSURE:
+    if found.answered is None and found and found.known is not None and found.known < _UNSURE:
         printer.print(f"Little of this question is known here: {1 - found.known:.2f} that none of these answers it.")
 
 

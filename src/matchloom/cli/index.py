@@ -49,7 +49,7 @@ def command(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="english (default), chinese or whitespace, for a new collection without a matcher.",
+            help="A language (english by default), or whitespace, for a new collection without a matcher.",
             show_default=False,
         ),
     ] = None,

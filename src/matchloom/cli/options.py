@@ -47,7 +47,7 @@ MovedOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of every random draw: the same seed gives the same result.")]
 TokenizerOption = Annotated[
-    str, typer.Option(metavar="KIND", help="english, chinese, or whitespace for text that is already tokenised.")
+    str, typer.Option(metavar="KIND", help="A language, or whitespace for text that is already tokenised.")
 ]
 FirstVectorsOption = Annotated[
     str,
@@ -63,7 +63,7 @@ ScorerTokenizerOption = Annotated[
     typer.Option(
         "--tokenizer",
         metavar="KIND",
-        help="english (default), chinese or whitespace, for lexical scorers; a matcher has its own.",
+        help="A language (english by default), or whitespace, for lexical scorers; a matcher has its own.",
         show_default=False,
     ),
 ]

@@ -105,9 +105,7 @@ def vectors_for(path: Path | None, texts: Iterable[str], tokenizer: Tokenizer) -
 
 def tokenizer_of(kind: str | None, max_words: int | None = None) -> Tokenizer:
     """The tokenizer of an option; an unknown kind is refused before any file is read."""
-    tokenizer = Tokenizer(kind or "english", max_words=max_words)
-    tokenizer("")
-    return tokenizer
+    return Tokenizer.named(kind or "english", max_words=max_words)
 
 
 def make_folder(path: Path) -> Path:

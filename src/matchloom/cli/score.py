@@ -97,13 +97,13 @@ def command(
 
 
 def _format(out: Path | None) -> str:
-    from matchloom.data.formats import FORMATS
+    from matchloom.data.formats import FORMATS, WRITTEN
 
     if out is None:
         return "tsv"
     name = out.name.lower()
     kind = FORMATS.get(Path(name.removesuffix(".gz")).suffix)
-    if kind is None or (kind == "parquet" and name.endswith(".gz")):
+    if kind is None or kind not in WRITTEN or (kind == "parquet" and name.endswith(".gz")):
         raise MatchloomError(
             f"{out}: scores are written as .tsv, .csv, .jsonl or .json (each also with .gz) or .parquet; choose one",
             code="wrong_format",

@@ -43,6 +43,13 @@ def command(
             show_default=False,
         ),
     ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="Answer only where so many of the answers shown are right, such as 0.95; else say that none is sure.",
+            show_default=False,
+        ),
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -71,6 +78,9 @@ def command(
     known question that is nearest, and your own columns (url, category), by which --where filters. An explanation adds
     up to the score: what the words of the known question and of the answer add to each feature.
 
+    --precision 0.95 answers only what is sure: of the answers that are shown, at least 95 in 100 are right, as far as
+    questions are like those in the file. Where no answer is, it says so and shows the nearest three.
+
     Of a LanceDB archive, candidates come from the full-text index and, where it has a matcher with sentence vectors,
     from those that come nearest to the question. Each gets alpha * similarity + (1 - alpha) * match: similarity is that
     of both questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match
@@ -80,6 +90,7 @@ def command(
     Examples:
       matchloom search faq "how do I get my money back?" --top 3 --explain
       matchloom search faq "refund" --where category=billing --where language=en
+      matchloom search faq "what is love?" --precision 0.95
       matchloom search faq - --json < questions.txt > answers.jsonl
       matchloom search faq.archive "refund" --rerank runs/mv_lstm
     """
@@ -93,10 +104,15 @@ def command(
         _refuse_archive_options(folder, alpha=alpha, rerank=rerank, matcher=matcher, vectors=vectors)
         collection = cast("Collection", matchloom.load(folder))
         for one in questions:
-            show_hits(one, collection.search(one, top=top, where=wanted, explain=asked.wants_reasons), asked)
+            found = collection.search(one, top=top, where=wanted, explain=asked.wants_reasons, precision=precision)
+            show_hits(one, found, asked)
     else:
         from matchloom.cli.archives import search_archive
 
+        if precision is not None:
+            raise MatchloomError(
+                f"--precision: {folder} is a LanceDB archive, which has no probabilities", code="not_supported"
+            )
         if wanted:
             raise MatchloomError(
                 f"--where: {folder} is a LanceDB archive, which keeps no columns of your own", code="not_supported"

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.lexical.statistics import is_stop_word
+from matchloom.text.languages import ENGLISH
 from matchloom.text.tokenize import stem, word_hash
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError
@@ -101,7 +102,9 @@ class Word(NamedTuple):
 class FeatureTexts:
     """What the features of these texts' pairs are made of: for each text its distinct words, stems, names and so on."""
 
-    def __init__(self, name: str, tokenized: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool) -> None:
+    def __init__(
+        self, name: str, tokenized: Sequence[Sequence[str]], vocab: Vocab, *, lower: bool, language: str = ENGLISH
+    ) -> None:
         """Of tokenized texts, capitals included; `lower` says whether the vocabulary is lower-cased."""
         if name not in FEATURES:
             raise MatchloomError(
@@ -112,15 +115,15 @@ class FeatureTexts:
         def known(cased: str) -> Word:
             lowered = cased.lower()
             text = lowered if lower else cased
-            stemmed = stem(text)
+            stemmed = stem(text, language)
             number = any(letter.isdigit() for letter in text) or lowered in _NUMBER_WORDS
             return Word(
                 text,
                 word_hash(text),
                 vocab.idf(text),
-                is_stop_word(lowered),
+                is_stop_word(lowered, language),
                 word_hash(stemmed),
-                vocab.stem_idf(stemmed),
+                vocab.stem_idf(stemmed, language),
                 cased[:1].isupper(),
                 number,
                 _YEAR.fullmatch(text) is not None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
 from matchloom.text.tokenize import Span, Tokenizer, has_no_forms, replace_surrogates, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
+
+Faces = tuple[tuple[int, int, int], tuple[float, float, float]]
+_MOST_KNOWN = 200_000  # words that are remembered
 
 
 class WordPieces(NamedTuple):
@@ -57,9 +61,13 @@ class Reader:
         return TokenizedTexts(
             Ragged.of([self.vocab.ids(text) or [UNKNOWN] for text in words]),
             self._lexical(words) if lexical else None,
-            FeatureTexts(features, cased, self.vocab, lower=self.tokenizer.lower) if features else None,
+            self._features(features, cased) if features else None,
             pieces,
         )
+
+    def _features(self, features: str, cased: Sequence[Sequence[str]]) -> FeatureTexts:
+        lower, language = self.tokenizer.lower, self.tokenizer.language
+        return FeatureTexts(features, cased, self.vocab, lower=lower, language=language)
 
     def _places(self, text: str) -> tuple[str, list[Span]]:
         """A text and its words' places in it; what is behind the last word that may be read is cut."""
@@ -74,19 +82,27 @@ class Reader:
         A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
-        faces: dict[str, list[tuple[int, float]]] = {}
-        for word in {word for text in texts for word in text}:
-            s = stem(word)
-            idf = self.vocab.stem_idf(s)
-            own = word if has_no_forms(word) else None
-            faces[word] = [
-                (word_hash(word), self.vocab.idf(word)),
-                (word_hash(s), 0.0 if s == own else idf),
-                (word_hash(word[:4]), 0.0 if word[:4] == own else idf),
-            ]
-        # Hashes are positive; what stands for no word is told apart by the side that it is on (`TokenizedTexts.pad`).
-        flat = [face for text in texts for face in ([faces[w] for w in text] or [[(NO_WORD, 0.0)] * 3])]
-        return (
-            np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
-            np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),
-        )
+        rows: dict[str, int] = {}  # a table of the distinct words: each is looked at once
+        index = [rows.setdefault(word, len(rows)) for text in texts for word in (text or ("",))]
+        known = self._known
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        faces = [known.get(word) or known.setdefault(word, self._faces(word)) for word in rows]
+        keys = np.array([one for one, _ in faces], dtype=np.int64).reshape(-1, 3)
+        idf = np.array([one for _, one in faces], dtype=np.float32).reshape(-1, 3)
+        return keys[index], idf[index]
+
+    @cached_property
+    def _known(self) -> dict[str, Faces]:
+        """Words that were looked at before, for the next texts."""
+        return {}
+
+    def _faces(self, word: str) -> Faces:
+        """The keys and the IDF of one word's faces; "" stands for no word."""
+        if not word:  # hashes are positive; no word is told apart by the side that it is on (`TokenizedTexts.pad`)
+            return (NO_WORD, NO_WORD, NO_WORD), (0.0, 0.0, 0.0)
+        language = self.tokenizer.language
+        s, start = stem(word, language), word[:4]
+        idf, own = self.vocab.stem_idf(s, language), word if has_no_forms(word) else None
+        weights = (self.vocab.idf(word), 0.0 if s == own else idf, 0.0 if start == own else idf)
+        return (word_hash(word), word_hash(s), word_hash(start)), weights

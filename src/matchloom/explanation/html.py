@@ -87,7 +87,7 @@ def _opening(explanation: Explanation, name: str, inside: str, attributes: str) 
     return (
         f"<details {attributes}><summary><span>{safe_text(name)}</span> "
         f'<span class="figure">{_score(explanation)}</span> '
-        f'<span class="start">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
+        f'<span class="start" dir="auto">{_begin(explanation.text, 30) or "(no words)"}</span></summary>\n'
         f'<div class="inside">\n{inside}\n</div>\n</details>'
     )
 

@@ -15,7 +15,7 @@ from matchloom.data.identity import answers_of, questions_of
 from matchloom.data.splits import asked_once, hold_out_questions, texts_alone
 from matchloom.explanation import explain
 from matchloom.explanation.cells import cells
-from matchloom.fitting.report import Asked, Confusion
+from matchloom.fitting.report import Asked, Confusion, Promise
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.collection import ENCODER_ALONE, FITTED, WITH_ENCODER, Collection
@@ -46,6 +46,7 @@ _TRANSLATED = 300_000  # questions times answers up to which TransLM, which is s
 _CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
 _FIRST = 100  # ranks that count in RR
 _SHOWN = 5
+_STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report tells of
 
 
 class Ranker(Protocol):
@@ -139,14 +140,14 @@ class AnswersTask(Task):
             seconds += 8e-6 * examples * len(answers)
         if examples <= LARGEST:
             seconds += 8e-10 * examples**3
-        made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer), False, seconds))
+        made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer, self.unanswerable), False, seconds))
         if self.encoder is not None:
             encoded = _Encoded(self.encoder, tokenizer)
             # Every text is encoded once, in the first round.
             rounds = 1 + (1 if asked > _CROSSED else _FOLDS)
             once = encoding_seconds(texts) / rounds
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
-                make = _ranker(tokenizer, encoded, words=words)
+                make = _ranker(tokenizer, self.unanswerable, encoded, words=words)
                 cost += 0.0 if words else once
                 made.append(Candidate(name, ABOUT[name], make, not words, cost, report_only=alone and not words))
         return made
@@ -179,11 +180,30 @@ class AnswersTask(Task):
                 confused[key] += 1
                 examples.setdefault(key, question)
             asked.append(Asked(question, right, first[0].text, rank, first[0].score))
+        promises = _promises(ranker, pairs) if isinstance(ranker, Collection) else []
         return {
+            "promises": promises,
             "confusions": [Confusion(*key, n, examples[key]) for key, n in confused.most_common(8) if n > 1],
             "best": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank == 1)],
             "worst": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank != 1)],
         }
+
+
+def _promises(collection: Collection, pairs: Sequence[Pair]) -> list[Promise]:
+    """What stated precisions give on test questions: how many get an answer, and how often it is right."""
+    calibration = collection.calibration
+    if calibration is None or not calibration.shown:
+        return []
+    asked = list(questions_of(pairs))
+    first = [hits[0].probability or 0.0 if hits else 0.0 for hits in collection.search(asked, top=1)]
+    likely, right = np.array(first), np.array([rank == 1 for rank in right_ranks(collection, pairs)], dtype=bool)
+    made = []
+    for stated in _STATED:
+        threshold = calibration.threshold(stated)
+        shown = likely >= (2.0 if threshold is None else threshold)
+        precision = float(right[shown].mean()) if shown.any() else None
+        made.append(Promise(stated, threshold, float(shown.mean()) if len(shown) else 0.0, precision))
+    return made
 
 
 def _held_out(
@@ -221,7 +241,7 @@ def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequ
 
 
 def _ranker(
-    tokenizer: Tokenizer, encoded: _Encoded | None = None, *, words: bool = True
+    tokenizer: Tokenizer, unanswerable: Sequence[str], encoded: _Encoded | None = None, *, words: bool = True
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         pairs, sentences = [*train, *development], None if encoded is None else encoded.sentences
@@ -231,6 +251,7 @@ def _ranker(
             sentences=sentences,
             words=words,
             use_questions=not texts_alone(pairs),
+            unanswerable=unanswerable,
         )
 
     return make

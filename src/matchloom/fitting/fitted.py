@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from matchloom.artifact import as_saved, kind_of, read, write
-from matchloom.basics.validation import one_path, one_text
+from matchloom.basics.validation import many_texts, one_path, one_text
 from matchloom.data.formats import PairsLike, scorable
 from matchloom.data.kinds import ANSWERS
 from matchloom.fitting.report import FitReport
@@ -119,7 +119,7 @@ class Fitted:
             top: At most this many for each; None for all.
             progress: Whether to show a bar.
         """
-        return self._collection().search(questions, top=top, progress=progress)
+        return self._collection().search(many_texts("questions", questions), top=top, progress=progress)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score.

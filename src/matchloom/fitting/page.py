@@ -79,6 +79,7 @@ def _verdict(report: FitReport) -> str:
             "Chosen on",
             f"{report.developed:,} development {_unit(report, report.developed)}, by {truncate(report.measure, 40)}",
         ),
+        *([("Language", truncate(report.language, _LINE))] if report.language else []),
         ("It took", duration(60 * report.minutes)),
     ]
     return (

@@ -56,6 +56,19 @@ class Confusion:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """A precision that may be stated in a search: what it took, and what it gave on test questions.
+
+    `threshold` is None where left-out questions cannot prove it, `precision` where nothing was shown.
+    """
+
+    stated: float
+    threshold: float | None
+    coverage: float = 0.0  # the part of the test questions that got an answer
+    precision: float | None = None  # of these answers, the part that was right
+
+
+@dataclass(frozen=True)
 class FitReport:
     """Everything about one `fit`."""
 
@@ -74,6 +87,8 @@ class FitReport:
     best: Sequence[Asked] = ()
     worst: Sequence[Asked] = ()
     notes: Sequence[str] = ()
+    promises: Sequence[Promise] = ()
+    language: str = ""  # that the texts were taken for
     texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,6 +129,7 @@ class FitReport:
             *(Text(printable(f"{one.name}: {one.error}"), "dim") for one in self.systems if one.error),
             Text(),
             *(Text(printable(line), "bold" if n == 0 else "") for n, line in enumerate(self.verdict)),
+            *(Text(line) for line in _promised(self.promises)),
             *(Text(printable(f"Note: {line}"), "dim") for line in self.notes),
         )
 
@@ -124,3 +140,13 @@ class FitReport:
 
     def __repr__(self) -> str:
         return f"FitReport({self.kind}, chosen {self.chosen!r}, {len(self.systems)} systems, {self.tested} tested)"
+
+
+def _promised(promises: Sequence[Promise]) -> list[str]:
+    """What a stated precision gives, in a line."""
+    told = [
+        f"{one.stated:.0%} right: {one.coverage:.0%} of the questions get an answer ({one.precision:.1%} right on test)"
+        for one in promises
+        if one.threshold is not None and one.precision is not None
+    ]
+    return [f"With --precision, for so many of the shown answers {'; '.join(told)}."] if told else []

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import regex
-
 from matchloom.artifact import holds, writing
 from matchloom.artifact import kind_of as kind_of_folder
-from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.data.checkup import Placed, check
+from matchloom.data.formats import PairsLike
 from matchloom.data.formats.sources import as_rows
 from matchloom.data.formats.values import own_columns
-from matchloom.data.kinds import kind_of
+from matchloom.data.kinds import ANSWERS, kind_of
+from matchloom.data.unanswerable import is_unanswerable, without_unanswerable
 from matchloom.fitting.encoder import AUTO, encoder_for
 from matchloom.fitting.fitted import Fitted
 from matchloom.fitting.outcomes import OutcomeStore, key_of
@@ -26,8 +26,8 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
 WORK = "work"  # what a fit works in, inside its folder
-_HAN = regex.compile(r"\p{Han}")
-_LETTER = regex.compile(r"\p{L}")
+_CHECKED = 30_000  # pairs that are checked before a fit; it takes seconds there
+_SHOWN = 4  # kinds of finds that a fit tells of
 
 
 def fit(
@@ -70,14 +70,22 @@ def fit(
     _look_at(folder, overwrite=overwrite, resume=resume)
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
-    rows = [row for source in sources for row in as_rows(source, columns=columns, whole=True)]
-    pairs = [pair for pair, _ in rows]
-    found = kind_of(pairs, kind)
+    rows = [row for source in sources for row in _placed(source, columns, several=len(sources) > 1)]
+    answered, unanswerable = without_unanswerable((row.pair, (row, own)) for row, own in rows)
+    found = kind_of([pair for pair, _ in answered], kind)
+    if unanswerable and found.name == ANSWERS:
+        say(f"{len(unanswerable):,} questions have no answer in the file: they teach when there is none.")
+        rows = [row for _, row in answered]
+    pairs = [row.pair for row, _ in rows]
     say(f"Found {found}.")
     tokenize = tokenizer or tokenizer_for(pairs)
+    say(f"Language: {tokenize.reads}.")
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
-    own = None if test is None else list(as_pairs(test, columns=columns))
+    task.unanswerable = tuple(unanswerable)
+    tests = [] if test is None else [row for row, _ in _placed(test, columns)]
+    own = None if test is None else [row.pair for row in tests if not is_unanswerable(row.pair)]
+    _say_finds([row for row, _ in rows], tests, say)
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     name = "" if pretrained is None else pretrained.name
     key = key_of(pairs, own or [], found.name, tokenize, seed, name)
@@ -86,7 +94,7 @@ def fit(
         work = None if folder is None else folder / WORK
         measured = OutcomeStore(work, key, resume=resume, measures=task.measures)
         run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
-        return _run(run, data, pairs, [own_columns(row) for _, row in rows], folder)
+        return _run(run, data, pairs, [own for _, own in rows], folder)
 
 
 def _run(run: Trial, data: Data, pairs: list[Pair], own: list[Mapping[str, str]], folder: Path | None) -> Fitted:
@@ -110,6 +118,26 @@ def _run(run: Trial, data: Data, pairs: list[Pair], own: list[Mapping[str, str]]
     return fitted
 
 
+def _placed(
+    source: PairsLike, columns: Mapping[str, str] | None, *, several: bool = False
+) -> Iterator[tuple[Placed, Mapping[str, str]]]:
+    """The pairs of a source, each with its place (of several sources with the file's name), and its own columns."""
+    name = f"{source}, " if several and isinstance(source, str | Path) else ""
+    for pair, row in as_rows(source, columns=columns, whole=True):
+        yield Placed(pair, f"{name}{row.place}"), own_columns(row)
+
+
+def _say_finds(rows: Sequence[Placed], tests: Sequence[Placed], say: Callable[[str], None]) -> None:
+    """The first lines of what `matchloom check` finds."""
+    if len(rows) > _CHECKED:
+        return
+    found = check(rows, test=tests).summary()
+    for line in found[:_SHOWN]:
+        say(line)
+    if found:
+        say("'matchloom check' shows each of these with its lines.")
+
+
 def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
     """Refuse to write over what is there, or to go on where there is nothing to go on with."""
     if resume and (folder is None or overwrite):
@@ -127,7 +155,6 @@ def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
 
 
 def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:
-    """Segmentation for Chinese, told by the letters of the texts; else the English regex."""
-    sample = "".join(text[:200] for pair in pairs[:: max(1, len(pairs) // 500)] for text in (pair.query, pair.text))
-    letters = len(_LETTER.findall(sample))
-    return Tokenizer("chinese" if letters and len(_HAN.findall(sample)) > 0.3 * letters else "english")
+    """What suits the language of the texts, which a sample tells."""
+    sample = pairs[:: max(1, len(pairs) // 500)]
+    return Tokenizer.for_texts(text[:200] for pair in sample for text in (pair.query, pair.text))

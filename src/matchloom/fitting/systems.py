@@ -59,6 +59,8 @@ class Task(ABC):
     elsewhere.
     """
 
+    unanswerable: Sequence[str] = ()  # questions of the file that have no answer
+
     measure: ClassVar[str]  # what chooses
     measures: ClassVar[tuple[str, ...]]  # what is reported
     unit: ClassVar[str] = "questions"  # what is counted

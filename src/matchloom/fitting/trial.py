@@ -87,6 +87,7 @@ class Trial:
             curve=curve,
             notes=self.notes,
             texts_alone=texts_alone(data.train),
+            language=self.tokenizer.reads,
             **details,
         )
         report = FitReport(**{**vars(report), "verdict": verdict(report)})

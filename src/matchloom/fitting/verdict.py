@@ -12,6 +12,10 @@ _TEXTS_ALONE = (
     "found by its text alone. In use it has its question, too, and is found by that as well. How often, only questions "
     "that people asked can tell: give some with --test."
 )
+_OF_WHAT = (
+    "This holds for questions like those in the file. People who ask in other words than its author get less: measure "
+    "with their questions (--test)."
+)
 _WORTH = 0.01  # what twice the questions must have added to be worth asking for
 
 
@@ -22,6 +26,7 @@ def verdict(report: FitReport) -> list[str]:
     return [
         _what_to_use(report, chosen, systems),
         *([_TEXTS_ALONE] if report.texts_alone else []),
+        *([_OF_WHAT] if report.kind == "answers" and not report.texts_alone else []),
         *_beside(report, chosen, systems),
         *_more_questions(report, chosen),
         *([f"Only {_counted(report.tested)}: figures this small move by chance."] if report.tested < _FEW else []),

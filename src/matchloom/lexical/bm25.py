@@ -25,6 +25,7 @@ from matchloom.basics.progress import track
 from matchloom.basics.validation import one_text, plain_pairs, shown
 from matchloom.lexical.exact_match import exact_match_trace
 from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
+from matchloom.text.tokenize import language_of_words
 from matchloom.text.tokenize import stem as stem_of
 from matchloom.types import MatchloomError, Pair, Scores, Trace
 
@@ -89,7 +90,8 @@ class BM25:
             k1: How soon more occurrences of a word add nothing.
             b: How much longer texts are held back, from 0 to 1.
         """
-        terms = (_terms(tokenizer(text), stem, stop_words) for text in _texts(texts))
+        language = language_of_words(tokenizer)
+        terms = (_terms(tokenizer(text), stem, stop_words, language) for text in _texts(texts))
         collection = WordStatistics.count([term for term in row if term is not None] for row in terms)
         return cls(collection, tokenizer=tokenizer, stem=stem, stop_words=stop_words, normalize=normalize, k1=k1, b=b)
 
@@ -153,7 +155,7 @@ class BM25:
         return float(np.float32(sum(self._contributions(terms, _counts(terms))))) or 1.0
 
     def _terms(self, words: list[str]) -> list[str | None]:
-        return _terms(words, self.stem, self.stop_words)
+        return _terms(words, self.stem, self.stop_words, language_of_words(self.tokenizer))
 
     def _contributions(self, query: list[str | None], text: Counter[str]) -> list[float]:
         """What each query term adds to the score."""
@@ -169,11 +171,14 @@ class BM25:
         return contributions
 
 
-def _terms(words: list[str], stem: bool, stop_words: bool) -> list[str | None]:
+def _terms(words: list[str], stem: bool, stop_words: bool, language: str) -> list[str | None]:
     """The term of each word, None for those that are dropped."""
     if not (stem or stop_words):
         return list(words)
-    return [None if stop_words and is_stop_word(word) else stem_of(word) if stem else word for word in words]
+    return [
+        None if stop_words and is_stop_word(word, language) else stem_of(word, language) if stem else word
+        for word in words
+    ]
 
 
 def _texts(given: Iterable[str]) -> Iterable[str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.lexical.statistics import ENGLISH, Words, WordStatistics, is_stop_word
+from matchloom.text.tokenize import language_of_words
 from matchloom.traces import empty_grid, grid_trace
 from matchloom.types import Pair, Scores, Trace
 
@@ -86,7 +87,7 @@ class SoftCoverage:
         left, right = self.tokenizer(query), self.tokenizer(text)
         grid = empty_grid(len(left), len(right))
         contributions = np.zeros(grid.shape)
-        rows = [i for i, word in enumerate(left) if not (self.stop_words and is_stop_word(word))]
+        rows = [i for i, word in enumerate(left) if self._counts(word)]
         if rows and right:
             words = list(dict.fromkeys([*right, *left]))  # the words of the text first, each once, as in score()
             index = {word: i for i, word in enumerate(words)}
@@ -100,7 +101,10 @@ class SoftCoverage:
         return left, right, grid_trace(score, grid, contributions, ["cosine"])
 
     def _asked(self, words: list[str]) -> list[str]:
-        return [word for word in words if not (self.stop_words and is_stop_word(word))]
+        return [word for word in words if self._counts(word)]
+
+    def _counts(self, word: str) -> bool:
+        return not (self.stop_words and is_stop_word(word, language_of_words(self.tokenizer)))
 
     def _weights(self, words: list[str]) -> NDArray[np.float64]:
         rarity: NDArray[np.float64] = np.array([self.collection.idf(word) for word in words])

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import regex
 
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.languages import FUNCTION_WORDS
+from matchloom.text.tokenize import Tokenizer, remember_words
 from matchloom.types import MatchloomError
 
 
@@ -28,16 +29,18 @@ _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 
 
 @cache
-def _stop_words() -> frozenset[str]:
+def _stop_words(language: str) -> frozenset[str]:
+    if language != "english":
+        return FUNCTION_WORDS[language]
     from bm25s.stopwords import STOPWORDS_EN_PLUS  # scipy and tqdm come with it
 
     return frozenset(STOPWORDS_EN_PLUS)
 
 
-@lru_cache(maxsize=200_000)
-def is_stop_word(word: str) -> bool:
-    """True for English function and question words, and for punctuation left by a whitespace tokenizer."""
-    return word in _stop_words() or not _HAS_WORD.search(word)
+@remember_words
+def is_stop_word(word: str, language: str = "english") -> bool:
+    """True for a language's function and question words, and for punctuation left by a whitespace tokenizer."""
+    return word in _stop_words(language) or not _HAS_WORD.search(word)
 
 
 def idf(texts: int, frequency: Any) -> Any:

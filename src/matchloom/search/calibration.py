@@ -172,9 +172,7 @@ def promised(shown: Floats, right: NDArray[np.bool_], wrong: float, risk: float 
         threshold = float(shown[m - 1])
         inside = shown >= threshold
         if _at_most(int((~right[inside]).sum()), int(inside.sum()), wrong) > risk:
-            if found is not None or m > 2 * least:
-                break
-            continue
+            break
         found = threshold
     return found
 

@@ -28,7 +28,16 @@ from matchloom.lexical.columns import Floats
 from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
-from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
+from matchloom.search.folder import (
+    ENCODER,
+    KIND,
+    REFIT_LOCK,
+    REMEDY,
+    open_collection,
+    refuse_used,
+    stamp,
+    write_collection,
+)
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.learning import Learnt, Settings, learn
@@ -49,6 +58,8 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
+_IN_VAIN = 10_000  # questions without an answer that are kept
+_PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
@@ -86,6 +97,8 @@ class Collection:
     'Use an oven.'
     """
 
+    patience = 30.0  # seconds that a change waits for another writer
+
     def __init__(self, state: State, settings: Settings, sentences: SentenceVectors | None = None) -> None:
         """Not for callers: use `fit`, `create` or `open`."""
         self.settings = settings
@@ -115,6 +128,7 @@ class Collection:
         learn_weights: bool = True,
         features: Sequence[str] = (),
         baseline: str | None = None,
+        unanswerable: Sequence[str] = (),
         seed: int = 0,
         progress: bool = False,
     ) -> Collection:
@@ -124,12 +138,34 @@ class Collection:
         with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
         `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
         `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25. Nothing is drawn at random: `seed` is taken as
+        names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
+        here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
         every fit takes it and changes nothing.
+
+        Args:
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file; or Entries.
+            tokenizer: How texts become words.
+            sentences: The sentence vectors of a pretrained encoder.
+            words: Whether words and characters are compared.
+            use_questions: Whether known questions are compared with the one asked.
+            learn_weights: Learn from left-out questions how much each feature counts.
+            features: The only features to make; all that pay by default.
+            baseline: The name of a baseline that ranks in place of features.
+            unanswerable: Questions that have no answer here: they teach when there is none.
+            seed: Changes nothing.
+            progress: Whether to show a bar.
         """
         entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
         learns = learn_weights and baseline is None
-        settings = Settings(tokenizer or Tokenizer(), words, use_questions, learns, baseline, tuple(features))
+        settings = Settings(
+            tokenizer or Tokenizer(),
+            words,
+            use_questions,
+            learns,
+            baseline,
+            tuple(features),
+            tuple(sorted(set(unanswerable)))[:_IN_VAIN],
+        )
         return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
 
     @classmethod
@@ -138,7 +174,7 @@ class Collection:
         folder: Path | str,
         pairs: PairsLike,
         *,
-        encoder: Matcher | None = None,
+        encoder: Matcher | Path | str | None = None,
         tokenizer: Tokenizer | None = None,
         learn_weights: bool = False,
         features: Sequence[str] = (),
@@ -151,7 +187,7 @@ class Collection:
         Args:
             folder: Where; it is made, and must be empty if it exists.
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
-            encoder: A matcher with sentence vectors, which are compared, too.
+            encoder: A matcher with sentence vectors, or its folder; they are compared, too.
             tokenizer: How texts become words.
             learn_weights: Learn from the questions how much each feature counts, as `fit` does.
             features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
@@ -165,7 +201,7 @@ class Collection:
         if store == "lance":
             return _created_in_lance(path, pairs, encoder, tokenizer, columns, progress)
         refuse_used(path)
-        sentences = None if encoder is None else SentenceVectors(encoder)
+        sentences = None if encoder is None else SentenceVectors(_matcher(encoder))
         entries = entries_of(pairs, columns)
         made = cls.fit(
             entries,
@@ -234,6 +270,28 @@ class Collection:
         return self._state.figures
 
     @property
+    def is_quick(self) -> bool:
+        """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
+        small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
+        return small and self._is_current()
+
+    @property
+    def changed(self) -> int:
+        """How many entries were changed since the last fit."""
+        return self._current().view.changes
+
+    @property
+    def changed_since_report(self) -> int | None:
+        """How many entries were changed since `fit` measured it; None where it was never measured."""
+        return None if self.report is None else self.since_report + self.changed
+
+    @property
+    def version(self) -> tuple[object, int]:
+        """What differs when anything was changed, by whomever."""
+        self._current()
+        return self._stamp, len(self._changes)
+
+    @property
     def entries(self) -> Entries:
         """All entries as they are now, by id."""
         return self._current().view.entries()
@@ -267,7 +325,7 @@ class Collection:
             "features": list(self.fusion.names),
             "learnt": self.settings.learn,
             "changed_since_fit": view.changes,
-            "changed_since_report": None if self.report is None else self.since_report + view.changes,
+            "changed_since_report": self.changed_since_report,
             "left_out_precision": None if figures is None else figures.precision_at_1,
         }
 
@@ -275,7 +333,13 @@ class Collection:
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is many letters too
-        self, question: str, *, top: int | None = 10, where: Where | None = None, explain: bool = False
+        self,
+        question: str,
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        explain: bool = False,
+        precision: float | None = None,
     ) -> Hits: ...
 
     @overload
@@ -286,6 +350,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> list[Hits]: ...
 
@@ -296,6 +361,7 @@ class Collection:
         top: int | None = 10,
         where: Where | None = None,
         explain: bool = False,
+        precision: float | None = None,
         progress: bool = False,
     ) -> Hits | list[Hits]:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
@@ -308,18 +374,42 @@ class Collection:
             top: At most this many answers; None for all.
             where: Values that entries must have in your own columns, such as {"language": "en"}.
             explain: Add to each answer why it got its score; the question is still read once.
+            precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
+                says whether the first one is sure enough. Where it is not, the nearest three are given.
             progress: Whether to show a bar.
         """
         if top is not None:
             at_least_one("top", top)
+        threshold = None if precision is None else self.threshold(precision)
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            return self._search([question], top, where, explain)[0]
+            return _answered(self._search([question], top, where, explain)[0], threshold)
+        if isinstance(question, bytes) or not isinstance(question, Iterable):
+            raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
-        return [hits for block in found for hits in block]
+        return [_answered(hits, threshold) for block in found for hits in block]
+
+    def threshold(self, precision: float) -> float:
+        """The least probability from which on so many of the answers are right, by what left-out questions prove.
+
+        Args:
+            precision: Such as 0.95, for at least 95 right answers among 100 that are shown.
+        """
+        if not 0 < precision < 1:
+            raise MatchloomError(f"precision is {precision}; expected a number between 0 and 1", code="bad_value")
+        calibration = self._current().calibration
+        found = None if calibration is None else calibration.threshold(precision)
+        if found is None:
+            count = 0 if calibration is None else len(calibration.shown)
+            raise MatchloomError(
+                f"a precision of {precision} cannot be promised by {count:,} left-out questions; state a lower one, or "
+                "add questions and refit",
+                code="not_supported",
+            )
+        return found
 
     def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
         state = self._current()
@@ -409,6 +499,10 @@ class Collection:
 
         A known answer, told by its text or else its id, gets its score in the ranking. Another text is scored by the
         same features as an answer without questions; classifiers, which do not know it, give it nothing.
+
+        Args:
+            pairs: Pairs of a question and a text.
+            progress: Whether to show a bar.
         """
         state = self._current()
         if self.settings.baseline is not None:
@@ -436,7 +530,12 @@ class Collection:
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """Why a text got its score: the words of the question against those of the matched question and the text."""
+        """Why a text got its score: the words of the question against those of the matched question and the text.
+
+        Args:
+            query: The question.
+            text: An answer, or any other text.
+        """
         state = self._current()
         if self.settings.baseline is not None:
             return self._baseline(state.view).trace(query, text)
@@ -537,16 +636,32 @@ class Collection:
                 self._change(Change((), gone))
         return len(gone)
 
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """Those of the ids that no entry has.
+
+        Args:
+            ids: As for `remove`.
+        """
+        view = self._current().view
+        return [name for name in dict.fromkeys(ids) if view.row_of(name) is None]
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The folder's lock. It comes before the lock of threads, so that nobody who searches waits for it."""
+        if self.folder is None:
+            yield
+            return
+        if not artifact.holds(self.folder, KIND):
+            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
+        with artifact.writing(self.folder, wait=self.patience):
+            yield
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Be the one who changes the collection, as it is now."""
-        with self._lock:
-            if self.folder is None:
-                yield
-                return
-            with self._locked():
-                self._current()
-                yield
+        with self._locked(), self._lock:
+            self._current()
+            yield
 
     def _change(self, change: Change) -> None:
         view = self._state.view.changed(change)  # what cannot be read is refused before it is written
@@ -562,7 +677,11 @@ class Collection:
     # ---- learning anew
 
     def keep_columns(self, entries: Entries) -> None:
-        """Take the user's own columns from entries with the same ids, as a file has them."""
+        """Take the user's own columns from entries with the same ids, as a file has them.
+
+        Args:
+            entries: As `Entries.of` makes them of a file.
+        """
         with self._lock:
             view = self._state.view
             own = dict(zip(entries.ids, entries.columns, strict=True))
@@ -579,6 +698,10 @@ class Collection:
         Args:
             progress: Whether to show a bar.
         """
+        with self._refitting():
+            return self._refit(progress)
+
+    def _refit(self, progress: bool) -> Refit:
         with self._lock:
             state, count = self._current(), len(self._changes)
             seen = self._stamp
@@ -589,21 +712,21 @@ class Collection:
         if worse:
             why = "left-out questions find their answer less often, by more than chance"
             return Refit(len(entries), questions, before, after, False, why)
-        with self._lock, self._locked():
-            self._current()
+        with self._writing():
             if self._stamp != seen:
                 return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
             self._keep(learnt, self._changes[count:], state.view.changes)
         return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _refitting(self) -> Iterator[None]:
+        """Be the one who refits: a second one would do the same work for nothing."""
         if self.folder is None:
             yield
             return
-        if not artifact.holds(self.folder, KIND):
-            raise MatchloomError(f"{self.folder} is no longer there, or no collection any more", code="missing")
-        with artifact.writing(self.folder, wait=30.0):
+        with artifact.try_lock(self.folder / REFIT_LOCK) as ours:
+            if not ours:
+                raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
 
     def _keep(self, learnt: Learnt, later: Sequence[Change], number: int) -> None:
@@ -650,6 +773,7 @@ class Collection:
             "learn": self.settings.learn,
             "baseline": self.settings.baseline,
             "only": list(self.settings.features),
+            "unanswerable": list(self.settings.unanswerable),
             "whole": segment.reader.whole,
             "features": list(self.fusion.names),
             "weights": self.fusion.weights.tolist(),
@@ -685,7 +809,9 @@ class Collection:
         with as_saved(folder, REMEDY):
             tokenizer = Tokenizer.from_dict(settings["tokenizer"])
             own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
-            self.settings = Settings(tokenizer, **own, features=tuple(settings["only"]))
+            self.settings = Settings(
+                tokenizer, **own, features=tuple(settings["only"]), unanswerable=tuple(settings["unanswerable"])
+            )
             reader = Reader.load(
                 tokenizer,
                 settings["whole"],
@@ -712,17 +838,20 @@ class Collection:
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
+        if not self._is_current() and self.folder is not None:
+            with self._lock:
+                self._follow(self.folder)
+        return self._state
+
+    def _is_current(self) -> bool:
+        """Whether nobody has written since this was read."""
         journal, folder = self._journal, self.folder
         if folder is None or journal is None:
-            return self._state
+            return True
         try:
-            same = stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed()
         except OSError:
-            same = True  # the folder is gone: what was read goes on
-        if not same:
-            with self._lock:
-                self._follow(folder)
-        return self._state
+            return True  # the folder is gone: what was read goes on
 
     def _follow(self, folder: Path) -> None:
         """Read what others have written since."""
@@ -748,10 +877,16 @@ def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
     return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
 
 
+def _matcher(given: Matcher | Path | str) -> Matcher:
+    from matchloom.matcher import Matcher
+
+    return given if isinstance(given, Matcher) else Matcher.load(given)
+
+
 def _created_in_lance(
     folder: Path,
     pairs: PairsLike,
-    encoder: Matcher | None,
+    encoder: Matcher | Path | str | None,
     tokenizer: Tokenizer | None,
     columns: Columns | None,
     progress: bool,
@@ -779,6 +914,14 @@ def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
     if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
         raise ValueError("a calibration has four signals")
     return made
+
+
+def _answered(hits: Hits, threshold: float | None) -> Hits:
+    """Say whether the first answer is sure enough; where it is not, the nearest few are what there is."""
+    if threshold is None:
+        return hits
+    answered = bool(hits) and (hits[0].probability or 0.0) >= threshold
+    return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered)
 
 
 def _name(settings: Settings, sentences: SentenceVectors | None) -> str:

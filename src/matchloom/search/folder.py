@@ -33,6 +33,7 @@ from matchloom.types import MatchloomError
 KIND, FORMAT = "collection", 1
 REMEDY = "copy the collection again, or fit it again"
 ENCODER = "encoder"
+REFIT_LOCK = ".refit.lock"  # held while somebody refits
 
 
 class Opened(NamedTuple):

@@ -60,6 +60,7 @@ class Settings(NamedTuple):
     learn: bool = True
     baseline: str | None = None
     features: tuple[str, ...] = ()  # the only ones to make; all that pay where it is empty
+    unanswerable: tuple[str, ...] = ()  # questions that have no answer here
 
 
 class Learnt(NamedTuple):
@@ -84,9 +85,18 @@ def learn(
     cases = cases._replace(signals=made.signals(names, cases, fusion.weights))
     calibration = None
     if settings.learn and not settings.features:
-        nothing = np.empty((0, 4))
-        calibration = learn_calibration(names, cases, fusion.weights, nothing)
+        calibration = learn_calibration(names, cases, fusion.weights, _in_vain(segment, fusion, settings))
     return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases)
+
+
+def _in_vain(segment: Segment, fusion: Fusion, settings: Settings) -> Floats:
+    """The signals of questions that have no answer here. (M, 4)"""
+    if not settings.unanswerable or not segment.whole:
+        return np.empty((0, 4))
+    queries = segment.reader.read(settings.unanswerable)
+    raw = segment.scores(queries)
+    scores = fusion.score(raw, *scale(raw))
+    return signals_of(segment.names, fusion.weights, raw, scores, queries.coverage)
 
 
 class _Learner:

@@ -5,6 +5,10 @@
     value    (1 + ln count) * idf, each of the two blocks scaled to length sqrt(1/2)
     idf      ln((1 + A) / (1 + df)) + 1, where df counts ENTRIES that have it, in a question of theirs or in their text
 
+In other languages than English, function words have no part in the vector: English questions are told by their question
+words too, but on a German FAQ leaving them out finds .314 in place of .291 of the answers. BM25 counts them in every
+language.
+
 Counting entries and not texts keeps a word that many questions of one entry share from looking common. Large
 collections are not read `whole`: the texts of answers have no n-grams (there are hundreds in each, and they say little
 about a long text), and no two stems count as one (millions of pairs, most of them seen once, changed nothing on
@@ -31,6 +35,7 @@ from numpy.typing import NDArray
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
 from matchloom.search.arrays import Texts
+from matchloom.text.languages import ENGLISH, FUNCTION_WORDS
 from matchloom.text.tokenize import Tokenizer, stem
 
 T = TypeVar("T")
@@ -109,6 +114,7 @@ class Reader:
         self.idf: Floats = np.empty(0)
         self._new_idf = 1.0  # of a feature that one entry has
         self._fitted = 0  # features that have a number since the fit; later ones are not saved
+        self._silent = silent_words(tokenizer.language)
         self._words: dict[str, _Word] = {}
         self._scratch = local()
 
@@ -130,6 +136,7 @@ class Reader:
         matrices = [matrix_of(one.features, self.size) for one in counts]
         documents = (member.T.tocsr() @ matrices[0] + matrices[1]).tocsc()
         self.idf = np.log((1 + len(texts)) / (1 + np.diff(documents.indptr))) + 1
+        self.idf[self._silent_features(0, self.stems, self.two)] = 0
         self._new_idf = float(np.log((1 + len(texts)) / 2) + 1)
         self._fitted = self.size
         return self._made(questions, asked, counts[0]), self._made(texts, told, counts[1])
@@ -148,23 +155,37 @@ class Reader:
         Searches may go on meanwhile, so that what belongs to a number is there before the number is.
         """
         both = list(chain(asked, told))
-        different = dict.fromkeys(chain.from_iterable(both))
-        stems = _numbered(map(stem, different), self.stems, self.size)
+        before, language = self.size, self.tokenizer.language
+        different = {word: stem(word, language) for word in dict.fromkeys(chain.from_iterable(both))}
+        stems = _numbered(different.values(), self.stems, self.size)
         two: dict[tuple[int, int], int] = {}
         if self.whole:
-            number = {word: self.stems.get(stem(word), stems.get(stem(word), -1)) for word in different}
+            number = {word: self.stems.get(one, stems.get(one, -1)) for word, one in different.items()}
             pairs = (pair for row in both for pair in pairwise(number[word] for word in row))
             two = _numbered(pairs, self.two, self.size + len(stems))
         spelt = different if self.whole else dict.fromkeys(chain.from_iterable(asked))
-        grams = (gram for word in spelt for gram in ngrams_of(word))
+        grams = (gram for word in spelt for gram in self._grams(word))
         ngrams = _numbered(grams, self.ngrams, self.size + len(stems) + len(two))
         kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), (len(stems), len(two), len(ngrams)))
-        self.idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
+        idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
+        idf[self._silent_features(before, {**self.stems, **stems}, two)] = 0
+        self.idf = idf
         self.kinds = np.concatenate([self.kinds, kinds])
         self.stems.update(stems)
         self.two.update(two)
         self.ngrams.update(ngrams)
         self._words = {}
+
+    def _grams(self, word: str) -> list[str]:
+        return [] if word in self._silent else ngrams_of(word)
+
+    def _silent_features(self, start: int, stems: Mapping[str, int], two: Mapping[tuple[int, int], int]) -> list[int]:
+        """The numbers from `start` on of stems of function words, and of pairs with one."""
+        if not self._silent:
+            return []
+        own = {stems.get(stem(word, self.tokenizer.language), -1) for word in self._silent}
+        pairs = [n for pair, n in two.items() if n >= start and not own.isdisjoint(pair)]
+        return [*(n for n in own if n >= start), *pairs]
 
     # ---- reading
 
@@ -207,8 +228,8 @@ class Reader:
 
     def _word(self, word: str) -> _Word:
         remembered = self._words  # another takes its place when there are more numbers
-        own = stem(word)
-        grams = ngrams_of(word)
+        own = stem(word, self.tokenizer.language)
+        grams = self._grams(word)
         numbers = [self.ngrams[gram] for gram in grams if gram in self.ngrams]
         unknown = {gram for gram in grams if gram not in self.ngrams} if len(numbers) < len(grams) else set()
         if own not in self.stems:
@@ -227,7 +248,9 @@ class Reader:
         block = owners * 2 + (kinds == _NGRAM)
         values = (1 + np.log(counts)) * self.idf[features]
         squares = np.bincount(block, values**2, minlength=2 * len(texts))
-        scaled = (values / np.sqrt(2 * squares)[block]).astype(np.float32).astype(np.float64)
+        lengths = np.sqrt(2 * squares)
+        lengths[lengths == 0] = 1  # of function words alone
+        scaled = (values / lengths[block]).astype(np.float32).astype(np.float64)
         stems = kinds == _STEM
         own = np.concatenate([[0], np.cumsum(np.bincount(owners[stems], minlength=len(texts)))])
         known = np.bincount(owners[kinds != _TWO], minlength=len(texts))
@@ -254,7 +277,7 @@ class Reader:
 
     def terms(self, words: Sequence[str]) -> list[int]:
         """The number of each word's stem, -1 for those that are not known."""
-        return [self.stems.get(stem(word), -1) for word in words]
+        return [self.stems.get(stem(word, self.tokenizer.language), -1) for word in words]
 
     def positions(self, words: Sequence[str]) -> Positions:
         """Where each feature stands: for each of its occurrences the positions of its words."""
@@ -263,7 +286,7 @@ class Reader:
         for i, word in enumerate(words):
             if terms[i] >= 0:
                 found.setdefault(terms[i], []).append((i,))
-            for gram in ngrams_of(word):
+            for gram in self._grams(word):
                 if gram in self.ngrams:
                     found.setdefault(self.ngrams[gram], []).append((i,))
         for i, both in enumerate(pairwise(terms)):
@@ -311,6 +334,11 @@ def _numbered(found: Iterable[T], known: Mapping[T, int], start: int) -> dict[T,
 
 
 _SIDES = ("columns", "values")
+
+
+def silent_words(language: str) -> frozenset[str]:
+    """Function words that have no part in vectors; English ones have theirs."""
+    return frozenset() if language == ENGLISH else FUNCTION_WORDS[language]
 
 
 class KnownTexts:

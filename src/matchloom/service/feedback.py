@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,19 @@ class Feedback:
         self.path = path
 
     def keep(self, line: dict[str, Any]) -> None:
-        """Append one line, whole: a single write, which the system does not mix with another's."""
+        """Append one line, whole, while no other process does; what a killed one left half is ended."""
         whole = (json.dumps(line, ensure_ascii=False) + "\n").encode(errors="replace")
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             file = os.open(self.path, flags, 0o600)
             try:
+                with suppress(OSError):  # a file system without locks: one write is whole there, too
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                size = os.fstat(file).st_size
+                if size and os.pread(file, 1, size - 1) != b"\n":
+                    whole = b"\n" + whole
                 if os.write(file, whole) != len(whole):
+                    os.ftruncate(file, size)
                     raise OSError(0, "the disk is full")
                 os.fsync(file)
             finally:

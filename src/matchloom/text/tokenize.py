@@ -1,16 +1,16 @@
-"""Texts into words. Three ways, one for each kind of text; the choice travels with a saved matcher."""
+"""Texts into words. Four ways, one for each kind of text; the choice travels with a saved matcher."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import regex
-import Stemmer
 
+from matchloom.text.languages import ENGLISH, FUNCTION_WORDS, language_of, stem_in
 from matchloom.types import MatchloomError
 
 # Numbers keep their inner points and commas, words their inner apostrophes; all else parts words and is dropped.
@@ -18,6 +18,12 @@ _ENGLISH = regex.compile(r"\d+(?:[.,]\d+)+|[\p{L}\p{M}\d]+(?:['’][\p{L}\p{M}]+
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
 _WITHOUT_FORMS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}]")
 _BETWEEN_SPACES = re.compile(r"\S+")
+# A run of one script: what stands between particles is mostly a word, and n-grams of characters find the rest.
+_JAPANESE = regex.compile(
+    r"\d+(?:[.,]\d+)+|[\p{Han}々〆]+|[\p{Katakana}ー]+|\p{Hiragana}+|(?:(?![\p{Han}\p{Katakana}\p{Hiragana}ー])[\p{L}\p{M}\d])+"
+)
+LONGEST_KEPT = 64  # characters of a word that is remembered, so that what is remembered is bounded in bytes
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Span(NamedTuple):
@@ -30,6 +36,10 @@ class Span(NamedTuple):
 
 def _english(text: str) -> list[Span]:
     return [Span(match[0], *match.span()) for match in _ENGLISH.finditer(text)]
+
+
+def _japanese(text: str) -> list[Span]:
+    return [Span(match[0], *match.span()) for match in _JAPANESE.finditer(text)]
 
 
 def _chinese(text: str) -> list[Span]:
@@ -62,14 +72,17 @@ def replace_surrogates(text: str) -> str:
 TOKENIZERS: dict[str, Callable[[str], list[Span]]] = {
     "english": _english,
     "chinese": _chinese,
+    "japanese": _japanese,
     "whitespace": _whitespace,
 }
 
 
 class Tokenizer(NamedTuple):
-    """How texts become words: `kind` is english (a regex), chinese (segmentation) or whitespace (tokenised data).
+    """How texts become words.
 
-    `max_words` truncates longer texts; None keeps every word.
+    `kind` is english (a regex, for all languages with spaces), chinese (segmentation), japanese (runs of one script) or
+    whitespace (tokenised data). `max_words` truncates longer texts; None keeps every word. `language` says which stems
+    and function words they have.
 
     >>> Tokenizer("english")("Don't part 3.5 litres, please!")
     ["don't", 'part', '3.5', 'litres', 'please']
@@ -78,13 +91,44 @@ class Tokenizer(NamedTuple):
     kind: str = "english"
     lower: bool = True
     max_words: int | None = None
+    language: str = ENGLISH
+
+    @classmethod
+    def named(cls, name: str, *, max_words: int | None = None) -> Tokenizer:
+        """The tokenizer of a kind or of a language.
+
+        >>> Tokenizer.named("whitespace").kind, Tokenizer.named("german").language
+        ('whitespace', 'german')
+        """
+        if name not in {*TOKENIZERS, *FUNCTION_WORDS}:
+            raise MatchloomError(
+                f"tokenizer {name[:80]!r} is unknown; choose chinese, whitespace or a language: "
+                f"{', '.join(FUNCTION_WORDS)}",
+                code="unknown_name",
+            )
+        kind = name if name in TOKENIZERS else "english"
+        return cls(kind, max_words=max_words, language=name if name in FUNCTION_WORDS else ENGLISH)
+
+    @classmethod
+    def for_texts(cls, texts: Iterable[str]) -> Tokenizer:
+        """The tokenizer that suits the script and the language of the texts.
+
+        >>> Tokenizer.for_texts(["Wie kann ich das Konto löschen?"]).language, Tokenizer.for_texts(["如何取消"]).kind
+        ('german', 'chinese')
+        """
+        return cls.named(language_of(texts))  # what is not Chinese in Chinese texts is mostly English
+
+    @property
+    def reads(self) -> str:
+        """The language that texts are taken for, as reports name it."""
+        return "Chinese" if self.kind == "chinese" else self.language.capitalize()
 
     @classmethod
     def from_dict(cls, plain: object) -> Tokenizer:
         """What `_asdict` gave, as a saved system keeps it; anything else is refused."""
-        if not isinstance(plain, dict) or plain.keys() != set(cls._fields):
+        if not isinstance(plain, dict) or plain.keys() | {"language"} != set(cls._fields):
             raise MatchloomError(f"no tokenizer is described by {str(plain)[:80]!r}", code="bad_value")
-        kind, lower, max_words = (plain[name] for name in cls._fields)
+        kind, lower, max_words, language = ({"language": ENGLISH, **plain}[name] for name in cls._fields)
         if not isinstance(kind, str) or kind not in TOKENIZERS:
             raise MatchloomError(
                 f"tokenizer {str(kind)[:80]!r} is unknown; choose one of {', '.join(TOKENIZERS)}", code="unknown_name"
@@ -93,7 +137,12 @@ class Tokenizer(NamedTuple):
             raise MatchloomError(
                 f"no tokenizer has lower {str(lower)[:80]!r} and max_words {str(max_words)[:80]!r}", code="bad_value"
             )
-        return cls(kind, lower, max_words)
+        if language not in FUNCTION_WORDS:
+            raise MatchloomError(
+                f"language {str(language)[:80]!r} is unknown; choose one of {', '.join(FUNCTION_WORDS)}",
+                code="unknown_name",
+            )
+        return cls(kind, lower, max_words, language)
 
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
@@ -125,21 +174,34 @@ class Tokenizer(NamedTuple):
         return spans if self.max_words is None else spans[: self.max_words]
 
 
-_STEMMER = Stemmer.Stemmer("english")
+def remember_words(function: F) -> F:
+    """A function of a word that remembers what it found for words of usual lengths."""
+    remembered = lru_cache(maxsize=200_000)(function)
+
+    @wraps(function)
+    def call(word: str, *rest: str) -> Any:
+        return (remembered if len(word) <= LONGEST_KEPT else function)(word, *rest)
+
+    return cast("F", call)
 
 
-@lru_cache(maxsize=200_000)
-def stem(word: str) -> str:
-    """The Snowball English stem of a word; words of other scripts come back as they are."""
-    return str(_STEMMER.stemWord(word))
+@remember_words
+def stem(word: str, language: str = ENGLISH) -> str:
+    """The stem of a word, Snowball's where it has the language; words of other scripts come back as they are."""
+    return stem_in(word, language)
 
 
-def stems(words: Iterable[str]) -> list[str]:
+def stems(words: Iterable[str], language: str = ENGLISH) -> list[str]:
     """The stem of each word."""
-    return [stem(word) for word in words]
+    return [stem(word, language) for word in words]
 
 
-@lru_cache(maxsize=200_000)
+def language_of_words(tokenizer: object) -> str:
+    """The language of a tokenizer; English of anything else that turns texts into words."""
+    return tokenizer.language if isinstance(tokenizer, Tokenizer) else ENGLISH
+
+
+@remember_words
 def has_no_forms(word: str) -> bool:
     """True for words of scripts that write no endings after a stem, such as Chinese: stems and starts tell nothing new.
 

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
+from matchloom.text.languages import ENGLISH
 from matchloom.text.tokenize import stem
 from matchloom.types import MatchloomError
 
@@ -26,6 +26,7 @@ class Vocab:
     document_frequencies: list[int]
     documents: int
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
+    _stem_frequencies: dict[str, Counter[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         index = {word: i for i, word in enumerate(self.words, start=_FIRST)}
@@ -73,20 +74,21 @@ class Vocab:
         i = self._index.get(word)
         return self._scaled(self.document_frequencies[i - _FIRST] if i is not None else 0)
 
-    def stem_idf(self, stemmed: str) -> float:
+    def stem_idf(self, stemmed: str, language: str = ENGLISH) -> float:
         """Rarity of a stem, by the texts that hold any word with that stem (a word's texts counted for each word)."""
-        return self._scaled(min(self.documents, self._stem_frequencies.get(stemmed, 0)))
+        if language not in self._stem_frequencies:
+            self._stem_frequencies[language] = self._count_stems(language)
+        return self._scaled(min(self.documents, self._stem_frequencies[language].get(stemmed, 0)))
 
     def _scaled(self, frequency: int) -> float:
         if not self.documents:
             return 1.0
         return math.log((self.documents + 1) / (frequency + 1)) / math.log(self.documents + 1)
 
-    @cached_property
-    def _stem_frequencies(self) -> Counter[str]:
+    def _count_stems(self, language: str) -> Counter[str]:
         frequencies: Counter[str] = Counter()
         for word, frequency in zip(self.words, self.document_frequencies, strict=True):
-            frequencies[stem(word)] += frequency
+            frequencies[stem(word, language)] += frequency
         return frequencies
 
     def dumps(self) -> str:

@@ -1,4 +1,4 @@
-"""The objects of a JSON file, one in memory at a time: of a list, or of {"data": [...]}."""
+"""The objects of a JSON file, one in memory at a time: of a list, or of {"data": [...]} and the like."""
 
 from __future__ import annotations
 
@@ -11,33 +11,38 @@ from pathlib import Path
 
 import msgspec
 
-from matchloom.basics.files import UTF8_BOM, max_line, open_bytes, refuse_utf16
+from matchloom.basics.files import UTF8_BOM, max_line, open_utf8
 from matchloom.types import MatchloomError
 
 _CHUNK = 1 << 16
 _DECODE = json.JSONDecoder().raw_decode
 _SPACE = re.compile(r"[ \t\n\r]*")
 _EXPECTED = 'expected a list of objects, or {"data": [...]}'
+# Under these names an object holds a list of rows, which is read item by item; help desks say articles.
+_LISTS = frozenset(
+    ("data", "articles", "solution_articles", "results", "items", "entries", "records", "rows", "faqs", "faq")
+)
 
 
 def is_lines(path: Path) -> bool:
     """Whether a .json file has an object on each line, as many tools write it."""
-    with open_bytes(path) as stream:
-        first = b""
-        while not first and (line := stream.readline(max_line())):
-            first = line.removeprefix(UTF8_BOM).strip()
+    with open_utf8(path) as stream:
+        found: list[bytes] = []
+        while len(found) < 2 and (line := stream.readline(max_line())):
+            found += [line.removeprefix(UTF8_BOM).strip()] if line.strip() else []
+    first = found[0] if len(found) == 2 else b""  # a single line is a document like any other
     if not first.startswith(b"{") or not first.endswith(b"}"):
         return False
     try:
         row = msgspec.json.decode(first)
     except (ValueError, RecursionError):
         return False
-    return not isinstance(row.get("data"), list)
+    return not any(isinstance(row.get(name), list) for name in _LISTS)
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, object]]:
-    """Number and value of each item of the list."""
-    with open_bytes(path) as stream:
+    """Number and value of each item of the list, from 1; of an object without one, 0 and the object."""
+    with open_utf8(path) as stream:
         document = _Document(path, stream)
         if document.peek() == "{":
             yield from document.data()
@@ -63,7 +68,6 @@ class _Document:
         self._text = ""
         self._at = 0
         start = stream.peek(3)[:3]
-        refuse_utf16(path, start)
         if start == UTF8_BOM:
             stream.read(3)
 
@@ -81,26 +85,28 @@ class _Document:
                 raise self._no_json(f"expected a comma or ], found {found!r}" if found else "the end is missing")
 
     def data(self) -> Iterator[tuple[int, object]]:
-        """The items under "data"; what stands beside it is passed over."""
-        keys: list[str] = []
-        if self._take() and self.peek() == "}":
-            raise MatchloomError(f"{self.path}: {_EXPECTED}, found {{}}", code="wrong_format")
-        found = ","
+        """The items of lists that are known by name, beside which all is passed over; else the object itself."""
+        others: dict[str, object] = {}
+        listed = False
+        found = self._take() and ("," if self.peek() != "}" else self._take())
         while found == ",":
             key = self._value()
             if not isinstance(key, str) or self._take() != ":":
                 raise self._no_json("expected a key and a colon")
-            if key == "data" and self.peek() == "[":
+            if key in _LISTS and self.peek() == "[":
+                others, listed = {}, True
                 yield from self.items()
-            else:
+            elif listed:
                 self._value()
-            keys.append(key)
+            else:
+                others[key] = self._value()
             found = self._take()
         if found != "}":
             raise self._no_json(f"expected a comma or }}, found {found!r}" if found else "the end is missing")
-        if "data" not in keys:
-            found = ", ".join(" ".join(key.split())[:30] for key in keys[:6])
-            raise MatchloomError(f"{self.path}: {_EXPECTED}, found an object with {found}", code="wrong_format")
+        if not listed and not others:
+            raise MatchloomError(f"{self.path}: {_EXPECTED}, found {{}}", code="wrong_format")
+        if not listed:
+            yield 0, others
 
     def peek(self) -> str:
         """The next character that is no space; nothing at the end."""

@@ -1,9 +1,13 @@
-"""A row of a file, whatever its format: what every reader yields."""
+"""What readers of every format yield: rows, what they left out, and what a user should know of the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from matchloom.types import MatchloomError
 
 
 class OwnColumns(NamedTuple):
@@ -16,10 +20,33 @@ class OwnColumns(NamedTuple):
 class Row(NamedTuple):
     """A row of a file: where it stands ("line 3"), its values by our names, and all of it by the user's.
 
-    `known` are the indices of the user's columns that are ours under another name.
+    `known` has the index of each of our columns among the user's.
     """
 
     place: str
-    values: dict[str, Any]
+    values: Mapping[str, Any]
     own: OwnColumns = OwnColumns()
-    known: Collection[int] = ()
+    known: Mapping[str, int] = MappingProxyType({})
+
+
+class LeftOut(NamedTuple):
+    """What a reader left out, where it stands, and why. With an `error`, it is refused unless somebody collects."""
+
+    place: str
+    reason: str
+    error: MatchloomError | None = None
+
+
+class Note(NamedTuple):
+    """What a reader assumed, such as that there is no header."""
+
+    text: str
+
+
+Found = Row | LeftOut | Note
+Reader = Callable[..., Iterator[Found]]
+
+
+def bad_row(path: Path, place: str, reason: str) -> LeftOut:
+    """A row that cannot be read: an error, unless somebody collects what is left out."""
+    return LeftOut(place, reason, MatchloomError(f"{path}, {place}: {reason}", code="bad_row"))

@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.row import OwnColumns
+from matchloom.data.formats.sheet_guard import guarded
 from matchloom.types import MatchloomError
 
 _GROUP = 10_000  # rows of a Parquet row group
@@ -60,13 +61,13 @@ def write_scored(path: Path, kind: str, rows: Iterable[ScoredRow], wanted: Seque
 
 def _tsv(rows: Iterable[ScoredRow], wanted: Sequence[str], scorer: str) -> Iterator[bytes]:
     for cells in _cells(rows, wanted, scorer):
-        yield ("\t".join(cell.translate(_ONE_LINE) for cell in cells) + "\n").encode("utf-8", "replace")
+        yield ("\t".join(guarded(cell).translate(_ONE_LINE) for cell in cells) + "\n").encode("utf-8", "replace")
 
 
 def _csv(rows: Iterable[ScoredRow], wanted: Sequence[str], scorer: str) -> Iterator[bytes]:
     for cells in _cells(rows, wanted, scorer):
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
+        csv.writer(line, lineterminator="\n").writerow([guarded(cell) for cell in cells])
         yield line.getvalue().encode("utf-8", "replace")
 
 

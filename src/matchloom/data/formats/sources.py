@@ -10,8 +10,9 @@ import pyarrow
 
 from matchloom.data.formats.columns import Columns, check_given, find_columns
 from matchloom.data.formats.pairs import read_rows
+from matchloom.data.formats.parquet import table_rows
+from matchloom.data.formats.records import NamedRows
 from matchloom.data.formats.row import Row
-from matchloom.data.formats.rows import NamedRows, table_rows
 from matchloom.data.formats.values import label_of, pair_of, short
 from matchloom.types import MatchloomError, Pair
 

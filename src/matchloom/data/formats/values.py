@@ -32,8 +32,9 @@ def pair_of(where: str, row: Mapping[str, Any], *, graded: bool = False) -> Pair
 
 def own_columns(row: Row) -> dict[str, str]:
     """The user's own columns of a row as texts: all that is none of ours and has a value."""
+    known = set(row.known.values())
     own = zip(row.own.names, row.own.values, strict=True)
-    texts = {name: as_text(value) for i, (name, value) in enumerate(own) if name and i not in row.known}
+    texts = {name: as_text(value) for i, (name, value) in enumerate(own) if name and i not in known}
     return {name: text for name, text in texts.items() if text}
 
 

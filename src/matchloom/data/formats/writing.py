@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.columns import COLUMNS
+from matchloom.data.formats.sheet_guard import guarded
 from matchloom.types import MatchloomError, Pair
 
 _ROWS = 10_000  # of a Parquet row group
@@ -51,8 +52,8 @@ def _tsv_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
     yield ("\t".join(COLUMNS) + "\n").encode()
     spaces = str.maketrans("\t\n\r", "   ")
     for number, pair in enumerate(pairs, start=1):
-        cells = [cell.translate(spaces) for cell in _cells(pair)]
-        if cells[:3] != [pair.query_id, pair.text_id, pair.group]:
+        cells = [guarded(cell).translate(spaces) for cell in _cells(pair)]
+        if cells[:3] != [guarded(name) for name in (pair.query_id, pair.text_id, pair.group)]:
             raise MatchloomError(
                 f"{path} was not written: an id or group of pair {number} holds a tab or line break; use CSV or JSONL",
                 code="bad_row",
@@ -63,7 +64,7 @@ def _tsv_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
 def _csv_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
     yield (",".join(COLUMNS) + "\n").encode()
     for pair in pairs:
-        yield (",".join('"' + cell.replace('"', '""') + '"' for cell in _cells(pair)) + "\n").encode()
+        yield (",".join('"' + guarded(cell).replace('"', '""') + '"' for cell in _cells(pair)) + "\n").encode()
 
 
 def _jsonl_lines(path: Path, pairs: Iterable[Pair]) -> Iterator[bytes]:
@@ -105,3 +106,4 @@ _LINES: dict[str, Callable[[Path, Iterable[Pair]], Iterator[bytes]]] = {
     "jsonl": _jsonl_lines,
     "json": _json_lines,
 }
+WRITTEN = (*_LINES, "parquet")  # the formats that pairs are written in

@@ -165,7 +165,7 @@ class _Rows:
             if None in (*pair, found, answer):
                 self.empty += 1
                 continue
-            expected = stems(cut(pair.question) + cut(pair.answer))
+            expected = stems(cut(pair.question) + cut(pair.answer), cut.language)
             self.other_words += " ".join(expected) != found or answer != pair.same
             for word in self.holding.keys() & set(expected):
                 self.holding[word].add(row)

@@ -93,7 +93,7 @@ def rows(manifest: ArchiveManifest, matcher: Matcher | None, pairs: Sequence[Pai
     cut = manifest.tokenizer
     columns = {name: [getattr(pair, name) for pair in pairs] for name in (*TEXTS, SAME)}
     questions, answers = columns["question"], columns["answer"]
-    words = [" ".join(stems(cut(q) + cut(a))) for q, a in zip(questions, answers, strict=True)]
+    words = [" ".join(stems(cut(q) + cut(a), cut.language)) for q, a in zip(questions, answers, strict=True)]
     columns["words"] = words
     vectors: tuple[Vectors, Vectors] | None = None
     more: dict[str, Any] = {}

@@ -20,6 +20,7 @@ from matchloom import artifact
 from matchloom.artifact.checks import is_folder
 from matchloom.artifact.lock import LOCK
 from matchloom.basics.files import atomic_write
+from matchloom.text.languages import ENGLISH, FUNCTION_WORDS
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
 
@@ -38,9 +39,10 @@ _Count = Annotated[int, Meta(ge=0, lt=2**53)]
 class _TokenizerKinds(Struct, forbid_unknown_fields=True):
     """What the settings of a tokenizer may be."""
 
-    kind: Literal["english", "chinese", "whitespace"]
+    kind: Literal["english", "chinese", "japanese", "whitespace"]
     lower: bool = True
     max_words: Annotated[int, Meta(ge=1, lt=2**53)] | None = None
+    language: str = ENGLISH  # an archive of an earlier matchloom has none
 
 
 class _Kinds(Struct, forbid_unknown_fields=True):
@@ -155,7 +157,9 @@ def manifest_from(settings: Any) -> ArchiveManifest:
         rest = {name: value for name, value in settings.items() if name != "seal"}
         if found.seal != _seal(rest):
             raise ValueError
-    tokenizer = Tokenizer(found.tokenizer.kind, found.tokenizer.lower, found.tokenizer.max_words)
+    tokenizer = Tokenizer(**msgspec.structs.asdict(found.tokenizer))
+    if tokenizer.language not in FUNCTION_WORDS:
+        raise ValueError
     plain = {name: value for name, value in msgspec.structs.asdict(found).items() if name not in ("format", "seal")}
     return ArchiveManifest(**{**plain, "tokenizer": tokenizer})
 

@@ -120,7 +120,7 @@ class Searcher:
             towards = np.concatenate([alpha * vector, (1 - alpha) * vector])
         elif snapshot.matcher is not None and vector is not None:
             towards = self._direction(snapshot).towards(snapshot.matcher, vector, alpha)
-        words = content_stems(snapshot.manifest.tokenizer(asked.text))
+        words = content_stems(asked.text, snapshot.manifest.tokenizer)
         by_words, by_vector = snapshot.store.nearest(words, towards, count)
         turns = chain.from_iterable(zip_longest(by_vector, by_words))
         return list(dict.fromkeys(row for row in turns if row is not None))[:count]
@@ -207,13 +207,14 @@ def _bm25(texts: Sequence[str], tokenizer: Tokenizer) -> BM25:
     return BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True, normalize=True)
 
 
-def content_stems(words: Sequence[str]) -> list[str]:
+def content_stems(text: str, tokenizer: Tokenizer) -> list[str]:
     """What the full-text index, which holds the stems of all words, is asked for: those that count, or else all.
 
-    >>> content_stems(["how", "do", "looms", "work"]), content_stems(["how", "do", "you", "do"])
+    >>> content_stems("how do looms work", Tokenizer()), content_stems("how do you do", Tokenizer())
     (['loom', 'work'], ['how', 'do', 'you', 'do'])
     """
-    return stems([word for word in words if not is_stop_word(word)] or words)
+    words, language = tokenizer(text), tokenizer.language
+    return stems([word for word in words if not is_stop_word(word, language)] or words, language)
 
 
 def _same(taken: pa.Table) -> list[str]:

@@ -1,0 +1,48 @@
+"""Rows of Parquet files and of Arrow's tables, a few in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from matchloom.basics.files import open_bytes
+from matchloom.data.formats.columns import Columns, find_columns
+from matchloom.data.formats.row import OwnColumns, Row
+from matchloom.types import MatchloomError
+
+_BATCH = 1_000  # rows of a table that are Python objects at a time
+
+
+def parquet_rows(path: Path, given: Columns | None, *, whole: bool = True) -> Iterator[Row]:
+    """The rows of a Parquet file. Columns that we do not know are read, as the user's own, only if `whole`."""
+    with open_bytes(path) as stream:
+        try:
+            file = pyarrow.parquet.ParquetFile(stream)
+            names = file.schema_arrow.names
+            known = find_columns(str(path), names, given, header=False).values()
+            wanted = list(range(len(names))) if whole else sorted(known)
+            batches = file.iter_batches(batch_size=_BATCH, columns=[names[i] for i in wanted])
+            yield from table_rows(str(path), [names[i] for i in wanted], batches, given)
+        except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise MatchloomError(
+                f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
+            ) from None
+
+
+def table_rows(source: str, names: Sequence[str], batches: Iterable[Any], given: Columns | None) -> Iterator[Row]:
+    """The rows of Arrow's record batches, whose columns have these names."""
+    columns = find_columns(source, names, given, header=False)
+    number = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, _BATCH):
+            some = batch.slice(start, _BATCH)
+            found = [some.column(i).to_pylist() for i in range(len(names))]
+            for values in zip(*found, strict=True):
+                number += 1
+                row = {name: values[i] for name, i in columns.items()}
+                yield Row(f"row {number}", row, OwnColumns(names, values), columns)
