@@ -135,7 +135,7 @@ def test_wrong_types_are_told_in_one_line(matcher: Matcher, fitted: Fitted, wron
         "folder  ": lambda: LanceCollection.open(wrong),
         "path": lambda: list(read_pairs(wrong)),
         "the question": lambda: fitted.rank(wrong),
-        "the question ": lambda: fitted.search(wrong),
+        "questions": lambda: fitted.search(wrong),
         "texts ": lambda: BM25.fit(wrong),
         "texts, item 1": lambda: BM25.fit([wrong]),
         "pairs ": lambda: BM25.fit(TEXTS).score(wrong),
