@@ -151,6 +151,7 @@ class Collection:
             learn_weights: Learn from left-out questions how much each feature counts.
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
+            unanswerable: Questions that have no answer here.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
