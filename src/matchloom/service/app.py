@@ -19,6 +19,7 @@ from starlette.responses import Response
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
+from matchloom.service.feedback import judgement_of
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
@@ -39,7 +40,7 @@ _TOLD = {
     403: "Not allowed here.",
     404: "There is no such system or answer.",
     408: "The body came too slowly.",
-    409: "The archive is being written by another.",
+    409: "The archive is being written by another, or an id and a text do not belong together.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     421: "Reached by a name that is not this machine's.",
@@ -283,16 +284,15 @@ def _add_writing(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=_ERRORS)
     async def keep(asked: s.FeedbackRequest) -> Response:
-        """Keep a thumb up or down, as a pair that `matchloom fit` takes."""
-        system = service.system(asked.system)
-        if service.feedback is None:
+        """Keep a thumb up or down, for 'matchloom refit --feedback'. The answer must be one that is served."""
+        system, file = service.system(asked.system), service.feedback
+        if file is None:
             raise Refused(403, "no_feedback", "this service was started with --no-feedback")
         limits.check_texts([asked.question, asked.text], system.tokenizer)
         limits.check_ids([asked.id])
-        line = {"query": asked.question, "text": asked.text, "label": asked.label, "text_id": asked.id}
-        line = {**line, "system": system.name}
         async with workers.admitted():
-            await workers.write(service.feedback.keep, line)
+            judgement = await workers.call(judgement_of, system, asked)
+            await workers.write(file.keep, judgement)
         service.metrics.feedback.labels(str(asked.label)).inc()
         return _json({"kept": True})
 
