@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test test-rest test-all fuzz lint docs clean
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp)
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp src/matchloom/kernels/*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@command -v chromium > /dev/null \

@@ -19,7 +19,18 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-KERNELS = ("spatial_gru", "spatial_gru_double", "k_max", "int8_cosines", "sparse")
+KERNELS = (
+    "spatial_gru",
+    "spatial_gru_double",
+    "lstm",
+    "interact",
+    "convolve",
+    "matches",
+    "k_max",
+    "int8_cosines",
+    "sparse",
+)
+HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
 BUILDS = {"plain": []}
@@ -61,7 +72,9 @@ class AnyPython(bdist_wheel):
 
 setup(
     ext_modules=[
-        Extension(f"matchloom.kernels.native_{build}", SOURCES, extra_compile_args=flags, optional=True)
+        Extension(
+            f"matchloom.kernels.native_{build}", SOURCES, extra_compile_args=flags, depends=HEADERS, optional=True
+        )
         for build, flags in BUILDS.items()
     ],
     cmdclass={"build_ext": BuildLibraries, "bdist_wheel": AnyPython},

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -128,13 +128,12 @@ def _hits(found: Any) -> Hits:
     """What a search found, as the library gives it."""
     reasons = ((one, one.pop("explanation", None)) for one in ({**one} for one in found["answers"]))
     hits = (Hit(**one, explanation=None if why is None else Explanation.from_dict(why)) for one, why in reasons)
-    return Hits(hits, found["known"])
+    return Hits(hits, found["known"], found.get("answered"))
 
 
-def _search_options(
-    system: str | None, top: int, by: str | None, alpha: float | None, candidates: int, explain: bool
-) -> dict[str, Any]:
-    return {"system": system, "top": top, "by": by, "alpha": alpha, "candidates": candidates, "explain": explain}
+def _given(**options: Any) -> dict[str, Any]:
+    """The options of a search."""
+    return options
 
 
 def _headers(key: str | None) -> dict[str, str]:
@@ -250,6 +249,8 @@ class Client:
         alpha: float | None = None,
         candidates: int = 100,
         explain: bool = False,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        precision: float | None = None,
     ) -> Any:
         """As `Fitted.rank` or `LanceCollection.search`: the best answers.
 
@@ -260,9 +261,21 @@ class Client:
             by: What ranks in its place: bm25, or another served system.
             alpha: Archives: the weight of the questions' similarity.
             candidates: Archives: how many pairs get a full score.
-            explain: Archives: add to each answer why it was found.
+            explain: Add to each answer why it was found.
+            where: Collections: values that answers must have in your own columns.
+            precision: Collections: of the answers shown, so many are right; `answered` says whether one is so sure.
         """
-        return self._ask(_Calls.search(question, _search_options(system, top, by, alpha, candidates, explain)))
+        options = _given(
+            system=system,
+            top=top,
+            by=by,
+            alpha=alpha,
+            candidates=candidates,
+            explain=explain,
+            where=None if where is None else dict(where),
+            precision=precision,
+        )
+        return self._ask(_Calls.search(question, options))
 
     def explain(
         self,
@@ -414,6 +427,8 @@ class AsyncClient:
         alpha: float | None = None,
         candidates: int = 100,
         explain: bool = False,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        precision: float | None = None,
     ) -> Any:
         """As `Client.search`.
 
@@ -424,9 +439,21 @@ class AsyncClient:
             by: What ranks in its place.
             alpha: Archives: the weight of the questions' similarity.
             candidates: Archives: how many pairs get a full score.
-            explain: Archives: add to each answer why it was found.
+            explain: Add to each answer why it was found.
+            where: Collections: values that answers must have in your own columns.
+            precision: Collections: of the answers shown, so many are right; `answered` says whether one is so sure.
         """
-        return await self._ask(_Calls.search(question, _search_options(system, top, by, alpha, candidates, explain)))
+        options = _given(
+            system=system,
+            top=top,
+            by=by,
+            alpha=alpha,
+            candidates=candidates,
+            explain=explain,
+            where=None if where is None else dict(where),
+            precision=precision,
+        )
+        return await self._ask(_Calls.search(question, options))
 
     async def explain(
         self,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from matchloom.artifact import as_saved
+from matchloom.basics.memory import keep_memory
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
@@ -43,6 +44,7 @@ _BATCH = 256
 _CELLS = 128 * 64 * 64  # pairs of words in a batch: networks keep some hundred bytes for each, in double precision
 _QUERY = 64  # words of a query, when candidates are encoded before it is known
 _PIECES = 256 * 64  # in a block of encoded texts, each some thousand bytes until it is part of a word
+_ALONE = 1024  # words that are read by one core, as a second one would not save what it costs
 _CHUNK = 8192  # pairs whose texts are held as arrays at a time
 
 
@@ -213,11 +215,13 @@ class Matcher:
         ours, theirs = left.read_lengths[left_rows], right.read_lengths[right_rows]
         order = np.lexsort((ours, theirs))
         cuts = _cuts(order, theirs, ours if left.pieces is None else np.maximum(ours, theirs))
+        cuts = _divided(cuts, ours + theirs, left.pieces is not None)
         batches = (
             make_batch(left, right, left_rows[cut], right_rows[cut], None if features is None else features[cut])
             for cut in cuts
         )
         model = self._double.of(self.model)
+        keep_memory()
 
         def work(batch: PairBatch) -> Scores:
             with torch.inference_mode():
@@ -280,6 +284,8 @@ class Matcher:
         read = table.read_lengths
         order = distinct[np.argsort(read[distinct], kind="stable")]
         cuts = _cuts(order, read, np.full_like(read, _QUERY if table.pieces is None else _CELLS // _PIECES))
+        cuts = _divided(cuts, read, table.pieces is not None)
+        keep_memory()
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
         numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded
@@ -555,3 +561,11 @@ def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
         cells = len(block) * int(lengths[block].max()) * int(others[block].max())
         cuts += np.array_split(block, min(len(block), -(-cells // _CELLS) or 1))
     return cuts
+
+
+def _divided(cuts: list[Rows], read: Rows, pieces: bool) -> list[Rows]:
+    """A single large piece in as many as there are cores; a transformer's are large from two texts on."""
+    threads = torch.get_num_threads()
+    if len(cuts) != 1 or threads == 1 or (not pieces and int(read[cuts[0]].sum()) <= _ALONE):
+        return cuts
+    return np.array_split(cuts[0], min(threads, len(cuts[0])))

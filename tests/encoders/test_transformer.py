@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from matchloom import Matcher, Pair
 from matchloom.batches import Pieces, Texts
@@ -224,3 +227,28 @@ def test_chinese_words_are_read_too(tmp_path: Path) -> None:
     assert (left, right) == (["\u4fdd\u9669"], ["open", "\u4fdd\u9669"])
     assert matcher.model.encoder.word_pieces(left[0], matcher.tokenizer.spans(left[0])).words == [-1, 0, -1]
     assert trace.grid.shape == (1, 1, 2)
+
+
+@pytest.mark.parametrize("inner", [128, 100])
+def test_a_text_is_read_alike_alone_and_beside_others(encoder: Transformer, inner: int) -> None:
+    shape = replace(encoder.shape, size=64, heads=4, inner=inner, layers=3)
+    torch.manual_seed(0)
+    made = Transformer(shape, encoder.tokenizer).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.normal_(0, 0.2)
+    draw = random.Random(0)
+    texts = [" ".join(draw.choices(["how", "open", "file", "sorting", "xyz"], k=draw.randint(1, 7))) for _ in range(70)]
+    table, by_text = made.reader(TOKENIZER, VOCAB).read(texts), made.in_double()
+
+    def means(rows: list[int]) -> Tensor:
+        with torch.no_grad():
+            return by_text.mean(pad_texts(table, np.array(rows)))
+
+    together = means(list(range(len(texts))))
+    for n in range(len(texts)):
+        assert torch.equal(means([n])[0], together[n])
+    some = draw.sample(range(len(texts)), 20)
+    assert torch.equal(means(some), together[some])
+    with torch.no_grad():
+        torch.testing.assert_close(made.mean(pad_texts(table, np.arange(70))).double(), together, rtol=1e-4, atol=1e-5)

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from matchloom import matcher as scoring
 from matchloom.data.identity import with_ids
 from matchloom.evaluation.report import evaluate
+from matchloom.kernels import native
 from matchloom.matcher import Matcher
-from matchloom.models import MODELS, build_model
+from matchloom.models import MODELS, build_model, float64_copy
 from matchloom.types import Pair
 from tests.drawing import examples
 from tests.models.making import TOKENIZER, VOCAB, embedding
@@ -31,10 +32,18 @@ WORDS = ["open", "file", "files", "read", "list", "sort", "sorted", "the", "a", 
 VARIANTS: list[tuple[str, dict[str, int | float | str | bool]]] = [
     *((name, {}) for name in MODELS),
     ("mv_lstm", {"lexical": True, "features": "pair"}),
+    *(("mv_lstm", {"interaction": name, "lexical": False}) for name in ("cosine", "bilinear")),
+    ("mv_lstm", {"factored": True, "words": True, "lexical": False}),
+    ("match_pyramid", {"interaction": "tensor"}),
+    ("match_srnn", {"interaction": "cosine"}),
     ("match_srnn", {"interaction": "indicator"}),
     ("m2s_net", {"features": "pair"}),
     ("rae", {"features": "pair"}),
 ]
+
+
+def in_single(name: str) -> bool:
+    return build_model(name, {}, embedding(seed=0), seed=0).single_precision
 
 
 def make_matcher(name: str, seed: int, **arguments: int | float | str | bool) -> Matcher:
@@ -128,6 +137,18 @@ def check(matcher: Matcher, seed: int) -> None:
 @given(seed=st.integers(0, 9999))
 def test_a_score_is_the_same_number_however_it_is_asked_for(name: str, arguments: dict, seed: int) -> None:
     check(make_matcher(name, seed % 7, **arguments), seed)
+
+
+@pytest.mark.skipif(native.library() is None, reason="the native kernels are absent or switched off")
+@pytest.mark.parametrize(("name", "arguments"), each_variant([one for one in VARIANTS if in_single(one[0])]))
+def test_scores_by_the_kernels_are_those_of_double_precision(
+    name: str, arguments: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = draw_pairs(random.Random(7))
+    by_kernels = make_matcher(name, 3, **arguments).score(pairs)
+    monkeypatch.setattr(float64_copy, "library", lambda: None)
+    in_double = make_matcher(name, 3, **arguments).score(pairs)
+    np.testing.assert_allclose(by_kernels, in_double, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["mv_lstm", "cntn"])

@@ -12,8 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from matchloom.basics.memory import keep_memory
 from matchloom.search.lance.collection import LanceCollection
-from matchloom.service.server import bind, is_loopback, keep_memory
+from matchloom.service.server import bind, is_loopback
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
 from tests.refusing import refused
 from tests.service.child import Serving, post

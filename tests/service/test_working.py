@@ -131,7 +131,7 @@ def test_what_takes_too_long_is_given_up_and_what_waits_behind_it_is_dropped() -
         assert go.wait(10)
 
     async def run() -> None:
-        workers, _ = made(workers=1, seconds=0.05)
+        workers, _ = made(threads=1, seconds=0.05)
 
         async def one(n: int) -> None:
             async with workers.admitted():
@@ -158,7 +158,7 @@ def test_a_write_that_has_begun_is_finished() -> None:
 
     async def run() -> None:
         workers, _ = made()
-        task = asyncio.create_task(workers.write(write))
+        task = asyncio.create_task(workers.write("faq", write))
         await asyncio.sleep(0.01)
         task.cancel()
         go.set()

@@ -20,7 +20,8 @@ from tests.service.making import PAIRS, TEXTS, ask, code_of, make_app
 def writable(served: Path, tmp_path: Path) -> FastAPI:
     shutil.copytree(served / "tickets", tmp_path / "tickets")
     shutil.copytree(served / "faq", tmp_path / "faq")
-    return make_app(tmp_path, "tickets", "faq", writable=True, feedback=tmp_path / "thumbs.jsonl")
+    shutil.copytree(served / "mv", tmp_path / "mv")
+    return make_app(tmp_path, "tickets", "faq", "mv", writable=True, feedback=tmp_path / "thumbs.jsonl")
 
 
 def test_add_replace_and_delete(writable: FastAPI, tmp_path: Path) -> None:
@@ -38,7 +39,7 @@ def test_add_replace_and_delete(writable: FastAPI, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written(writable: FastAPI, tmp_path: Path) -> None:
-    assert code_of(ask(writable, "/v1/archives/faq/pairs", {"pairs": []})) == (404, "unknown")
+    assert code_of(ask(writable, "/v1/archives/mv/pairs", {"pairs": []})) == (404, "unknown")
     index = LanceCollection.open(tmp_path / "tickets")
     index.add([Pair("a b", "one", query_id="l1", text_id="1"), Pair("c d", "two", query_id="l2", text_id="1")])
     assert code_of(ask(writable, "/v1/archives/tickets/delete", {"ids": ["1"]})) == (409, "conflict")

@@ -87,10 +87,10 @@ def try_lock(path: Path) -> Iterator[bool]:
         os.close(held)
 
 
-def is_written(folder: Path) -> bool:
+def is_written(folder: Path, lock: str = LOCK) -> bool:
     """Whether somebody writes there now; nothing is made, so that also those may ask who may only read."""
     try:
-        file = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = os.open(folder / lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

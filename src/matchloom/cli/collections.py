@@ -63,10 +63,7 @@ def open_collection(folder: Path) -> Collection:
 
 def remove_ids(collection: Collection, changes: Changes) -> int:
     """Remove what is there, and note what is not."""
-    if hasattr(collection, "unknown"):  # an archive, whose ids may be of several answers
-        changes.unknown = collection.unknown(changes.ids)
-    else:
-        changes.unknown = [name for name in changes.ids if name not in collection]
+    changes.unknown = collection.unknown(changes.ids)
     return collection.remove(changes.ids)
 
 

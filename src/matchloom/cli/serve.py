@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from matchloom.cli.printing import note
 from matchloom.types import MatchloomError
 
+_REFIT = 30.0  # seconds after the last change
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
 
@@ -34,7 +35,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    writable: Annotated[bool, typer.Option("--writable", help="Let clients add to archives and delete.")] = False,
+    writable: Annotated[bool, typer.Option("--writable", help="Let clients change collections and archives.")] = False,
     feedback: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +53,11 @@ def command(
             metavar="DIR", help="Also show the trainings and fits in this folder, as they go.", show_default=False
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="How many requests to work on at a time.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes to serve with.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="How many requests a process works on at a time.")] = 2,
+    no_refit: Annotated[
+        bool, typer.Option("--no-refit", help="Do not refit a collection by itself half a minute after a change.")
+    ] = False,
     queue: Annotated[int, typer.Option(min=1, help="How many may be worked on or wait; one more gets 503.")] = 256,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up with 503.")] = 10.0,
     max_body: Annotated[int, typer.Option(min=1000, help="Bytes of a request.")] = 2_000_000,
@@ -62,8 +67,8 @@ def command(
 ) -> None:
     """Serve a page for people and an API for programs.
 
-    FOLDER is what 'matchloom fit' made, a matcher of 'matchloom train' or an archive of 'matchloom index'; several may
-    be served, each under its own name. The page at / asks them, compares them and shows why; programs use /v1 (see
+    FOLDER is what 'matchloom fit' or 'matchloom index' made, or a matcher of 'matchloom train'; several may be served,
+    each under its own name. The page at / asks them, compares them and shows why; programs use /v1 (see
     /openapi.json, docs/service.md, and matchloom.client for Python). /health says whether it is alive, /ready whether
     all is loaded, /metrics has figures for Prometheus. Logs are JSON on standard error, a line for each request, and
     hold no texts.
@@ -72,9 +77,14 @@ def command(
     /v1/reload or SIGHUP takes it up without a dropped request; what is broken is refused. SIGTERM and Ctrl-C finish
     what was accepted.
 
+    With --writable clients add entries and remove them; what was confirmed is on the disk. Half a minute after the last
+    change a collection is refitted aside, and the new fit is used if it is not worse. --workers N serves with N
+    processes over the same files, which find what any of them writes; limits and figures are then those of each.
+
     \b
     Examples:
       matchloom serve faq
+      matchloom serve faq --writable --workers 2
       matchloom serve faq tickets=data/tickets.archive --writable --port 8080
       MATCHLOOM_API_KEY=$(cat key) matchloom serve faq --host 0.0.0.0
       matchloom serve --runs runs
@@ -89,7 +99,7 @@ def command(
     from matchloom.service.keys import read_keys
     from matchloom.service.logs import log_to_stderr
     from matchloom.service.server import bind, is_loopback, run
-    from matchloom.service.systems import Folder
+    from matchloom.service.systems import Folder, Shelf
 
     if not folders and runs is None:
         raise MatchloomError(
@@ -102,17 +112,33 @@ def command(
             "MATCHLOOM_API_KEY",
             code="conflict",
         )
-    limits = Limits(body=max_body, texts=max_texts, words=max_words, waiting=queue, seconds=timeout, workers=workers)
-    app = create_app(
-        [Folder.of(folder) for folder in folders or []],
-        limits=limits,
-        keys=keys,
-        writable=writable,
-        feedback=feedback if feedback is not None or no_feedback else Path("feedback.jsonl"),
-        runs=runs,
+    limits = Limits(
+        body=max_body,
+        texts=max_texts,
+        words=max_words,
+        waiting=queue,
+        seconds=timeout,
+        threads=threads,
+        workers=workers,
     )
+    served = [Folder.of(folder) for folder in folders or []]
+    options: dict[str, Any] = {
+        "limits": limits,
+        "keys": keys,
+        "writable": writable,
+        "feedback": feedback if feedback is not None or no_feedback else Path("feedback.jsonl"),
+        "runs": runs,
+        "refit": None if no_refit else _REFIT,
+    }
+    app = create_app(served, **options) if workers == 1 else None
     listening = bind(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
     log_to_stderr(quiet=quiet)
     note(f"Loading; then {address} answers. Ctrl-C ends it.")
-    run(app, listening, when_ready=lambda: note(f"Ready: {address}"))
+    if app is not None:
+        run(app, listening, when_ready=lambda: note(f"Ready: {address}"))
+        return
+    from matchloom.service.workers import Served, run_workers
+
+    Shelf(served)  # names that are given twice are refused here
+    run_workers(Served(served, options, quiet), listening, workers, when_ready=lambda: note(f"Ready: {address}"))

@@ -78,19 +78,19 @@ class Reader:
         A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
-        faces: dict[str, list[tuple[int, float]]] = {}
-        for word in {word for text in texts for word in text}:
-            s = stem(word, self.tokenizer.language)
-            idf = self.vocab.stem_idf(s, self.tokenizer.language)
-            own = word if has_no_forms(word) else None
-            faces[word] = [
-                (word_hash(word), self.vocab.idf(word)),
-                (word_hash(s), 0.0 if s == own else idf),
-                (word_hash(word[:4]), 0.0 if word[:4] == own else idf),
-            ]
-        # Hashes are positive; what stands for no word is told apart by the side that it is on (`TokenizedTexts.pad`).
-        flat = [face for text in texts for face in ([faces[w] for w in text] or [[(NO_WORD, 0.0)] * 3])]
-        return (
-            np.array([[key for key, _ in face] for face in flat], dtype=np.int64),
-            np.array([[idf for _, idf in face] for face in flat], dtype=np.float32),
-        )
+        rows: dict[str, int] = {}  # a table of the distinct words: each is looked at once
+        index = [rows.setdefault(word, len(rows)) for text in texts for word in (text or ("",))]
+        faces = [self._faces(word) for word in rows]
+        keys = np.array([one for one, _ in faces], dtype=np.int64).reshape(-1, 3)
+        idf = np.array([one for _, one in faces], dtype=np.float32).reshape(-1, 3)
+        return keys[index], idf[index]
+
+    def _faces(self, word: str) -> tuple[tuple[int, int, int], tuple[float, float, float]]:
+        """The keys and the IDF of one word's faces; "" stands for no word."""
+        if not word:  # hashes are positive; no word is told apart by the side that it is on (`TokenizedTexts.pad`)
+            return (NO_WORD, NO_WORD, NO_WORD), (0.0, 0.0, 0.0)
+        language = self.tokenizer.language
+        s, start = stem(word, language), word[:4]
+        idf, own = self.vocab.stem_idf(s, language), word if has_no_forms(word) else None
+        weights = (self.vocab.idf(word), 0.0 if s == own else idf, 0.0 if start == own else idf)
+        return (word_hash(word), word_hash(s), word_hash(start)), weights

@@ -1,4 +1,4 @@
-"""The native spatial GRU and k-max pooling, and their loader.
+"""The networks' inner loops in native code, and their loader.
 
 Nothing is loaded before its first use; where it is absent torch does the work.
 """

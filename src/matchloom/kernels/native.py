@@ -5,8 +5,12 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 BUILDS = ("plain", "avx2", "avx512")  # the plain build answers with an index of these
 SWITCH = "MATCHLOOM_KERNEL"  # set to one of BUILDS to force it, or to "none"
@@ -24,45 +28,83 @@ class Task(ctypes.Structure):
     ]
 
 
+class LstmTask(ctypes.Structure):
+    """What a call works on, one group of texts; lstm.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "hidden", "directions", "reverse", "width", "count")),
+        *((name, ctypes.c_void_p) for name in ("texts", "lengths", "x", "packed", "turned", "h", "kept")),
+        *((name, ctypes.c_void_p) for name in ("h_gradient", "x_gradient", "weights_gradient")),
+    ]
+
+
+class MeetTask(ctypes.Structure):
+    """What a call works on, some pairs of texts; interact.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "channels", "left_width", "right_width", "begin", "end")),
+        *((name, ctypes.c_void_p) for name in ("left_rows", "right_rows", "left_lengths", "right_lengths")),
+        *((name, ctypes.c_void_p) for name in ("left", "right", "form")),
+        ("relu", ctypes.c_int64),
+        ("grid", ctypes.c_void_p),
+        ("k", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("values", "places")),
+        ("kernels", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("mu", "scale", "sums", "sums_gradient", "cells_gradient")),
+    ]
+
+
+TASKS = {"task": Task, "lstm_task": LstmTask, "meet_task": MeetTask}
+
+
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; and `k_max` and `int8_cosines`, whose arguments their sources
-    explain."""
+    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask; and functions whose
+    arguments their sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
         loaded = ctypes.CDLL(str(path_of(build)))
-        if loaded.matchloom_task_bytes() != ctypes.sizeof(Task):
+        if any(getattr(loaded, f"matchloom_{name}_bytes")() != ctypes.sizeof(task) for name, task in TASKS.items()):
             raise OSError(f"{path_of(build).name} is of another version; install matchloom again")
         self.processor = loaded.matchloom_processor
-        self.forward, self.backward = loaded.matchloom_forward, loaded.matchloom_backward
-        self.forward_double = loaded.matchloom_forward_double
-        for function in (self.forward, self.backward, self.forward_double):
-            function.argtypes = [ctypes.POINTER(Task)]
-            function.restype = ctypes.c_int
-        self.lanes, self.lanes_double = loaded.matchloom_lanes, loaded.matchloom_lanes_double
-        for count in (self.lanes, self.lanes_double):
-            count.argtypes, count.restype = [ctypes.c_int64], ctypes.c_int64
-        self.k_max = loaded.matchloom_k_max
+
+        def bound(name: str, *arguments: type, gives: type | None = ctypes.c_int) -> Callable[..., Any]:
+            function = getattr(loaded, f"matchloom_{name}")
+            function.argtypes, function.restype = arguments, gives
+            return function  # type: ignore[no-any-return]
+
+        def of(task: type, *names: str) -> Iterator[Callable[..., Any]]:
+            return (bound(name, ctypes.POINTER(task)) for name in names)
+
         size, place = ctypes.c_int64, ctypes.c_void_p
-        self.k_max.argtypes = [place, size, size, size, size, place, place, place]
-        self.int8_cosines = loaded.matchloom_int8_cosines
-        self.int8_cosines.argtypes = [place, size, place, size, size, size, place]
-        self.k_max.restype = self.int8_cosines.restype = ctypes.c_int
+        self.forward, self.backward, self.forward_double = of(Task, "forward", "backward", "forward_double")
+        self.lstm_forward, self.lstm_backward = of(LstmTask, "lstm_forward", "lstm_backward")
+        (self.meet,) = of(MeetTask, "meet")
+        self.packed = bound("packed", size, size, gives=size)
+        self.pack = bound("pack", place, *[size] * 4, place, gives=None)
+        self.product = bound("product", place, size, size, place, size, place, place, gives=None)
+        self.normalize = bound("normalize", place, size, size, ctypes.c_float, place, gives=None)
+        self.normalize_back = bound("normalize_back", place, place, size, size, ctypes.c_float, place, gives=None)
+        self.convolve = bound("convolve", place, *[size] * 4, *[place] * 4, *[size] * 5, place)
+        self.tanh = bound("tanh", place, size, place, gives=None)
+        self.matches = bound("matches", *[place] * 3, *[size] * 3, *[place] * 4, size, size, place, place, gives=None)
+        self.lanes, self.lanes_double = (bound(name, size, gives=size) for name in ("lanes", "lanes_double"))
+        self.lstm_packed, self.lstm_turned, self.lstm_gradient = (
+            bound(f"lstm_{name}", size, size, gives=size) for name in ("packed", "turned", "gradient")
+        )
+        self.lstm_kept = bound("lstm_kept", *[size] * 4, gives=size)
+        self.lstm_pack = bound("lstm_pack", *[place] * 4, size, size, place, gives=None)
+        self.lstm_turn = bound("lstm_turn", place, place, size, size, place, gives=None)
+        self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
+        self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
         flag = ctypes.c_int
-        self.columns_dot = loaded.matchloom_columns_dot
-        self.columns_dot.argtypes = [flag, place, place, place, size, size, place, place, place, place]
-        self.rows_dot = loaded.matchloom_rows_dot
-        self.rows_dot.argtypes = [flag, place, place, place, size, place, place, place]
-        self.dense_dot = loaded.matchloom_dense_dot
-        self.dense_dot.argtypes = [flag, place, size, size, place, place, place, place]
-        self.best_rows = loaded.matchloom_best_rows
-        self.best_rows.argtypes = [flag, *(place,) * 4, size, size, place, place, size, place, place, place]
-        self.best_rows.restype = size
-        self.vectors_dot = loaded.matchloom_vectors_dot
-        self.vectors_dot.argtypes = [place, size, size, place, place, place]
-        for function in (self.columns_dot, self.rows_dot, self.dense_dot, self.vectors_dot):
-            function.restype = None
+        self.columns_dot = bound("columns_dot", flag, *[place] * 3, size, size, *[place] * 4, gives=None)
+        self.rows_dot = bound("rows_dot", flag, *[place] * 3, size, *[place] * 3, gives=None)
+        self.dense_dot = bound("dense_dot", flag, place, size, size, *[place] * 4, gives=None)
+        rows = (flag, *[place] * 4, size, size, place, place, size, *[place] * 3)
+        self.best_rows = bound("best_rows", *rows, gives=size)
+        self.vectors_dot = bound("vectors_dot", place, size, size, *[place] * 3, gives=None)
 
 
 def path_of(build: str) -> Path:
@@ -93,13 +135,36 @@ def library() -> Library | None:
     return None
 
 
+def run(function: Callable[[Any], int], tasks: list[Any], threads: int, what: str) -> None:
+    """Call a function of the library on every task, on several threads (ctypes frees the GIL)."""
+    waiting, failed = deque(tasks), []
+
+    def work() -> None:
+        while True:
+            try:
+                task = waiting.popleft()
+            except IndexError:
+                return
+            if function(ctypes.byref(task)):
+                failed.append(task)
+
+    helpers = [Thread(target=work) for _ in range(min(threads, len(tasks)) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failed:
+        raise MemoryError(f"the native {what} ran out of memory")
+
+
 def status() -> str:
-    """One line that says what computes the spatial GRU, k-max pooling and late interaction on this machine."""
+    """One line that says what computes the networks' inner loops on this machine."""
     loaded = library()
     if loaded is None:
-        return "absent or switched off: torch computes the spatial GRU, k-max pooling and late interaction"
+        return "absent or switched off: torch computes LSTMs, the spatial GRU, k-max pooling and late interaction"
     lanes = loaded.lanes(1 << 30)
-    return f"{loaded.build} build: spatial GRU, {lanes} pairs at a time, k-max pooling and late interaction"
+    return f"{loaded.build} build: spatial GRU and LSTM, {lanes} lanes, k-max pooling and late interaction"
 
 
 _log = logging.getLogger("matchloom")

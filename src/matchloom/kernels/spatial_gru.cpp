@@ -12,121 +12,18 @@
 // GCC's and clang's vector extensions do the rest, so that one source serves AVX-512, AVX2 and any other processor;
 // setup.py compiles it once for each.
 
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#if defined(__AVX2__) || defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "vectors.h"
 
 namespace {
-
-#if defined(MATCHLOOM_DOUBLE)
-typedef double real;
-typedef int64_t whole;
-#else
-typedef float real;
-typedef int32_t whole;
-#endif
 
 // TILE outputs of a matrix product are summed in registers at once: 2 * TILE sums and a few operands must fit in
 // the 32 registers of AVX-512, or in 16. SIDE x SIDE is the same for the gradient of the weights.
 #if defined(__AVX512F__)
-constexpr int BYTES = 64, TILE = 10, SIDE = 5;
-#elif defined(__AVX2__)
-constexpr int BYTES = 32, TILE = 5, SIDE = 3;
+constexpr int TILE = 10, SIDE = 5;
 #else
-constexpr int BYTES = 16, TILE = 5, SIDE = 3;
+constexpr int TILE = 5, SIDE = 3;
 #endif
-constexpr int WIDTH = BYTES / sizeof(real);
 constexpr int CHUNK = 10;  // cells between two visits to the sums of the weights' gradient
-
-typedef real vec __attribute__((vector_size(BYTES)));
-typedef whole ivec __attribute__((vector_size(BYTES)));
-
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-inline vec splat(real x) { return vec{} + x; }
-
-// What the vector extensions have no name for. Least and greatest give b where either is NaN; one step of Newton's
-// method doubles the 14 or 12 bits of the approximate reciprocal.
-#if defined(MATCHLOOM_DOUBLE)
-inline vec least(vec a, vec b) { return a < b ? a : b; }
-inline vec greatest(vec a, vec b) { return a > b ? a : b; }
-inline vec reciprocal(vec x) { return 1.0 / x; }
-#elif defined(__AVX512F__)
-inline vec least(vec a, vec b) { return (vec)_mm512_maskz_min_ps(0xFFFF, (__m512)a, (__m512)b); }
-inline vec greatest(vec a, vec b) { return (vec)_mm512_maskz_max_ps(0xFFFF, (__m512)a, (__m512)b); }
-inline vec reciprocal(vec x) {
-    const vec y = (vec)_mm512_maskz_rcp14_ps(0xFFFF, (__m512)x);
-    return y * (2.0f - x * y);
-}
-#elif defined(__AVX2__)
-inline vec least(vec a, vec b) { return (vec)_mm256_min_ps((__m256)a, (__m256)b); }
-inline vec greatest(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
-inline vec reciprocal(vec x) {
-    const vec y = (vec)_mm256_rcp_ps((__m256)x);
-    return y * (2.0f - x * y);
-}
-#else
-inline vec least(vec a, vec b) { return a < b ? a : b; }
-inline vec greatest(vec a, vec b) { return a > b ? a : b; }
-inline vec reciprocal(vec x) { return 1.0f / x; }
-#endif
-
-// 2^x = 2^n 2^r with n the integer nearest to x, and a polynomial for 2^r, |r| <= 1/2, fitted for least error (2e-9 in
-// float32, 3e-18 in double). Beyond +-125 it stays where it is, so that reciprocals are normal numbers too; NaN stays
-// NaN. Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
-#if defined(MATCHLOOM_DOUBLE)
-constexpr real POWERS[] = {4.45581790833606449e-10, 7.07419429728852101e-9, 1.01780570877339411e-7,
-                           1.32154325359123762e-6,  1.52527338415567726e-5, 1.54035304637243542e-4,
-                           1.33335581464064707e-3,  9.61812910758725667e-3, 5.55041086648216270e-2,
-                           0.240226506959101596,    0.693147180559945309,   1.0};
-constexpr real MAGIC = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds, and leaves n in the lowest bits
-constexpr int FRACTION = 52;
-#else
-constexpr real POWERS[] = {0.0001535330957f, 0.001339893905f, 0.009618437849f, 0.05550332367f,
-                           0.2402264774f,    0.6931471825f,   1.0f};
-constexpr real MAGIC = 12582912.0f;  // 1.5 * 2^23
-constexpr int FRACTION = 23;
-#endif
-inline vec power_of_two(vec x) {
-    x = greatest(splat(-125.0f), least(splat(125.0f), x));
-    const vec shifted = x + MAGIC, r = x - (shifted - MAGIC);
-    vec p = splat(POWERS[0]);
-    UNROLL for (size_t k = 1; k < sizeof(POWERS) / sizeof(real); k++) p = p * r + POWERS[k];
-    return (vec)((ivec)p + ((ivec)shifted << FRACTION));
-}
-
-inline real total(vec x) {
-    real sum = 0;
-    for (int lane = 0; lane < WIDTH; lane++) sum += x[lane];
-    return sum;
-}
-
-// Scratch memory, aligned for vec. One block a call, cut into pieces.
-class Scratch {
-    char *start = nullptr, *next = nullptr;
-
-  public:
-    explicit Scratch(size_t vecs) {
-        const size_t bytes = vecs * sizeof(vec);
-        start = next = static_cast<char *>(aligned_alloc(sizeof(vec), bytes));
-        if (start) memset(start, 0, bytes);
-    }
-    ~Scratch() { free(start); }
-    Scratch(const Scratch &) = delete;
-    bool failed() const { return !start; }
-    vec *take(size_t vecs) {
-        vec *piece = reinterpret_cast<vec *>(next);
-        next += vecs * sizeof(vec);
-        return piece;
-    }
-};
 
 int tiles(int outputs) { return (outputs + TILE - 1) / TILE; }
 size_t packed_vecs(int outputs, int inputs) { return (size_t(tiles(outputs)) * TILE * (inputs + 1) + WIDTH - 1) / WIDTH; }
@@ -292,7 +189,7 @@ class Group {
             z[k] = a *= scale, z[k + D] = b *= scale, z[k + 2 * D] = x *= scale, z[k + 3 * D] = y *= scale;
             const vec tanh = 1.0f - 2.0f * reciprocal(1.0f + power_of_two(at.candidate[k]));
             at.candidate[k] = tanh;
-            if (h) h[k] = b * left[k] + x * top[k] + y * corner[k] + a * tanh;
+            if (h) h[k] = multiply_add(a, tanh, multiply_add(y, corner[k], multiply_add(x, top[k], b * left[k])));
         }
     }
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-from collections import deque
-from collections.abc import Callable
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -14,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from matchloom.kernels.native import Library, Task, library
+from matchloom.kernels.native import Library, Task, library, run
 
 Sizes = NDArray[np.int64]
 
@@ -56,29 +52,6 @@ def groups(m: Sizes, n: Sizes, lanes: int, threads: int) -> list[Sizes]:
     by_m = np.argsort(m, kind="stable")
     order = np.concatenate([x[np.argsort(n[x], kind="stable")] for x in np.split(by_m, range(strip, B, strip))])
     return sorted(np.split(order, range(size, B, size)), key=lambda x: -int(m[x].max() * n[x].max()))
-
-
-def run(function: Callable[[Any], int], tasks: list[Task], threads: int) -> None:
-    """Call a function of the library on every task, on several threads (ctypes frees the GIL)."""
-    waiting, failed = deque(tasks), []
-
-    def work() -> None:
-        while True:
-            try:
-                task = waiting.popleft()
-            except IndexError:
-                return
-            if function(ctypes.byref(task)):
-                failed.append(task)
-
-    helpers = [Thread(target=work) for _ in range(min(threads, len(tasks)) - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
-    if failed:
-        raise MemoryError("the native spatial GRU ran out of memory")
 
 
 class _Call:
@@ -143,7 +116,7 @@ def _scan(
         call.keep(h)
     for task in call.tasks:
         task.ends = ends.data_ptr()
-    run(loaded.forward if s.dtype == torch.float32 else loaded.forward_double, call.tasks, threads)
+    run(loaded.forward if s.dtype == torch.float32 else loaded.forward_double, call.tasks, threads, "spatial GRU")
     return ends, h
 
 
@@ -181,7 +154,7 @@ def _backward(  # type: ignore[no-untyped-def]
     for task, own in zip(call.tasks, sums, strict=True):
         task.ends_gradient, task.weights_gradient = gradient.data_ptr(), own.data_ptr()
         task.s_gradient = s_gradient.data_ptr() if wants_s else None
-    run(loaded.backward, call.tasks, threads)
+    run(loaded.backward, call.tasks, threads, "spatial GRU")
     return s_gradient, sums.sum(0)
 
 

@@ -16,8 +16,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from matchloom.kernels import products
+
 EPSILON = 1e-5  # added to the variance
 MOMENTUM = 0.1  # of a new batch in the running mean and variance
+
+
+def convolved(maps: Tensor, layer: nn.Conv2d, heights: Tensor, widths: Tensor) -> Tensor:
+    """A convolution of maps (B, C, h, w), of which map b has heights[b] x widths[b] cells and zeros elsewhere.
+
+    (B, maps, h, w), or what torch makes of an even kernel. In the copy of a model that scores, whose weights are in
+    double precision, maps of float32 go to the native kernel: no cell depends on others than its window's, to the last
+    bit, and cells outside are 0.
+    """
+    if maps.dtype == layer.weight.dtype or not products.serves(maps):
+        return layer(maps)  # type: ignore[no-any-return]
+    assert not isinstance(layer.padding, str)
+    assert layer.bias is not None
+    above, before = layer.padding
+    w, b, x = layer.weight.float(), layer.bias.float(), maps.permute(0, 2, 3, 1)
+    return products.convolve(x, heights, widths, w, b, above=above, before=before).permute(0, 3, 1, 2)
 
 
 class Moments(torch.autograd.Function):

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, pad
 
+from matchloom.layers.convolution import convolved
+
 
 def windows(z: Tensor, width: int) -> Tensor:
     """Each unit with the width - 1 behind it, zeros behind the last. (N, n, C) -> (N, n, width * C)"""
@@ -50,8 +52,10 @@ class GatedConvolution2d(nn.Module):
         self.width = width
         self.W = nn.Conv2d(channels, maps, width)
 
-    def forward(self, z: Tensor) -> Tensor:
-        """(B, channels, l, r) -> (B, maps, l, r)"""
-        z = pad(z, (0, self.width - 1, 0, self.width - 1))
-        g = max_pool2d(z.detach().amax(1, keepdim=True), self.width, 1) > 0
-        return self.W(z).mul_(g).relu_()  # type: ignore[no-any-return]
+    def forward(self, z: Tensor, heights: Tensor, widths: Tensor) -> Tensor:
+        """(B, channels, l, r) -> (B, maps, l, r); map b has heights[b] x widths[b] units, and behind them zeros."""
+        behind = (0, self.width - 1, 0, self.width - 1)
+        g = max_pool2d(pad(z.detach().amax(1, keepdim=True), behind), self.width, 1) > 0
+        if z.dtype == self.W.weight.dtype:
+            z = pad(z, behind)
+        return convolved(z, self.W, heights, widths).mul_(g).relu_()

@@ -5,6 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from matchloom.kernels import products
+
+
+def linear(x: Tensor, layer: nn.Linear) -> Tensor:
+    """The layer's W x + b; in the copy of a model that scores, x of float32 by the kernel, row by row alike."""
+    if x.dtype == layer.weight.dtype or not products.serves(x):
+        return layer(x)  # type: ignore[no-any-return]
+    bias: Tensor | None = layer.bias
+    return products.product(x, layer.weight.T.float(), None if bias is None else bias.float())
+
 
 class MLP(nn.Module):
     """r = relu(W_r q + b_r), s = W_s r + b_s."""

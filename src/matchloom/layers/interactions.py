@@ -2,15 +2,22 @@
 
 The vectors come for each distinct text, (N, L, E), with the batch that says which texts make a pair: what depends on
 one side alone is computed once for each text.
+
+`pool` gives the k largest cells of a pair. Where the native kernel serves no grid is written for them: it finds the
+cells, and torch computes these alone again where a gradient is wanted. In the copy of a model that scores (`single`)
+positions are float32, and the kernel makes grids too, whose cells depend on their two words alone.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import normalize, pad
+from torch.onnx import is_in_onnx_export
 
 from matchloom.batches import PairBatch
+from matchloom.kernels import interact, products
+from matchloom.layers.pooling import k_max
 
 INITS = ("identity", "random")
 NOISE = 0.1  # of what is drawn for M remains where it starts at the identity
@@ -33,32 +40,87 @@ def dot(left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
     return gather_rows(left, batch.left_rows) @ right.transpose(1, 2)
 
 
-class Dot(nn.Module):
-    """u'v."""
+def l2_normalize(x: Tensor, *, single: bool = False) -> Tensor:
+    """Vectors of length one, (..., E); with `single`, the copy that scores, in float32."""
+    if single:
+        x = x.float()
+    return products.l2_normalize_rows(x) if kernels_serve(x) else normalize(x, dim=-1)
+
+
+def kernels_serve(*given: Tensor) -> bool:
+    """Whether the native kernels can take these tensors, and no graph is being made of what is done with them."""
+    return not is_in_onnx_export() and products.serves(*given)
+
+
+class Interaction(nn.Module):
+    """What all interactions of vectors have in common: u'v, unless a form stands between u and v."""
 
     channels = 1
+    relu = False
+    single = False  # set in the copy that scores
 
     def prepare(self, x: Tensor) -> Tensor:
         """Positions as they are."""
-        return x
+        return x.float() if self.single else x
+
+    def form(self) -> Tensor | None:
+        """What is between [u ; 1] and [v ; 1], (E + 1, C, E + 1)."""
+        return None
+
+    def meeting(self, left: Tensor, right: Tensor, batch: PairBatch) -> interact.Meeting:
+        """What the native kernel is asked."""
+        with torch.no_grad():
+            form = self.form()
+        return interact.Meeting(left, right, batch, None if form is None else form.float(), self.relu)
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
+        """(N, L, E), (M, R, E) -> (B, C, L, R)"""
+        if self.single and kernels_serve(left, right):
+            return interact.grid(self.meeting(left, right, batch))
+        return self.grid(left, right, batch)
+
+    def grid(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """All cells by torch. (B, C, L, R)"""
         return dot(left, right, batch)[:, None]
 
+    def pool(self, left: Tensor, right: Tensor, batch: PairBatch, k: int) -> Tensor:
+        """The k largest values of each channel in descending order; 0 where there are fewer cells. (B, C, k)"""
+        if not kernels_serve(left, right):
+            return k_max(self.grid(left, right, batch), batch.cells, k)[0]
+        values, places = interact.k_largest(self.meeting(left, right, batch), k)
+        learns = left.requires_grad or right.requires_grad or any(x.requires_grad for x in self.parameters())
+        return self.cells(left, right, batch, places) if learns and torch.is_grad_enabled() else values
 
-class Cosine(nn.Module):
+    def cells(self, left: Tensor, right: Tensor, batch: PairBatch, places: Tensor) -> Tensor:
+        """The values at these places l * R + r, and 0 where there is none (-1). (B, C, k)"""
+        B, C, k = places.shape
+        R = right.shape[1]
+        found = places.clamp_min(0).transpose(0, 1).reshape(C, B, k)
+        u = _words(left, batch.left_rows, found // R)  # (C, B * k, E)
+        v = _words(right, batch.right_rows, found % R)
+        form = self.form()
+        if form is not None:
+            u, v = pad(u, (0, 1), value=1.0) @ form.transpose(0, 1), pad(v, (0, 1), value=1.0)
+        values = (u * v).sum(2).view(C, B, k).transpose(0, 1)
+        return (torch.relu(values) if self.relu else values).masked_fill(places < 0, 0.0)
+
+
+def _words(x: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
+    """x[rows[b], positions[c, b, n]] for all c, b and n. (N, L, E), (B,), (C, B, k) -> (C, B * k, E)"""
+    at = (rows[:, None] * x.shape[1] + positions).flatten()
+    return x.flatten(0, 1).index_select(0, at).view(len(positions), -1, x.shape[2])
+
+
+class Dot(Interaction):
+    """u'v."""
+
+
+class Cosine(Interaction):
     """u'v / (|u| |v|). Vectors are L2-normalised when they are encoded, once for each text."""
-
-    channels = 1
 
     def prepare(self, x: Tensor) -> Tensor:
         """L2-normalised positions."""
-        return nn.functional.normalize(x, dim=-1)
-
-    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
-        return dot(left, right, batch)[:, None]
+        return l2_normalize(x, single=self.single)
 
 
 class Indicator(nn.Module):
@@ -82,15 +144,18 @@ def start_at_identity_(M: Tensor) -> None:
         M.mul_(NOISE).add_(torch.eye(M.shape[-1]))
 
 
-def form_of(M: Tensor, factored: bool) -> Tensor:
+def form_of(M: Tensor, factored: bool, single: bool = False) -> Tensor:
     """The matrix between u and v: M itself, or MM', in whose eyes every vector is most like itself."""
-    return M @ M.mT if factored else M
+    if not factored:
+        return M
+    if single:  # by the kernel, whatever torch's threads are
+        slices = M.float().view(-1, *M.shape[-2:])
+        return torch.stack([products.product(one, one.T) for one in slices]).view_as(M).to(M.dtype)
+    return M @ M.mT
 
 
-class Bilinear(nn.Module):
+class Bilinear(Interaction):
     """u'Mv + b; `factored`: u'MM'v + b."""
-
-    channels = 1
 
     def __init__(self, size: int, *, factored: bool = False) -> None:
         super().__init__()
@@ -98,17 +163,21 @@ class Bilinear(nn.Module):
         self.M = nn.Parameter(torch.empty(size, size))
         self.b = nn.Parameter(torch.empty(1))
 
-    def prepare(self, x: Tensor) -> Tensor:
-        """Positions as they are."""
-        return x
+    def form(self) -> Tensor:
+        """[[M, 0], [0, b]]"""
+        return pad(form_of(self.M, self.factored, self.single), (0, 1, 0, 1)).add(
+            pad(self.b[None], (len(self.M), 0, len(self.M), 0))
+        )[:, None]
 
-    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+    def grid(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """(N, L, E), (M, R, E) -> (B, 1, L, R)"""
         return dot(left @ form_of(self.M, self.factored), right, batch)[:, None] + self.b
 
 
-class TensorLayer(nn.Module):
+class TensorLayer(Interaction):
     """relu(u' M[1:c] v + W [u ; v] + b), c slices; `factored`: M[i]M[i]' in place of M[i]."""
+
+    relu = True
 
     def __init__(self, size: int, slices: int, *, factored: bool = False) -> None:
         super().__init__()
@@ -118,21 +187,18 @@ class TensorLayer(nn.Module):
         self.W_v = nn.Parameter(torch.empty(size, slices))
         self.b = nn.Parameter(torch.empty(slices))
 
-    def prepare(self, x: Tensor) -> Tensor:
-        """Positions as they are."""
-        return x
-
-    def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """(N, L, E), (M, R, E) -> (B, C, L, R), laid out as (B, L, C, R)
-
-        With a 1 behind each vector all terms are one bilinear form, and two matrix products do it:
+    def form(self) -> Tensor:
+        """With a 1 behind each vector all terms are one bilinear form:
         u' M v + W_u u + W_v v + b = [u ; 1]' [[M, W_u], [W_v', b]] [v ; 1].
         """
-        L, R, C = left.shape[1], right.shape[1], self.channels
-        M = form_of(self.M, self.factored)
+        M = form_of(self.M, self.factored, self.single)
         upper = torch.cat([M.transpose(0, 1), self.W_u[:, :, None]], 2)  # (E, C, E + 1)
         lower = torch.cat([self.W_v.T, self.b[:, None]], 1)[None]  # (1, C, E + 1)
-        form = torch.cat([upper, lower])  # (E + 1, C, E + 1)
-        u = pad(left, (0, 1), value=1.0) @ form.flatten(1)  # (N, L, C * (E + 1))
+        return torch.cat([upper, lower])  # (E + 1, C, E + 1)
+
+    def grid(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """Two matrix products do it. (N, L, E), (M, R, E) -> (B, C, L, R), laid out as (B, L, C, R)"""
+        L, R, C = left.shape[1], right.shape[1], self.channels
+        u = pad(left, (0, 1), value=1.0) @ self.form().flatten(1)  # (N, L, C * (E + 1))
         grid = dot(u.view(left.shape[0], L * C, -1), pad(right, (0, 1), value=1.0), batch)  # (B, L * C, R)
         return torch.relu_(grid).view(-1, L, C, R).transpose(1, 2)  # in place: the grid is large

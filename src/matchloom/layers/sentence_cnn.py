@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from matchloom.batches import Texts
+from matchloom.kernels import products
 from matchloom.layers.contributions import linear_tanh, word_contributions
 from matchloom.layers.heads import init_linear_, xavier_uniform_
 from matchloom.layers.pooling import ordered_k_max
@@ -41,12 +42,19 @@ class WideConvolution(nn.Module):
         windows of the same words the same bits wherever they stand, so that pooling can tell that they are equal.
         """
         m = len(self.w)
-        c = (pad(x @ self.w[j], (0, 0, j, m - 1 - j)) for j in range(m))
+        c = (pad(self.product(x, j), (0, 0, j, m - 1 - j)) for j in range(m))
         return reduce(torch.add, c)
+
+    def product(self, x: Tensor, j: int) -> Tensor:
+        """x w_j; in the copy of a model that scores, x of float32 by the kernel, row by row alike."""
+        kernel = x.dtype != self.w.dtype and products.serves(x)
+        return products.product(x, self.w[j].float()) if kernel else x @ self.w[j]
 
 
 class SentenceCNN(nn.Module):
     """v for each text. A text too short to fill its k_top columns has zeros in the missing ones."""
+
+    single = False  # set in the copy that scores
 
     def __init__(
         self, size: int, *, filters: int, depth: int, width: int, k_top: int, n_s: int, normalize: bool = True
@@ -66,6 +74,9 @@ class SentenceCNN(nn.Module):
     def z(self, x: Tensor, texts: Texts, f: Callable[[Tensor], Tensor] = torch.tanh) -> Tensor:
         """The sentence vectors before they get their length. (N, n_s)"""
         x = x * texts.mask[:, :, None]  # (N, L, size)
+        kernel = self.single and f is torch.tanh  # whoever asks with another f wants gradients
+        if kernel:
+            x, f = x.float(), products.tanh
         lengths = texts.lengths
         for n, layer in enumerate(self.layers, start=1):
             assert isinstance(layer, WideConvolution)
@@ -73,9 +84,9 @@ class SentenceCNN(nn.Module):
             k = dynamic_k(texts.lengths, n, self.depth, self.k_top)
             p, lengths = ordered_k_max(c, lengths + c.shape[1] - x.shape[1], k)  # (N, k, filters)
             inside = torch.arange(p.shape[1], device=x.device) < lengths[:, None]  # (N, k)
-            x = f(p + layer.b) * inside[:, :, None]  # (N, k, filters)
+            x = f(p + layer.b.to(p.dtype)) * inside[:, :, None]  # (N, k, filters)
         x = pad(x, (0, 0, 0, self.k_top - x.shape[1]))
-        z: Tensor = self.W(x.flatten(1))
+        z: Tensor = self.W(x.flatten(1).to(self.W.weight.dtype))
         return z
 
     @torch.no_grad()

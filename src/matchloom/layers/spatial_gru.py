@@ -74,6 +74,8 @@ class SpatialGRU(nn.Module):
     def forward(self, s: Tensor, m: Tensor, n: Tensor) -> Tensor:
         """h where each pair's scan ends, (B, d), from interactions s (B, c, L, R) and each pair's own m, n (B,)."""
         weights = self.weights()
+        if s.dtype != weights.gates.dtype:  # float32 in the copy of a model that scores: a lane never meets another
+            weights = Weights(*(x.to(s.dtype) for x in weights))
         if serves(s, weights.gates):
             return spatial_gru(s, m, n, *weights, reverse=self.reverse)
         h, _ = wavefront(mirrored(s, m, n) if self.reverse else s, weights, gates=False)

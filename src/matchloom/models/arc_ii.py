@@ -24,7 +24,7 @@ from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
 from matchloom.layers.gated import GatedConvolution2d, pairs_max, windows
-from matchloom.layers.heads import MLP
+from matchloom.layers.heads import MLP, linear
 from matchloom.layers.interactions import gather_rows
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
@@ -43,6 +43,7 @@ class ARCII(PairModel):
     """
 
     trained_with = ADAM
+    single_precision = True
 
     def __init__(
         self,
@@ -73,7 +74,10 @@ class ARCII(PairModel):
         """
         mask = texts.mask[:, : self.max_words, None]
         x = windows(self.encoder(texts)[:, : self.max_words] * mask, self.window)
-        return torch.cat([self.W_x(x), self.W_y(x)], 2).masked_fill(~mask, -torch.inf)
+        if self.single:
+            x = x.float()
+        both = torch.cat([linear(x, self.W_x), linear(x, self.W_y)], 2)
+        return both.masked_fill(~mask, -torch.inf)
 
     def meet(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """relu(W [x_i ; y_j] + b) for all i, j, or of pooled windows. (B, maps, l, r), laid out as (B, l, r, maps)"""
@@ -83,25 +87,30 @@ class ARCII(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        return self.compose(self.meet(left, right, batch))
+        return self.compose(self.meet(left, right, batch), batch)
 
-    def compose(self, z: Tensor) -> Tensor:
+    def compose(self, z: Tensor, batch: PairBatch) -> Tensor:
         """From z^(2), (B, maps, l, r), to the scores (B,)."""
+        assert self.max_words is not None
+        m, n = (size.clamp_max(self.max_words) for size in batch.sizes)
         for layer in self.layers:
-            z = max_pool2d(layer(z), 2, ceil_mode=True)  # z^(3) and z^(4), z^(5) and z^(6)
+            m, n = (m + 1) // 2, (n + 1) // 2
+            z = max_pool2d(layer(z, m, n), 2, ceil_mode=True)  # z^(3) and z^(4), z^(5) and z^(6)
         z = pad(z, (0, self.places - z.shape[3], 0, self.places - z.shape[2]))  # silent units
-        score: Tensor = self.head(z.flatten(1))
+        score: Tensor = self.head(z.flatten(1).to(self.head.W_r.weight.dtype))
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """Every pair of windows with a contribution; a window stands at its first word, a cell for the sum of its maps.
 
         The network is linear around each pair's z^(1): contributions are value times slope, exactly; the residual is
-        biases above.
+        biases above, and what the kernels that score round off.
         """
         with torch.no_grad():
             z = self.meet(self.products(batch.left), self.products(batch.right), batch)  # (B, maps, L, R)   z^(1)
-        scores, contributions = linear_contributions(lambda z: self.compose(max_pool2d(z, 2, ceil_mode=True)), z)
+            scores = self.compose(max_pool2d(z, 2, ceil_mode=True), batch)
+        z = z.to(self.head.W_r.weight.dtype)
+        _, contributions = linear_contributions(lambda z: self.compose(max_pool2d(z, 2, ceil_mode=True), batch), z)
         traces = []
         for b, (score, L, R) in enumerate(zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)):
             unread = (0, R - min(R, z.shape[3]), 0, L - min(L, z.shape[2]))  # words behind have no value

@@ -39,6 +39,7 @@ class PairModel(nn.Module, ABC):
                       these are not known or let it learn little
     least_words       its ONNX graphs take texts padded to at least so many words
     not_exported      why no ONNX graph can be made of it; empty: one can
+    single_precision  where the native kernels serve, its scores are computed by them and not in double precision
     published         its paper's arguments and settings where the defaults are others (`train(paper=True)`)
     """
 
@@ -53,6 +54,8 @@ class PairModel(nn.Module, ABC):
     max_words: int | None = None
     least_words = 1
     not_exported = ""
+    single_precision = False
+    single = False  # set in the copy that scores; see float64_copy.py
     trained_with: ClassVar[Settings] = {}
     published: ClassVar[Settings] = {}
     encoder: Encoder

@@ -54,6 +54,7 @@ class CNTN(PairModel):
 
     sentence_vectors = True
     trained_with = ADAM
+    single_precision = True
 
     M: Tensor  # (r, n_s, n_s)
     V_q: Tensor  # (r, n_s)
@@ -141,7 +142,7 @@ class CNTN(PairModel):
         layers/contributions.py); a word of which nothing survived has none. What one side adds to a slice whatever the
         other says (V, and its words against the other side's biases) is a part of its own, and so is what biases alone
         add. A slice's contribution to the score is u_k f(x_k), split as x_k is; a slice that relu shuts has none. The
-        contributions of the slices are the score.
+        contributions of the slices are the score, but for what the kernels that score round off.
         """
         left, c_q = self.query_cnn.components(self.encoder(batch.left), batch.left)
         right, c_a = self.text_cnn.components(self.encoder(batch.right), batch.right)
@@ -150,7 +151,7 @@ class CNTN(PairModel):
         traces = []
         with torch.no_grad():
             x = self.slices(left, right, batch)  # (B, r)
-            scores = self.f(x) @ self.u
+            scores = self.match(self.encode(batch.left), self.encode_right(batch.right), batch)
             weights = self.u * factor(self.f(x), x)  # (B, r)
             for n, (i, j) in enumerate(zip(batch.left_rows.tolist(), batch.right_rows.tolist(), strict=True)):
                 words_q, words_a = c_q[i, : int(batch.left.lengths[i])], c_a[j, : int(batch.right.lengths[j])]

@@ -3,6 +3,10 @@
 Single precision has about seven digits, and a sum's last one depends on the shapes of the batch it was computed in: so
 would ties, rankings and measures. In double precision the same happens nine digits further down, and a score that is
 then rounded is the same number alone, in any batch, on any number of threads.
+
+Double precision takes twice to four times as long. Models that say so (`single_precision`) therefore have their large
+products (LSTMs, grids, convolutions) computed in float32 even in the copy, by native kernels in which the order of a
+row's sums depends on that row alone; only what is small, such as the last layers, is in double precision there.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from matchloom.kernels.native import library
 from matchloom.models.base import PairModel
 from matchloom.types import Scores
 
@@ -41,8 +46,18 @@ class Float64Copy:
         if made is None or made[0] != state:
             with torch.inference_mode(False):
                 copied = copy.deepcopy(model, {id(model.encoder): model.encoder.in_double()}).double()
+                if model.encoder.device.type == "cpu" and library() is not None:
+                    _use_kernels(copied)
             made = self._made = (state, copied)
         return made[1]
+
+
+def _use_kernels(copied: PairModel) -> None:
+    """Tell the layers of models that have such a path; a committee's members are models themselves."""
+    for model in copied.modules():
+        if isinstance(model, PairModel) and model.single_precision:
+            for layer in model.modules():
+                setattr(layer, "single", True)  # noqa: B010
 
 
 def rounded(scores: Tensor) -> Scores:

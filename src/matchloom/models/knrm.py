@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
+from matchloom.kernels.interact import Meeting, kernel_sums
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
-from matchloom.layers.interactions import Cosine
+from matchloom.layers.interactions import Cosine, kernels_serve
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
 from matchloom.types import MatchloomError, Trace
@@ -38,6 +39,7 @@ class KNRM(PairModel):
     """
 
     trained_with = ADAM
+    single_precision = True
     mu: Tensor
     sigma: Tensor
 
@@ -64,12 +66,18 @@ class KNRM(PairModel):
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        logs = self.kernels(self.cosines(left, right, batch), batch).sum(3).clamp_min(LEAST).log()  # (B, k, L)
-        return self.score(logs, batch) + self.features(batch)  # type: ignore[no-any-return]
+        K = self.sums(left, right, batch)  # (B, k, L)
+        return self.score(K.clamp_min(LEAST).log(), batch) + self.features(batch)  # type: ignore[no-any-return]
+
+    def sums(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
+        """K_k(M_i), by the native kernel where it serves, which writes no cell. (B, k, L)"""
+        if kernels_serve(left, right):
+            return kernel_sums(Meeting(left, right, batch), self.mu, self.sigma).to(self.mu.dtype)
+        return self.kernels(self.cosines(left, right, batch), batch).sum(3)
 
     def cosines(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """M. (B, L, R)"""
-        return self.interaction(left, right, batch)[:, 0]  # type: ignore[no-any-return]
+        return self.interaction(left, right, batch)[:, 0].to(self.mu.dtype)  # type: ignore[no-any-return]
 
     def kernels(self, M: Tensor, batch: PairBatch) -> Tensor:
         """What each cell adds to each K_k(M_i); nothing outside the texts. (B, k, L, R)"""
@@ -88,12 +96,13 @@ class KNRM(PairModel):
         Exact but for kernels that nothing is near to: what these add, and b, is the residual.
         """
         with torch.no_grad():
-            M = self.cosines(self.encode(batch.left), self.encode(batch.right), batch)
+            left, right = self.encode(batch.left), self.encode(batch.right)
+            M = self.cosines(left, right, batch)
             cells = self.kernels(M, batch)
             K = cells.sum(3, keepdim=True).clamp_min(LEAST)  # (B, k, L, 1)
             weights = SCALE * self.head.weight[0][:, None, None]
             added = (weights * K.log() * cells / K).sum(1)  # (B, L, R)
-            scores = self.score(K[..., 0].log(), batch) + self.features(batch)
+            scores = self.match(left, right, batch)
         components = self.features.trace(batch)
         sizes = zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)
         return [

@@ -31,6 +31,7 @@ class LSTMRNN(PairModel):
     """Cosine of the last states of one LSTM, or of two that read in opposite directions; or an MLP over them."""
 
     sentence_vectors = True
+    single_precision = True
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from torch.nn.functional import max_pool2d
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
+from matchloom.layers.convolution import convolved
 from matchloom.layers.dynamic_pooling import dynamic_max
 from matchloom.layers.heads import MLP
 from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
@@ -46,6 +47,7 @@ class MatchPyramid(PairModel):
     """
 
     trained_with = ADAM
+    single_precision = True
 
     def __init__(
         self,
@@ -98,29 +100,33 @@ class MatchPyramid(PairModel):
 
     def image(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """M_ij for all i, j; zeros outside each pair's own m x n. (B, C, L, R)"""
-        grid = self.interaction(left, right, batch).to(self.conv_1.weight.dtype)
-        return grid.masked_fill(~batch.cells[:, None], 0.0)  # type: ignore[no-any-return]
+        grid: Tensor = self.interaction(left, right, batch)
+        grid = grid.to(torch.float32 if self.single else self.conv_1.weight.dtype)
+        return grid.masked_fill(~batch.cells[:, None], 0.0)
 
     def recognise(self, image: Tensor, batch: PairBatch) -> Tensor:
         """From images (B, C, L, R) to scores (B,)."""
         m, n = batch.sizes
-        z = self.conv_1(image)  # (B, maps_1, L, R)         z^(1); an even kernel makes one row more
+        z = convolved(image, self.conv_1, m, n)  # (B, maps_1, L, R)         z^(1); an even kernel makes one row more
         # The largest of what the ReLU leaves is what it leaves of the largest: pooled first, it has less to do.
         z = torch.relu(dynamic_max(z, m, n, self.grid))  # (B, maps_1, grid, grid)   z^(2)
-        z = torch.relu(self.conv_2(z)[:, :, : self.grid, : self.grid])  # (B, maps_2, grid, grid)   z^(3)
-        z = max_pool2d(z, 2, ceil_mode=True)
-        score: Tensor = self.head(z.flatten(1))
+        side = torch.full_like(m, self.grid)
+        z = torch.relu(convolved(z, self.conv_2, side, side)[:, :, : self.grid, : self.grid])  # z^(3)
+        z = max_pool2d(z, 2, ceil_mode=True)  # (B, maps_2, grid / 2, grid / 2)
+        score: Tensor = self.head(z.flatten(1).to(self.head.W_r.weight.dtype))
         return score
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The image, and every cell of it with a contribution.
 
         The network is linear around each pair's image: contributions are value times slope, exactly; the residual is
-        biases.
+        biases, and what the kernels that score round off.
         """
         with torch.no_grad():
             image = self.image(self.encode(batch.left), self.encode(batch.right), batch)
-        scores, contributions = linear_contributions(lambda image: self.recognise(image, batch), image)
+            scores = self.recognise(image, batch)
+        image = image.to(self.conv_1.weight.dtype)
+        _, contributions = linear_contributions(lambda image: self.recognise(image, batch), image)
         sizes = zip(scores.tolist(), *map(Tensor.tolist, batch.sizes), strict=True)
         return [
             grid_trace(score, image[b, :, :L, :R], contributions[b, :, :L, :R], self.channels)

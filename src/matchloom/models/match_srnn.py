@@ -18,13 +18,12 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import init_uniform_
-from matchloom.layers.interactions import INITS, Cosine, Indicator, TensorLayer, start_at_identity_
+from matchloom.layers.interactions import INITS, Cosine, Indicator, TensorLayer, l2_normalize, start_at_identity_
 from matchloom.layers.spatial_gru import SpatialGRU, matching_path
 from matchloom.models.base import PairModel, Settings
 from matchloom.types import MatchloomError, Signal, Trace
@@ -37,6 +36,7 @@ class MatchSRNN(PairModel):
 
     not_exported = "its spatial GRU is native code, which walks a pair's cells in their order"
     published: ClassVar[Settings] = {"init": "random", "normalize": False}
+    single_precision = True
 
     def __init__(
         self,
@@ -86,31 +86,33 @@ class MatchSRNN(PairModel):
             assert texts.lexical is not None, "the batch was made without lexical fields"
             return texts.lexical.keys[:, 0]
         u = self.encoder(texts)
-        return self.interaction.prepare(normalize(u, dim=2) if self.normalize else u)
+        return self.interaction.prepare(l2_normalize(u, single=self.single) if self.normalize else u)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
         grid = self.interact(left, right, batch)  # (B, C, L, R)   4.1, s_ij
-        ends = [scan(grid, *batch.sizes) for scan in self.scans]  # (B, d) each    4.2, h_mn
-        score: Tensor = self.head(torch.cat(ends, 1))[:, 0]  # (B,)           4.3, M(S_1, S_2)
+        ends = torch.cat([scan(grid, *batch.sizes) for scan in self.scans], 1)  # (B, d) of each   4.2, h_mn
+        score: Tensor = self.head(ends.to(self.head.weight.dtype))[:, 0]  # (B,)           4.3, M(S_1, S_2)
         return score + self.features(batch)  # type: ignore[no-any-return]
 
     def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """s_ij for all i, j. (B, C, L, R)"""
-        return self.interaction(left, right, batch).to(self.head.weight.dtype)  # type: ignore[no-any-return]
+        grid: Tensor = self.interaction(left, right, batch)
+        return grid.to(torch.float32 if self.single else self.head.weight.dtype)
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The matching path of each scan, on the map of the h dimension with the largest weight in the score.
 
         A cell's contribution is what the running score W^(s) h gains when the path enters the cell, so that the
-        contributions of a path add up to W^(s) h at its end; the residual is b^(s), and what features do not
-        contribution out.
+        contributions of a path add up to W^(s) h at its end; the residual is b^(s), what features do not
+        contribute, and what the kernel that scores rounds off.
         """
         with torch.no_grad():
-            grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
+            left, right = self.encode(batch.left), self.encode(batch.right)
+            given = self.match(left, right, batch).tolist()
+            grid = self.interact(left, right, batch).to(self.head.weight.dtype)
             m, n = batch.sizes
             scanned = [scan.scan(grid, m, n) for scan in self.scans]  # type: ignore[operator]
-            added = (torch.zeros(len(batch), device=m.device) + self.features(batch)).tolist()
         weights = self.head.weight.detach()[0].chunk(len(self.channels))
         components = self.features.trace(batch)
         traces = []
@@ -129,16 +131,10 @@ class MatchSRNN(PairModel):
                 for i, j in path:
                     signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
                     before = scores[i][j]
-            residual = (
-                float(self.head.bias.detach()[0])
-                + added[b]
-                - sum(component.contribution for component in components[b])
-            )
-            score = (
-                residual
-                + sum(signal.contribution for signal in signals)
-                + sum(component.contribution for component in components[b])
-            )
+            told = sum(signal.contribution for signal in signals)
+            told += sum(component.contribution for component in components[b])
+            score = given[b]
+            residual = score - told
             grids = torch.stack(maps).cpu().numpy()
             traces.append(Trace(score, signals, residual, grids, list(self.channels), components[b], paths=True))
         return traces

@@ -19,14 +19,13 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.features import FeatureScore
 from matchloom.layers.heads import MLP, head_slopes, init_uniform_
-from matchloom.layers.interactions import INITS, Bilinear, Cosine, TensorLayer, start_at_identity_
-from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_sums
+from matchloom.layers.interactions import INITS, Bilinear, Cosine, TensorLayer, l2_normalize, start_at_identity_
+from matchloom.layers.lexical import SLICES, SUMS, exact_matches, length_discount, match_signals
 from matchloom.layers.pooling import k_max
 from matchloom.layers.recurrence import BiLSTM
 from matchloom.models.base import PairModel, Settings
@@ -53,6 +52,7 @@ class MVLSTM(PairModel):
     """
 
     published: ClassVar[Settings] = {"init": "random", "normalize": False, "lexical": False}
+    single_precision = True
 
     def __init__(
         self,
@@ -106,32 +106,34 @@ class MVLSTM(PairModel):
         x = self.encoder(texts)
         p = self.positions(x, texts.lengths)
         if self.words:
-            p = torch.cat([x, p], dim=2)
-        return self.interaction.prepare(normalize(p, dim=2) if self.normalize else p)
+            p = torch.cat([x.to(p.dtype), p], dim=2)
+        return self.interaction.prepare(l2_normalize(p) if self.normalize else p)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        grid = self.interact(left, right, batch)  # (B, C, L, R)   step 2
-        values, _ = k_max(grid, batch.cells, self.k)  # (B, C, K)      step 3
-        score: Tensor = self.head(self.signals(values, grid, batch))  # (B,)   r, s
+        values = self.interaction.pool(left, right, batch, self.k)  # (B, C, K)   steps 2 and 3
+        score: Tensor = self.head(self.signals(values, batch))  # (B,)   r, s
         return score + self.features(batch)  # type: ignore[no-any-return]
 
     def interact(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """s(p_Xi, p_Yj) for all i, j; with `lexical` the exact matches as more channels. (B, C, L, R)"""
-        grid = self.interaction(left, right, batch)
+        grid = self.interaction(left, right, batch).to(self.head.W_r.weight.dtype)
         return torch.cat([grid, exact_matches(batch)], dim=1) if self.lexical else grid
 
-    def signals(self, values: Tensor, grid: Tensor, batch: PairBatch) -> Tensor:
+    def signals(self, values: Tensor, batch: PairBatch) -> Tensor:
         """q: the pooled values of all channels, and with `lexical` the sums of the exact matches. (B, C * K [+ 9])"""
-        q = values.flatten(1)
-        return torch.cat([q, match_sums(grid[:, self.learned :], batch)], dim=1) if self.lexical else q
+        values = values.to(self.head.W_r.weight.dtype)
+        if not self.lexical:
+            return values.flatten(1)
+        matches, sums = match_signals(batch, self.k)
+        return torch.cat([values.flatten(1), matches.flatten(1), sums], dim=1)
 
     def trace(self, batch: PairBatch) -> list[Trace]:
         """The pooled cells and the whole grid. Shares are exact: the head is linear around each pair's signals."""
         with torch.no_grad():
             grid = self.interact(self.encode(batch.left), self.encode(batch.right), batch)
             values, places = k_max(grid, batch.cells, self.k)
-        scores, slopes = head_slopes(self.head, self.signals(values, grid, batch))
+        scores, slopes = head_slopes(self.head, self.signals(values[:, : self.learned], batch))
         with torch.no_grad():
             scores = scores + self.features(batch)
         components = self.features.trace(batch)

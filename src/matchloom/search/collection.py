@@ -29,7 +29,16 @@ from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.feedback import Judgement, Judgements, as_judgements
-from matchloom.search.folder import ENCODER, KIND, REMEDY, open_collection, refuse_used, stamp, write_collection
+from matchloom.search.folder import (
+    ENCODER,
+    KIND,
+    REFIT_LOCK,
+    REMEDY,
+    open_collection,
+    refuse_used,
+    stamp,
+    write_collection,
+)
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.judged import Comparison, FeedbackReport, Judged, compare_on_held_out, report_of, settle
@@ -52,7 +61,6 @@ Feedback = str | Path | Judgements | Iterable[Judgement]
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
-REFIT_LOCK = ".refit.lock"
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
@@ -266,9 +274,20 @@ class Collection:
         return self._state.figures
 
     @property
+    def is_quick(self) -> bool:
+        """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
+        small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
+        return small and self._is_current()
+
+    @property
     def changed(self) -> int:
         """How many entries were changed since the last fit."""
         return self._current().view.changes
+
+    @property
+    def changed_since_report(self) -> int | None:
+        """How many entries were changed since `fit` measured it; None where it was never measured."""
+        return None if self.report is None else self.since_report + self.changed
 
     @property
     def version(self) -> tuple[object, int]:
@@ -320,7 +339,7 @@ class Collection:
             "features": list(self.fusion.names),
             "learnt": self.settings.learn,
             "changed_since_fit": view.changes,
-            "changed_since_report": None if self.report is None else self.since_report + view.changes,
+            "changed_since_report": self.changed_since_report,
             "left_out_precision": None if figures is None else figures.precision_at_1,
             "judged": len(self._state.judged),
         }
@@ -638,6 +657,15 @@ class Collection:
                 self._change(Change((), gone))
         return len(gone)
 
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """Those of the ids that no entry has.
+
+        Args:
+            ids: As for `remove`.
+        """
+        view = self._current().view
+        return [name for name in dict.fromkeys(ids) if view.row_of(name) is None]
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """The folder's lock. It comes before the lock of threads, so that nobody who searches waits for it."""
@@ -854,17 +882,20 @@ class Collection:
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
+        if not self._is_current() and self.folder is not None:
+            with self._lock:
+                self._follow(self.folder)
+        return self._state
+
+    def _is_current(self) -> bool:
+        """Whether nobody has written since this was read."""
         journal, folder = self._journal, self.folder
         if folder is None or journal is None:
-            return self._state
+            return True
         try:
-            same = stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed()
         except OSError:
-            same = True  # the folder is gone: what was read goes on
-        if not same:
-            with self._lock:
-                self._follow(folder)
-        return self._state
+            return True  # the folder is gone: what was read goes on
 
     def _follow(self, folder: Path) -> None:
         """Read what others have written since."""

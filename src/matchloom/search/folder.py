@@ -33,6 +33,7 @@ from matchloom.types import MatchloomError
 KIND, FORMAT = "collection", 1
 REMEDY = "copy the collection again, or fit it again"
 ENCODER = "encoder"
+REFIT_LOCK = ".refit.lock"  # held while somebody refits
 
 
 class Opened(NamedTuple):
@@ -103,7 +104,7 @@ def refuse_used(folder: Path) -> None:
 
 def stamp(folder: Path) -> tuple[int, int]:
     """What changes when another fit is switched to."""
-    found = (folder / f"{KIND}.json").stat()
+    found = (folder / f"{KIND}.json").lstat()
     return found.st_ino, found.st_mtime_ns
 
 

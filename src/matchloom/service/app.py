@@ -9,9 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import FastAPI, Query, Request
-from fastapi import Path as PathArgument
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -19,6 +17,7 @@ from starlette.responses import Response
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
+from matchloom.service.changing import add_changing
 from matchloom.service.feedback import judgement_of
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
@@ -26,6 +25,8 @@ from matchloom.service.limits import Limits
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
+from matchloom.service.quick import QuickSearch
+from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
 from matchloom.service.systems import Folder
 from matchloom.types import MatchloomError, Pair
@@ -34,23 +35,6 @@ _ABOUT = (
     "Match texts and see why. Scores are those of the library, to the last digit. Every refusal has a code that stays "
     "the same and a line for people; 503 with Retry-After means: come again."
 )
-_TOLD = {
-    400: "The body is no JSON in UTF-8.",
-    401: "No key, or a wrong one.",
-    403: "Not allowed here.",
-    404: "There is no such system or answer.",
-    408: "The body came too slowly.",
-    409: "The archive is being written by another, or an id and a text do not belong together.",
-    413: "The body is too large.",
-    415: "The body is not declared as JSON.",
-    421: "Reached by a name that is not this machine's.",
-    422: "Something in the request cannot be taken.",
-    503: "Too much to do, or not ready yet: come again.",
-}
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": s.ErrorAnswer, "description": told} for status, told in _TOLD.items()
-}
-ArchiveName = Annotated[str, PathArgument(description="The name of a served archive.", max_length=64)]
 
 
 def create_app(
@@ -61,6 +45,7 @@ def create_app(
     writable: bool = False,
     feedback: Path | None = None,
     runs: Path | None = None,
+    refit: float | None = None,
 ) -> FastAPI:
     """The service as an ASGI app; `app.state.service` is what it is made of.
 
@@ -68,12 +53,13 @@ def create_app(
         folders: What to serve.
         limits: What a request may ask for.
         keys: Who may ask; without keys everybody who can reach it, by the name of localhost only.
-        writable: Whether archives may be changed.
+        writable: Whether collections and archives may be changed.
         feedback: The file in which thumbs up and down are kept; None keeps none.
         runs: A folder of trainings to show.
+        refit: How many seconds after the last change a collection is refitted, where it may be; None: never by itself.
     """
     limits, keys = limits or Limits(), keys or Keys()
-    service = Service(folders, limits=limits, keys=keys, writable=writable, feedback=feedback, runs=runs)
+    service = Service(folders, limits=limits, keys=keys, writable=writable, feedback=feedback, runs=runs, refit=refit)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -90,18 +76,15 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics)
+    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics, quick=QuickSearch(service))
     _tell_errors(app, service)
     _add_state(app, service)
     _add_reading(app, service)
-    _add_writing(app, service)
+    add_changing(app, service)
+    _add_feedback(app, service)
     _add_runs(app, service)
     _add_page(app)
     return app
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
 def _request_id(request: Request) -> str:
@@ -109,7 +92,7 @@ def _request_id(request: Request) -> str:
 
 
 def _tell_errors(app: FastAPI, service: Service) -> None:
-    async def told(request: Request, error: Exception) -> Response:
+    async def tell(request: Request, error: Exception) -> Response:
         headers: Any = None
         if isinstance(error, Refused):
             refused = error
@@ -124,12 +107,12 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
         else:
             raise error
         service.metrics.rejected.labels(refused.code).inc()
-        answer = problem(refused, _request_id(request))
-        answer.headers.update(headers or {})
-        return answer
+        told = problem(refused, _request_id(request))
+        told.headers.update(headers or {})
+        return told
 
     for kind in (Refused, RequestValidationError, MatchloomError, HTTPException):
-        app.add_exception_handler(kind, told)
+        app.add_exception_handler(kind, tell)
 
 
 def _first_wrong(error: RequestValidationError) -> str:
@@ -143,31 +126,31 @@ def _first_wrong(error: RequestValidationError) -> str:
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/health", tags=["state"], response_model=s.State, responses=_only(421))
+    @app.get("/health", tags=["state"], response_model=s.State, responses=only(421))
     async def health() -> Response:
         """Whether the process is alive."""
-        return _json({"status": "alive"})
+        return answer({"status": "alive"})
 
-    @app.get("/ready", tags=["state"], response_model=s.State, responses=_only(421, 503))
+    @app.get("/ready", tags=["state"], response_model=s.State, responses=only(421, 503))
     async def ready() -> Response:
         """Whether everything is loaded."""
         if not service.shelf.ready:
             raise service.not_ready()
-        return _json({"status": "ready"})
+        return answer({"status": "ready"})
 
     @app.get("/metrics", tags=["state"], response_class=Response, responses=_metrics_responses())
     async def metrics() -> Response:
         """Figures for Prometheus."""
         return Response(service.metrics.page(), media_type=CONTENT_TYPE)
 
-    @app.get("/v1/systems", tags=["state"], response_model=s.SystemsAnswer, responses=_only(401, 421, 503))
+    @app.get("/v1/systems", tags=["state"], response_model=s.SystemsAnswer, responses=only(401, 421, 503))
     async def systems() -> Response:
         """What is served, and within which limits."""
         service.system(None) if service.shelf.folders else None
         async with service.workers.admitted():
             found = list(service.shelf.systems.values())
             about = await service.workers.call(lambda: [one.about(writable=service.writable) for one in found])
-        return _json(
+        return answer(
             {
                 "version": version("matchloom"),
                 "systems": about,
@@ -177,26 +160,23 @@ def _add_state(app: FastAPI, service: Service) -> None:
             }
         )
 
-    @app.post("/v1/reload", tags=["state"], response_model=s.ReloadAnswer, responses=_ERRORS)
+    @app.post("/v1/reload", tags=["state"], response_model=s.ReloadAnswer, responses=ERRORS)
     async def reload(asked: s.ReloadRequest) -> Response:
         """Take up systems that were trained or written anew; a broken one is refused and the old one goes on."""
         done = await service.reload(asked.systems)
-        return _json({"reloaded": done.taken, "refused": done.refused})
-
-
-def _only(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: _ERRORS[status] for status in statuses}
+        service.when_reloaded()
+        return answer({"reloaded": done.taken, "refused": done.refused})
 
 
 def _metrics_responses() -> dict[int | str, dict[str, Any]]:
     text = {"text/plain": {"schema": {"type": "string"}}}
-    return {200: {"description": "Figures.", "content": text}, **_only(401, 421)}
+    return {200: {"description": "Figures.", "content": text}, **only(401, 421)}
 
 
 def _add_reading(app: FastAPI, service: Service) -> None:
     limits, workers = service.limits, service.workers
 
-    @app.post("/v1/score", tags=["ask"], response_model=s.ScoreAnswer, responses=_ERRORS)
+    @app.post("/v1/score", tags=["ask"], response_model=s.ScoreAnswer, responses=ERRORS)
     async def score(asked: s.ScoreRequest) -> Response:
         """The score of each pair. Requests of many clients are scored together."""
         system = service.system(asked.system)
@@ -205,7 +185,7 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
         async with workers.admitted():
             scores = await service.batcher(system).score([Pair(pair.query, pair.text) for pair in asked.pairs])
-        return _json(
+        return answer(
             {
                 "system": system.name,
                 "scorer": scorer.name,
@@ -214,24 +194,30 @@ def _add_reading(app: FastAPI, service: Service) -> None:
             }
         )
 
-    @app.post("/v1/rank", tags=["ask"], response_model=s.RankAnswer, responses=_ERRORS)
+    @app.post("/v1/rank", tags=["ask"], response_model=s.RankAnswer, responses=ERRORS)
     async def rank(asked: s.RankRequest) -> Response:
         """Candidates by falling score. A list that comes again need not be encoded again."""
         system = service.system_or_bm25(asked.system)
         limits.check_count("candidates", len(asked.candidates))
         limits.check_texts([asked.query, *asked.candidates], handlers.tokenizer_of(system))
         async with workers.admitted():
-            return _json(await workers.call(handlers.rank, system, asked.query, asked.candidates, asked.top))
+            return answer(await workers.call(handlers.rank, system, asked.query, asked.candidates, asked.top))
 
-    @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer, responses=_ERRORS)
-    async def search(asked: s.SearchRequest) -> Response:
+    @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer | s.SearchManyAnswer, responses=ERRORS)
+    async def search(asked: s.SearchRequest | s.SearchManyRequest) -> Response:
         """The answers that fit a question best, each once; none where nothing of the question is known."""
         system, by = service.system(asked.system), service.by(asked.by)
-        limits.check_texts([asked.question], system.tokenizer)
+        options = asked.model_dump()
+        if isinstance(asked, s.SearchRequest):
+            limits.check_texts([asked.question], system.tokenizer)
+            async with workers.admitted():
+                return answer(await workers.call(handlers.search, system, asked.question, by, options))
+        limits.check_count("questions", len(asked.questions))
+        limits.check_texts(asked.questions, system.tokenizer)
         async with workers.admitted():
-            return _json(await workers.call(handlers.search, system, asked.question, by, asked.model_dump()))
+            return answer(await workers.call(handlers.search_many, system, asked.questions, by, options))
 
-    @app.post("/v1/explain", tags=["ask"], response_model=s.ExplainAnswer, responses=_ERRORS)
+    @app.post("/v1/explain", tags=["ask"], response_model=s.ExplainAnswer, responses=ERRORS)
     async def explain(asked: s.ExplainRequest) -> Response:
         """Why a text, or an answer by its id, got its score: contributions and the residual add up to it."""
         system, by = service.system_or_bm25(asked.system), service.by(asked.by)
@@ -250,39 +236,13 @@ def _add_reading(app: FastAPI, service: Service) -> None:
 
         async with workers.admitted():
             made = await workers.call(work)
-        return _json({"system": asked.system or (system.name if system else ""), "by": asked.by, **made})
+        return answer({"system": asked.system or (system.name if system else ""), "by": asked.by, **made})
 
 
-def _add_writing(app: FastAPI, service: Service) -> None:
+def _add_feedback(app: FastAPI, service: Service) -> None:
     limits, workers = service.limits, service.workers
 
-    @app.post("/v1/archives/{name}/pairs", tags=["write"], response_model=s.AddAnswer, responses=_ERRORS)
-    async def add(name: ArchiveName, asked: s.AddRequest) -> Response:
-        """Add pairs, or replace those with the same ids. They are on the disk when this answers."""
-        system, opened = service.archive(name)
-        limits.check_count("pairs", len(asked.pairs))
-        limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
-        limits.check_ids(name for pair in asked.pairs for name in (pair.query_id, pair.text_id))
-        pairs = [Pair(one.query, one.text, None, one.query_id, one.text_id) for one in asked.pairs]
-        async with workers.admitted():
-            done = await workers.write(_written, lambda: opened().add(pairs))
-        return _json({"new": done.new, "replaced": done.replaced})
-
-    @app.post("/v1/archives/{name}/delete", tags=["write"], response_model=s.DeleteAnswer, responses=_ERRORS)
-    async def delete(name: ArchiveName, asked: s.DeleteRequest) -> Response:
-        """Delete pairs by their ids."""
-        _, opened = service.archive(name)
-        limits.check_count("ids", len(asked.ids))
-
-        def work() -> dict[str, Any]:
-            index = opened()
-            missing = index.unknown(asked.ids)
-            return {"deleted": index.remove(asked.ids), "unknown": missing}
-
-        async with workers.admitted():
-            return _json(await workers.write(_written, work))
-
-    @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=_ERRORS)
+    @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=ERRORS)
     async def keep(asked: s.FeedbackRequest) -> Response:
         """Keep a thumb up or down, for 'matchloom refit --feedback'. The answer must be one that is served."""
         system, file = service.system(asked.system), service.feedback
@@ -292,9 +252,9 @@ def _add_writing(app: FastAPI, service: Service) -> None:
         limits.check_ids([asked.id])
         async with workers.admitted():
             judgement = await workers.call(judgement_of, system, asked)
-            await workers.write(file.keep, judgement)
+            await workers.write("feedback", file.keep, judgement)
         service.metrics.feedback.labels(str(asked.label)).inc()
-        return _json({"kept": True})
+        return answer({"kept": True})
 
 
 def _add_runs(app: FastAPI, service: Service) -> None:
@@ -305,15 +265,15 @@ def _add_runs(app: FastAPI, service: Service) -> None:
 
         return {run.name: run for run in find_runs(service.runs)}
 
-    @app.get("/v1/runs", tags=["runs"], response_model=s.RunsAnswer, responses=_only(401, 404, 421, 503))
+    @app.get("/v1/runs", tags=["runs"], response_model=s.RunsAnswer, responses=only(401, 404, 421, 503))
     async def runs() -> Response:
         """The trainings and fits of the folder that is shown; running ones first."""
         async with service.workers.admitted():
             listed = await service.workers.call(found)
         about = [{"name": r.name, "kind": r.kind, "running": r.running, "changed": r.changed} for r in listed.values()]
-        return _json({"runs": about})
+        return answer({"runs": about})
 
-    @app.get("/v1/run", tags=["runs"], response_model=s.RunAnswer, responses=_only(401, 404, 421, 422, 503))
+    @app.get("/v1/run", tags=["runs"], response_model=s.RunAnswer, responses=only(401, 404, 421, 422, 503))
     async def run(name: Annotated[str, Query(description="As /v1/runs gives it.")]) -> Response:
         """One training or fit as a piece of a page, as far as it has come."""
 
@@ -326,15 +286,7 @@ def _add_runs(app: FastAPI, service: Service) -> None:
             return {"name": name, "running": listed[name].running, "html": render_run(listed[name])}
 
         async with service.workers.admitted():
-            return _json(await service.workers.call(work))
-
-
-def _written(work: Any) -> Any:
-    """A write that the library refuses is a conflict: another writes, or an id means several answers."""
-    try:
-        return work()
-    except MatchloomError as error:
-        raise Refused(409, "conflict", str(error)) from None
+            return answer(await service.workers.call(work))
 
 
 def _add_page(app: FastAPI) -> None:

@@ -44,7 +44,9 @@ def _id_of(system: ServedSystem, name: str, text: str) -> str:
 def _entry(collection: Collection, name: str, text: str) -> tuple[str, list[str]]:
     """The id of an entry and its texts, of which the given one may be another spelling."""
     known = collection.find(text) if text else None
-    found = known if not name else collection[name] if name in collection else None
+    if name and name not in collection:
+        return name, []
+    found = collection[name] if name else known
     if found is None:
         return name, []
     return found.id, [found.text, *([text] if known is not None and known.id == found.id else [])]

@@ -72,24 +72,66 @@ def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -
 
 def search(system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]) -> Plain:
     """The answers of a system that fit a question best; none for a question of spaces."""
-    top = options["top"]
-    known = None
-    found: Sequence[Hit] = []
+    return search_answer(system, by, _found(system, [question], by, options)[0])
+
+
+def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
+    """What a client is told of the best of what was found."""
+    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found, top)}
+
+
+def search_many(
+    system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
+) -> Plain:
+    """The same for many questions, which a collection compares together."""
+    found = _found(system, questions, by, options)
+    return {
+        "system": system.name,
+        "kind": system.kind,
+        "by": _name(by),
+        "results": [_answers(one) for one in found],
+    }
+
+
+def _found(
+    system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
+) -> list[Hits]:
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
-    if question.strip():
-        if system.index is not None:
-            found = _archived(system, question, by, options)
-        elif by is None and system.collection is not None:
-            hits = system.collection.search(question, top=top, explain=bool(options.get("explain")))
-            found, known = hits, hits.known
-        elif by == BM25:
-            baseline: Any = system.bm25()
-            found = [one for one in baseline.search(question, top=top) if one.score > 0]
-        elif isinstance(by, ServedSystem) and system.collection is not None:
-            found = _by_another(system.collection.entries, by, question, top)
-    answers = [_plain(one) for one in found]
-    return {"system": system.name, "kind": system.kind, "by": _name(by), "known": known, "answers": answers}
+    own = system.collection is not None and by is None
+    if options.get("where") is not None and not own:
+        raise Refused(422, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
+    if options.get("precision") is not None and not own:
+        raise Refused(422, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
+    asked = [question for question in questions if question.strip()]
+    if by is None and system.collection is not None:
+        how: Any = {"top": options["top"], "explain": bool(options.get("explain"))}
+        how |= {name: options.get(name) for name in ("where", "precision")}
+        if len(asked) == 1:
+            found = iter([system.collection.search(asked[0], **how)])
+        else:
+            found = iter(system.collection.search(asked, **how))
+    else:
+        found = (_found_otherwise(system, question, by, options) for question in asked)
+    return [next(found) if question.strip() else Hits() for question in questions]
+
+
+def _found_otherwise(
+    system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]
+) -> Hits:
+    """By an archive, or by something else than the collection's own features."""
+    if system.index is not None:
+        return _archived(system, question, by, options)
+    if by == BM25:
+        baseline: Any = system.bm25()
+        return Hits(one for one in baseline.search(question, top=options["top"]) if one.score > 0)
+    assert isinstance(by, ServedSystem)
+    assert system.collection is not None
+    return Hits(_by_another(system.collection.entries, by, question, options["top"]))
+
+
+def _answers(found: Hits, top: int | None = None) -> Plain:
+    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found[:top]]}
 
 
 def _archived(

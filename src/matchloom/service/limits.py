@@ -24,7 +24,8 @@ class Limits:
         waiting: Requests that are worked on or wait (--queue); one more is 503 at once.
         seconds: From a request's first line to its answer (--timeout); later is 503.
         upload: Seconds in which a request must have arrived; a slower one is 408.
-        workers: Calls of the library at a time (--workers).
+        threads: Calls of the library at a time (--threads).
+        workers: Processes (--workers); all other limits are those of each.
     """
 
     body: int = 2_000_000
@@ -35,7 +36,8 @@ class Limits:
     waiting: int = 256
     seconds: float = 10.0
     upload: float = 10.0
-    workers: int = 2
+    threads: int = 2
+    workers: int = 1
 
     def check_count(self, name: str, count: int) -> None:
         """Refuse a list that is too long."""

@@ -29,6 +29,7 @@ class Metrics:
         self.rejected = Counter("rejected", "Refused requests.", ["code"], **made)
         self.vanished = Counter("vanished", "Requests whose client went away before its answer.", **made)
         self.reloads = Counter("reloads", "Systems that were to be read anew.", ["result"], **made)
+        self.refits = Counter("refits", "Collections that were refitted aside.", ["result"], **made)
         self.feedback = Counter("feedback", "Thumbs up or down.", ["label"], **made)
 
     def page(self) -> bytes:

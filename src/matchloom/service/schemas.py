@@ -33,29 +33,33 @@ Top = Annotated[UpTo100, Field(default=10, description="How many at most.")]
 _EXAMPLE = "I forgot my password"
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
+    """What a client sends."""
+
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class _Answered(BaseModel):
+class Answered(BaseModel):
+    """What it gets."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class PairIn(_Asked):
+class PairIn(Asked):
     """A query and a text."""
 
     query: Text
     text: Text
 
 
-class ScoreRequest(_Asked):
+class ScoreRequest(Asked):
     """Score some pairs."""
 
     system: Name
     pairs: Annotated[list[PairIn], Field(examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])]
 
 
-class ScoreAnswer(_Answered):
+class ScoreAnswer(Answered):
     """One score for each pair, in their order; higher matches better."""
 
     system: str
@@ -64,7 +68,7 @@ class ScoreAnswer(_Answered):
     probabilities: list[float] | None = Field(description="How likely each pair matches, where the system knows.")
 
 
-class RankRequest(_Asked):
+class RankRequest(Asked):
     """Rank candidates for a query."""
 
     system: Annotated[
@@ -78,7 +82,7 @@ class RankRequest(_Asked):
     top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
 
 
-class RankedText(_Answered):
+class RankedText(Answered):
     """A candidate: where it stood in the list, its score, and how likely it matches, where that is known."""
 
     index: int
@@ -87,7 +91,7 @@ class RankedText(_Answered):
     probability: float | None
 
 
-class RankAnswer(_Answered):
+class RankAnswer(Answered):
     """The candidates by falling score."""
 
     system: str
@@ -95,11 +99,8 @@ class RankAnswer(_Answered):
     ranking: list[RankedText]
 
 
-class SearchRequest(_Asked):
-    """Search a collection of answers or an archive."""
-
+class _Search(Asked):
     system: Name
-    question: Annotated[str, Field(examples=[_EXAMPLE])]
     top: Top
     by: By
     alpha: Annotated[
@@ -113,10 +114,40 @@ class SearchRequest(_Asked):
         ),
     ]
     candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
-    explain: Annotated[bool, Field(default=False, description="Archives: say why each answer was found.")]
+    explain: Annotated[bool, Field(default=False, description="Say why each answer was found.")]
+    precision: Annotated[
+        float | None,
+        Field(
+            default=None,
+            gt=0,
+            lt=1,
+            allow_inf_nan=False,
+            description="Collections: of the answers shown, so many are right; `answered` says whether one is so sure.",
+        ),
+    ]
+    where: Annotated[
+        dict[str, str | list[str]] | None,
+        Field(
+            default=None,
+            description="Collections: values that answers must have in their own columns; of a list, any.",
+            examples=[{"category": "billing"}],
+        ),
+    ]
 
 
-class Found(_Answered):
+class SearchRequest(_Search):
+    """Search a collection of answers."""
+
+    question: Annotated[str, Field(examples=[_EXAMPLE])]
+
+
+class SearchManyRequest(_Search):
+    """Search a collection of answers for many questions at once."""
+
+    questions: Annotated[list[str], Field(examples=[[_EXAMPLE, "Do you send bills?"]])]
+
+
+class Found(Answered):
     """An answer that was found, with the known question that is nearest."""
 
     id: str
@@ -128,19 +159,38 @@ class Found(_Answered):
     match: float | None = Field(description="Archives: of the asked question and the archived answer.")
     index: int | None
     explanation: dict[str, Any] | None
+    columns: dict[str, str] | None = Field(description="The answer's own columns, such as url or category.")
 
 
-class SearchAnswer(_Answered):
+class SearchAnswer(Answered):
     """The best answers, the best first."""
 
     system: str
     kind: str
     by: str | None
-    known: float | None = Field(description="How likely any answer is right, as far as the question's words tell.")
+    known: float | None = Field(description="How likely any answer is right.")
+    answered: bool | None = Field(description="Whether the first answer is as sure as `precision` asks for.")
     answers: list[Found]
 
 
-class ExplainRequest(_Asked):
+class FoundForOne(Answered):
+    """The best answers to one of many questions."""
+
+    known: float | None
+    answered: bool | None
+    answers: list[Found]
+
+
+class SearchManyAnswer(Answered):
+    """For each question, in their order, the best answers."""
+
+    system: str
+    kind: str
+    by: str | None
+    results: list[FoundForOne]
+
+
+class ExplainRequest(Asked):
     """Say why a text, or an answer by its id, got its score."""
 
     system: Annotated[str | None, Field(default=None, max_length=64, description="As for rank.")]
@@ -156,7 +206,7 @@ class ExplainRequest(_Asked):
     ]
 
 
-class ExplainAnswer(_Answered):
+class ExplainAnswer(Answered):
     """The explanation, as data (see Explanation.to_dict) or as a piece of a page."""
 
     system: str
@@ -165,45 +215,7 @@ class ExplainAnswer(_Answered):
     html: str | None
 
 
-class ArchivedPair(_Asked):
-    """A question with its answer. With the ids of one that is there it takes its place."""
-
-    query: Annotated[str, Field(description="The question.")]
-    text: Annotated[str, Field(description="Its answer.")]
-    query_id: Annotated[str, Field(default="")]
-    text_id: Annotated[str, Field(default="")]
-
-
-class AddRequest(_Asked):
-    """Add pairs to an archive, or replace them."""
-
-    pairs: Annotated[
-        list[ArchivedPair],
-        Field(examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
-    ]
-
-
-class AddAnswer(_Answered):
-    """What became of the pairs; they are on the disk."""
-
-    new: int
-    replaced: int
-
-
-class DeleteRequest(_Asked):
-    """Delete pairs from an archive."""
-
-    ids: Annotated[list[str], Field(examples=[["invoices"]])]
-
-
-class DeleteAnswer(_Answered):
-    """How many pairs went, and which ids nothing had."""
-
-    deleted: int
-    unknown: list[str]
-
-
-class FeedbackRequest(_Asked):
+class FeedbackRequest(Asked):
     """A thumb up or down on an answer, which is told by its id, by its text, or by both."""
 
     question: Annotated[str, Field(min_length=1, pattern=r"\S", examples=[_EXAMPLE])]
@@ -217,13 +229,13 @@ class FeedbackRequest(_Asked):
     system: Name
 
 
-class FeedbackAnswer(_Answered):
+class FeedbackAnswer(Answered):
     """It is on the disk."""
 
     kept: bool
 
 
-class ReloadRequest(_Asked):
+class ReloadRequest(Asked):
     """Read systems anew."""
 
     systems: Annotated[
@@ -232,14 +244,14 @@ class ReloadRequest(_Asked):
     ]
 
 
-class ReloadAnswer(_Answered):
+class ReloadAnswer(Answered):
     """Those that were taken up, and why others were not: what was there goes on."""
 
     reloaded: list[str]
     refused: dict[str, str]
 
 
-class SystemAbout(_Answered):
+class SystemAbout(Answered):
     """One served system."""
 
     name: str
@@ -250,10 +262,11 @@ class SystemAbout(_Answered):
     explains: bool
     writable: bool
     size: int | None
+    changed: int | None = Field(description="Entries that have changed since its figures were measured.")
     generation: int
 
 
-class SystemsAnswer(_Answered):
+class SystemsAnswer(Answered):
     """What is served, and within which limits."""
 
     version: str
@@ -263,7 +276,7 @@ class SystemsAnswer(_Answered):
     limits: dict[str, float]
 
 
-class RunAbout(_Answered):
+class RunAbout(Answered):
     """One training or fit; `changed` is when its files last did, in seconds since 1970."""
 
     name: str
@@ -272,13 +285,13 @@ class RunAbout(_Answered):
     changed: float
 
 
-class RunsAnswer(_Answered):
+class RunsAnswer(Answered):
     """The runs, those that go on first."""
 
     runs: list[RunAbout]
 
 
-class RunAnswer(_Answered):
+class RunAnswer(Answered):
     """A run as a piece of a page."""
 
     name: str
@@ -286,13 +299,13 @@ class RunAnswer(_Answered):
     html: str
 
 
-class State(_Answered):
+class State(Answered):
     """Alive, ready, or not yet."""
 
     status: str
 
 
-class Problem(_Answered):
+class Problem(Answered):
     """Why there is no answer: a code that stays the same, and a line for people."""
 
     code: str
@@ -300,7 +313,7 @@ class Problem(_Answered):
     request_id: str
 
 
-class ErrorAnswer(_Answered):
+class ErrorAnswer(Answered):
     """What every refused request gets."""
 
     error: Problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import ipaddress
 import signal
 import socket
@@ -16,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from matchloom.basics.memory import keep_memory
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
 _IDLE = 30  # seconds that a connection may be kept without a request
-_KEPT = ((-3, 32 << 20), (-1, 512 << 20))  # M_MMAP_THRESHOLD, at its most, and M_TRIM_THRESHOLD
 _END = 30  # seconds in which accepted requests are finished
 
 
@@ -98,14 +97,33 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def keep_memory() -> bool:
-    """Have the C library keep freed memory for the next request, where it is glibc.
+def config_of(app: Any, **options: Any) -> uvicorn.Config:
+    """How uvicorn serves the app."""
+    return uvicorn.Config(
+        app,
+        http=Punctual,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_END,
+        **options,
+    )
 
-    It gives large pieces back to the system and gets them again, thousands of page faults a request: a third of the
-    processor time of a ranking.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and all(mallopt(name, value) == 1 for name, value in _KEPT)
+
+def reload_on_hup(service: Service) -> None:
+    """SIGHUP reads everything anew, from now on; called in the running loop."""
+    reloading: set[asyncio.Task[Any]] = set()
+
+    def reload() -> None:
+        task = asyncio.create_task(service.reload())
+        reloading.add(task)  # a task that nobody holds may be gone before it is done
+        task.add_done_callback(reloading.discard)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None] = lambda: None) -> None:
@@ -117,33 +135,14 @@ def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None
         when_ready: Called when everything is loaded.
     """
     keep_memory()
-    config = uvicorn.Config(
-        app,
-        http=Punctual,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=_IDLE,
-        timeout_graceful_shutdown=_END,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(app))
     service: Service = app.state.service
 
     def fail() -> None:
         server.should_exit = True
 
     def ready() -> None:
-        reloading: set[asyncio.Task[Any]] = set()
-
-        def reload() -> None:
-            task = asyncio.create_task(service.reload())
-            reloading.add(task)  # a task that nobody holds may be gone before it is done
-            task.add_done_callback(reloading.discard)
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+        reload_on_hup(service)
         when_ready()
 
     service.when_failed, service.when_ready = fail, ready

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matchloom.service.batching import Batcher
 from matchloom.service.feedback import FeedbackFile
@@ -15,10 +15,12 @@ from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused, unknown
+from matchloom.service.refits import Refits
 from matchloom.service.systems import BM25, Folder, Reloaded, ServedSystem, Shelf
 from matchloom.service.working import Workers
 
 if TYPE_CHECKING:
+    from matchloom.search.collection import Collection
     from matchloom.search.lance.collection import LanceCollection
 
 
@@ -34,18 +36,22 @@ class Service:
         writable: bool,
         feedback: Path | None,
         runs: Path | None,
+        refit: float | None = None,
     ) -> None:
         self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
         self.shelf = Shelf(folders)
         self.metrics = Metrics()
         self.workers = Workers(limits, self.metrics)
         self.feedback = None if feedback is None else FeedbackFile(feedback)
+        self.refits = Refits(self.shelf, self.metrics, refit if writable else None)
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None
+        self.when_reloaded: Callable[[], None] = lambda: None  # because a client asked for it
         self._batchers: dict[str, tuple[ServedSystem, Batcher]] = {}
         self._writers: dict[str, tuple[ServedSystem, LanceCollection]] = {}
         self._loading: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     # ---- a life
 
@@ -62,12 +68,16 @@ class Service:
             self.when_failed()
         else:
             say("ready", systems=list(self.shelf.systems))
+            self._watching = asyncio.create_task(self.refits.watch())
             self.when_ready()
 
     async def stop(self) -> None:
         """Finish what was accepted."""
         if self._loading is not None:
             await asyncio.wait({self._loading})
+        if self._watching is not None:
+            self._watching.cancel()
+        await asyncio.to_thread(self.refits.close)
         await asyncio.to_thread(self.workers.close)
         say("stopped")
 
@@ -97,7 +107,7 @@ class Service:
         """The system of this name, or the first one."""
         if not self.shelf.ready:
             raise self.not_ready()
-        found = self.shelf.systems.get(name) if name else next(iter(self.shelf.systems.values()), None)
+        found = self.shelf.find(name)
         if found is None:
             raise unknown("system", name or "", list(self.shelf.systems))
         return found
@@ -119,15 +129,23 @@ class Service:
             self._batchers[system.name] = held
         return held[1]
 
-    def archive(self, name: str) -> tuple[ServedSystem, Callable[[], LanceCollection]]:
-        """An archive that may be written, and how to open it for writing (which may block)."""
+    def answers(self, name: str) -> ServedSystem:
+        """A system with answers of its own, in either store."""
         system = self.system(name)
-        if system.index is None:
-            raise unknown("archive", name, [one.name for one in self.shelf.systems.values() if one.index is not None])
+        if not system.searches:
+            raise unknown("collection", name, [one.name for one in self.shelf.systems.values() if one.searches])
+        return system
+
+    def writable_answers(self, name: str) -> tuple[ServedSystem, Callable[[], Any]]:
+        """The same, if it may be written, and how to open it for writing (which may block)."""
+        system = self.answers(name)
         if not self.writable:
             raise Refused(403, "read_only", "this service was started without --writable")
 
-        def opened() -> LanceCollection:  # in the one thread that writes, apart from the one that is searched
+        def opened() -> Collection | LanceCollection:  # in the thread that writes
+            if system.collection is not None:
+                system.collection.patience = self.limits.seconds / 2
+                return system.collection
             held = self._writers.get(name)
             if held is None or held[0] is not system:
                 assert system.index is not None

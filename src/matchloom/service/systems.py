@@ -55,7 +55,10 @@ class Folder(NamedTuple):
 
 @dataclass(eq=False)
 class ServedSystem:
-    """One folder as it was read: a fitted system, a matcher or an archive. It never changes; a reload makes another."""
+    """One folder as it was read: a fitted system, a matcher or an archive. A reload makes another.
+
+    A collection and an archive follow what is written into their folders, by whomever.
+    """
 
     name: str
     kind: str
@@ -67,7 +70,7 @@ class ServedSystem:
     generation: int = 1
     loaded: float = field(default_factory=time.time)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _bm25: Scorer | None = field(default=None, repr=False)
+    _bm25: tuple[object, Scorer] | None = field(default=None, repr=False)
     _encoded: EncodedCandidates | None = field(default=None, repr=False)
 
     @property
@@ -77,9 +80,14 @@ class ServedSystem:
         return found if isinstance(found, Tokenizer) else Tokenizer()
 
     @property
+    def answers(self) -> Collection | LanceCollection | None:
+        """What is searched and changed, in either store."""
+        return self.collection if self.index is None else self.index
+
+    @property
     def searches(self) -> bool:
         """Whether it has answers of its own."""
-        return self.index is not None or self.collection is not None
+        return self.answers is not None
 
     @property
     def explains(self) -> bool:
@@ -99,27 +107,24 @@ class ServedSystem:
     def bm25(self) -> Scorer:
         """Stemmed BM25 over this system's own answers, made when it is first asked for."""
         with self._lock:
-            if self._bm25 is None:
-                if self.collection is not None:
-                    from matchloom.search.baselines import BASELINES
+            version = None if self.collection is None else self.collection.version
+            if self._bm25 is None or self._bm25[0] != version:
+                self._bm25 = (version, self._made_bm25())
+            return self._bm25[1]
 
-                    self._bm25 = BASELINES["bm25_stemmed"](self.collection.entries, self.tokenizer)
-                elif self.index is not None:
-                    self._bm25 = fit_scorer("bm25_stemmed", self.index.texts() or [""], tokenizer=self.tokenizer)
-                else:
-                    raise MatchloomError(
-                        f"{self.name} has no answers in which {BM25} could count words", code="no_data"
-                    )
-            return self._bm25
+    def _made_bm25(self) -> Scorer:
+        if self.collection is not None:
+            from matchloom.search.baselines import BASELINES
+
+            return BASELINES["bm25_stemmed"](self.collection.entries, self.tokenizer)
+        if self.index is not None:
+            return fit_scorer("bm25_stemmed", self.index.texts() or [""], tokenizer=self.tokenizer)
+        raise MatchloomError(f"{self.name} has no answers in which {BM25} could count words", code="no_data")
 
     def about(self, *, writable: bool) -> dict[str, Any]:
         """What a client is told of it."""
-        size = None
-        if self.index is not None:
-            size = len(self.index)
-        elif self.collection is not None:
-            size = len(self.collection)
-        scorer = self.scorer
+        answers: Any = self.answers
+        scorer, collection = self.scorer, self.collection
         return {
             "name": self.name,
             "kind": self.kind,
@@ -127,8 +132,9 @@ class ServedSystem:
             "scores": scorer is not None,
             "searches": self.searches,
             "explains": self.explains,
-            "writable": writable and self.index is not None,
-            "size": size,
+            "writable": writable and self.searches,
+            "size": None if answers is None else len(answers),
+            "changed": None if collection is None else collection.changed_since_report,
             "generation": self.generation,
         }
 
@@ -143,7 +149,8 @@ def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
     elif kind == "fit":
         made = ServedSystem(name, FITTED, path, found, fitted=found, generation=generation)
     elif kind == "collection":
-        made = ServedSystem(name, FITTED, path, found, collection=found, generation=generation)
+        told = kind if found.report is None else FITTED
+        made = ServedSystem(name, told, path, found, collection=found, generation=generation)
         found.search(_PROBE, top=1)
     else:
         made = ServedSystem(name, str(kind), path, found, generation=generation)
@@ -174,6 +181,10 @@ class Shelf:
         self.folders = {folder.name: folder for folder in folders}
         self.systems: dict[str, ServedSystem] = {}
         self._lock = threading.Lock()
+
+    def find(self, name: str | None) -> ServedSystem | None:
+        """The system of this name, or the first one."""
+        return self.systems.get(name) if name else next(iter(self.systems.values()), None)
 
     @property
     def ready(self) -> bool:

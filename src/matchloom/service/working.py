@@ -19,14 +19,14 @@ T = TypeVar("T")
 class Workers:
     """The threads that call the library, and who waits for them.
 
-    Reading and writing have threads of their own: an archive has one writer anyway, and a long write must not keep
-    readers waiting.
+    Reading and writing have threads of their own, and each collection that is written one: it has one writer anyway,
+    and a long write must keep neither readers waiting nor those who write another.
     """
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
-        self._readers = ThreadPoolExecutor(limits.workers, "matchloom-read")
-        self._writer = ThreadPoolExecutor(1, "matchloom-write")
+        self._readers = ThreadPoolExecutor(limits.threads, "matchloom-read")
+        self._writers: dict[str, ThreadPoolExecutor] = {}
         self._inside = 0
 
     @asynccontextmanager
@@ -52,12 +52,16 @@ class Workers:
         """Call the library in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: work(*given, **named))
 
-    async def write(self, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """Change something in the one thread that does; what has begun is finished, whoever waits for it."""
-        made = asyncio.get_running_loop().run_in_executor(self._writer, lambda: work(*given, **named))
+    async def write(self, what: str, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+        """Change `what` in the one thread that does; what has begun is finished, whoever waits for it."""
+        writer = self._writers.get(what)
+        if writer is None:
+            writer = self._writers[what] = ThreadPoolExecutor(1, "matchloom-write")
+        made = asyncio.get_running_loop().run_in_executor(writer, lambda: work(*given, **named))
         return await asyncio.shield(made)
 
     def close(self) -> None:
         """Finish what was begun."""
         self._readers.shutdown(cancel_futures=True)
-        self._writer.shutdown()
+        for writer in self._writers.values():
+            writer.shutdown()

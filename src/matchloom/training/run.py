@@ -17,6 +17,7 @@ from torch import Tensor
 
 from matchloom.artifact import holds, remove, writing
 from matchloom.basics.files import atomic_write, read_lines
+from matchloom.basics.memory import keep_memory
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import bar
 from matchloom.calibration import Calibration, labels
@@ -148,6 +149,7 @@ def train(
         progress=progress,
         pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
     )
+    keep_memory()
     return _Training(ready, found.config, own, on_epoch, calibrate=apart).go(resume, progress)
 
 

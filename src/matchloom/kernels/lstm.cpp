@@ -1,0 +1,321 @@
+// LSTMs over texts of their own lengths, forward and backward, in float32. layers/recurrence.py says what is asked.
+//
+// Texts are SIMD lanes, as pairs are in spatial_gru.cpp: one call reads a group of up to 2 * WIDTH texts of like
+// length in step, in one direction or in both. The gates of a few units are summed over the word's numbers and the
+// state before in registers, and become c and h there. A lane's numbers never meet another lane's, and their order is
+// the same with one vector of lanes as with two: h depends on the text alone, to the last bit.
+//
+// For the gradient the forward pass keeps i, f, g, o and c of every unit. The backward pass walks back through the
+// words; gradients of the gates leave their lanes as rows, which make the weights' gradient together with rows of
+// [word ; state before ; 1], some dozens at a time while they are in the cache.
+
+#include "transpose.h"
+
+namespace {
+
+// UNITS * 4 gates, or TILE numbers, are summed in registers at once; A x B of them in the gradient of the weights.
+#if defined(__AVX512F__)
+constexpr int UNITS = 3, TILE = 10, A = 4, B = 7;
+#else
+constexpr int UNITS = 1, TILE = 5, A = 4, B = 2;
+#endif
+constexpr int KEPT = 5;   // i, f, g, o, c of a unit
+constexpr int ROWS = 64;  // between two visits to the sums of the weights' gradient
+
+int up_to(int count, int step) { return (count + step - 1) / step * step; }
+
+// What a call works on; matches kernels/native.py.
+struct LstmTask {
+    int64_t size, hidden;         // D, H
+    int64_t directions, reverse;  // one, which reads from the end if `reverse`; or two, the second from the end
+    int64_t width, count;         // words between two texts of x; texts of this group, at most 2 * WIDTH
+    const int64_t *texts, *lengths;  // which texts, the longest first; the lengths of all texts
+    const float *x;                  // [text][width][D]
+    const float *packed, *turned;    // the weights of each direction as the two passes read them
+    float *h;                        // [text][width][directions * H]; 0 behind a text
+    float *kept;                     // matchloom_lstm_kept numbers for this group; may be null
+    const float *h_gradient;         // like h
+    float *x_gradient;               // like x; may be null. 0 behind a text
+    float *weights_gradient;         // [direction][4H][D, H, bias, up to a whole vector]
+};
+
+template <int NV>
+class Texts {
+    static constexpr int LANES = NV * WIDTH;
+    const LstmTask &task;
+    const int D, H, used, padded, inputs;
+    int T = 0;  // the longest of these texts
+
+    int length(int lane) const { return int(task.lengths[task.texts[lane]]); }
+    bool backwards(int direction) const { return direction == 1 || task.reverse; }
+
+    // The row of the whole array in which a lane's step t lies.
+    int64_t row(int direction, int lane, int t) const {
+        return task.texts[lane] * task.width + (backwards(direction) ? length(lane) - 1 - t : t);
+    }
+    int64_t h_step() const { return task.directions * H; }
+    float *h_row(int direction, int lane, int t) const {
+        return task.h + row(direction, lane, t) * h_step() + direction * H;
+    }
+    vec *kept(int direction, int t) const {
+        return reinterpret_cast<vec *>(task.kept) + (size_t(direction) * T + t) * padded * KEPT * NV;
+    }
+
+    // One direction of the forward pass.
+    void read(int direction, const float *zeros, vec *x, vec *h, vec *next, vec *c) const {
+        memset(h, 0, sizeof(vec) * padded * NV);
+        memset(c, 0, sizeof(vec) * padded * NV);
+        for (int t = 0; t < T; t++) {
+            const float *from[LANES];
+            float *to[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const bool there = lane < used && t < length(lane);
+                from[lane] = there ? task.x + row(direction, lane, t) * D : zeros;
+                to[lane] = there ? h_row(direction, lane, t) : nullptr;
+            }
+            to_lanes<NV>(from, D, x);
+            step(task.packed + size_t(direction) * padded * 4 * (D + H + 1), x, h, next, c,
+                 task.kept ? kept(direction, t) : nullptr);
+            from_lanes<NV, false>(next, H, to);
+            vec *done = h;
+            h = next, next = done;
+        }
+    }
+
+    // All units of one word. `next` gets the new h.
+    void step(const float *w, const vec *x, const vec *h, vec *next, vec *c, vec *keep) const {
+        for (int unit = 0; unit < padded; unit += UNITS) {
+            vec sum[4 * UNITS][NV];
+            w = sums(w, x, h, sum);
+            UNROLL for (int u = 0; u < UNITS; u++)
+                UNROLL for (int v = 0; v < NV; v++) {
+                    const int at = (unit + u) * NV + v;
+                    const vec i = sigmoid_of(sum[u][v]), f = sigmoid_of(sum[UNITS + u][v]);
+                    const vec g = tanh_of(sum[2 * UNITS + u][v]), o = sigmoid_of(sum[3 * UNITS + u][v]);
+                    const vec now = multiply_add(f, c[at], i * g);
+                    c[at] = now;
+                    next[at] = o * tanh_of(now * (2 * LOG2E));
+                    if (keep) {
+                        vec *own = keep + (unit + u) * KEPT * NV + v;
+                        own[0] = i, own[NV] = f, own[2 * NV] = g, own[3 * NV] = o, own[4 * NV] = now;
+                    }
+                }
+        }
+    }
+
+    // A function of its own, or the constants of sigmoid and tanh would take the registers that sums need.
+    [[gnu::noinline]] const float *sums(const float *w, const vec *x, const vec *h, vec (&out)[4 * UNITS][NV]) const {
+        vec sum[4 * UNITS][NV];
+        UNROLL for (int g = 0; g < 4 * UNITS; g++)
+            UNROLL for (int v = 0; v < NV; v++) sum[g][v] = splat(w[g]);
+        w = add(w + 4 * UNITS, x, D, sum);
+        w = add(w, h, H, sum);
+        UNROLL for (int g = 0; g < 4 * UNITS; g++)
+            UNROLL for (int v = 0; v < NV; v++) out[g][v] = sum[g][v];
+        return w;
+    }
+
+    static inline const float *add(const float *w, const vec *x, int count, vec (&sum)[4 * UNITS][NV]) {
+        for (int k = count; k > 0; k--, x += NV, w += 4 * UNITS)
+            UNROLL for (int g = 0; g < 4 * UNITS; g++)
+                UNROLL for (int v = 0; v < NV; v++) sum[g][v] = multiply_add(splat(w[g]), x[v], sum[g][v]);
+        return w;
+    }
+
+    // out[o] = the sum over k of w[o][k] * in[k]; writes whole tiles.
+    static void product(const float *w, int outputs, const vec *in, int count, vec *out) {
+        for (int o = 0; o < outputs; o += TILE, out += TILE * NV) {
+            vec sum[TILE][NV];
+            UNROLL for (int j = 0; j < TILE; j++)
+                UNROLL for (int v = 0; v < NV; v++) sum[j][v] = vec{};
+            const vec *x = in;
+            for (int k = count; k > 0; k--, x += NV, w += TILE)
+                UNROLL for (int j = 0; j < TILE; j++)
+                    UNROLL for (int v = 0; v < NV; v++) sum[j][v] = multiply_add(splat(w[j]), x[v], sum[j][v]);
+            UNROLL for (int j = 0; j < TILE; j++)
+                UNROLL for (int v = 0; v < NV; v++) out[j * NV + v] = sum[j][v];
+        }
+    }
+
+    // From the gradients of h and c to those of the gates before their sigmoid or tanh, and of the c before.
+    void gates(const vec *own, const vec *before, const vec *up, const vec *back, vec *dc, vec *gradient) const {
+        for (int unit = 0; unit < H; unit++)
+            UNROLL for (int v = 0; v < NV; v++) {
+                const int at = unit * NV + v, five = unit * KEPT * NV + v;
+                const vec i = own[five], f = own[five + NV], g = own[five + 2 * NV], o = own[five + 3 * NV];
+                const vec tanh = tanh_of(own[five + 4 * NV] * (2 * LOG2E)), dh = up[at] + back[at];
+                const vec all = dc[at] + dh * o * (1.0f - tanh * tanh);
+                gradient[at] = all * g * i * (1.0f - i);
+                gradient[H * NV + at] = before ? all * before[five + 4 * NV] * f * (1.0f - f) : vec{};
+                gradient[2 * H * NV + at] = all * i * (1.0f - g * g);
+                gradient[3 * H * NV + at] = dh * tanh * o * (1.0f - o);
+                dc[at] = all * f;
+            }
+    }
+
+    // sums[a][b] += the sum over rows of gates[row][a] * x[row][b], for A x N vectors in registers.
+    template <int N>
+    static void outer(float *sums, int step, const float *gates, int gates_step, const float *x, int count) {
+        vec sum[A][N];
+        UNROLL for (int a = 0; a < A; a++)
+            UNROLL for (int b = 0; b < N; b++) memcpy(&sum[a][b], sums + a * step + b * WIDTH, sizeof(vec));
+        for (; count > 0; count--, gates += gates_step, x += step)
+            UNROLL for (int b = 0; b < N; b++) {
+                vec own;
+                memcpy(&own, x + b * WIDTH, sizeof(vec));
+                UNROLL for (int a = 0; a < A; a++) sum[a][b] = multiply_add(splat(gates[a]), own, sum[a][b]);
+            }
+        UNROLL for (int a = 0; a < A; a++)
+            UNROLL for (int b = 0; b < N; b++) memcpy(sums + a * step + b * WIDTH, &sum[a][b], sizeof(vec));
+    }
+
+    void weights(float *sums, const float *gates, const float *x, int count) const {
+        for (int a = 0; a < 4 * H; a += A, sums += A * inputs) {
+            int b = 0;
+            for (; b + B * WIDTH <= inputs; b += B * WIDTH) outer<B>(sums + b, inputs, gates + a, 4 * H, x + b, count);
+            for (; b < inputs; b += WIDTH) outer<1>(sums + b, inputs, gates + a, 4 * H, x + b, count);
+        }
+    }
+
+    struct Room {  // of the backward pass
+        vec *up, *back, *dc, *gates, *dx;
+        float *gates_rows, *x_rows;
+        const float *zeros;
+    };
+
+    void write_input(float *to, int direction, int lane, int t) const {
+        memcpy(to, task.x + row(direction, lane, t) * D, D * sizeof(float));
+        if (t > 0)
+            memcpy(to + D, h_row(direction, lane, t - 1), H * sizeof(float));
+        else
+            memset(to + D, 0, H * sizeof(float));
+        to[D + H] = 1.0f;
+    }
+
+    // One direction of the backward pass.
+    void walk_back(int direction, const Room &room) const {
+        const size_t turned = size_t(up_to(D, TILE) + up_to(H, TILE)) * 4 * H;
+        const float *to_x = task.turned + direction * turned, *to_h = to_x + size_t(up_to(D, TILE)) * 4 * H;
+        float *sums = task.weights_gradient + size_t(direction) * 4 * H * inputs;
+        memset(sums, 0, sizeof(float) * 4 * H * inputs);
+        memset(room.back, 0, sizeof(vec) * up_to(H, TILE) * NV);
+        memset(room.dc, 0, sizeof(vec) * H * NV);
+        int rows = 0;
+        for (int t = T - 1; t >= 0; t--) {
+            const float *from[LANES];
+            float *to_row[LANES], *to_word[LANES];
+            for (int lane = 0; lane < LANES; lane++) {
+                const bool there = lane < used && t < length(lane);
+                from[lane] = there ? task.h_gradient + row(direction, lane, t) * h_step() + direction * H : room.zeros;
+                to_row[lane] = there ? room.gates_rows + size_t(rows) * 4 * H : nullptr;
+                to_word[lane] = there && task.x_gradient ? task.x_gradient + row(direction, lane, t) * D : nullptr;
+                if (there) write_input(room.x_rows + size_t(rows++) * inputs, direction, lane, t);
+            }
+            to_lanes<NV>(from, H, room.up);
+            gates(kept(direction, t), t > 0 ? kept(direction, t - 1) : nullptr, room.up, room.back, room.dc, room.gates);
+            from_lanes<NV, false>(room.gates, 4 * H, to_row);
+            if (t > 0) product(to_h, H, room.gates, 4 * H, room.back);
+            if (task.x_gradient) {
+                product(to_x, D, room.gates, 4 * H, room.dx);
+                direction ? from_lanes<NV, true>(room.dx, D, to_word) : from_lanes<NV, false>(room.dx, D, to_word);
+            }
+            if (rows >= ROWS || t == 0) weights(sums, room.gates_rows, room.x_rows, rows), rows = 0;
+        }
+    }
+
+    void clear_behind(float *x, int64_t step) const {
+        for (int lane = 0; lane < used; lane++) {
+            const int64_t own = task.texts[lane], words = length(lane);
+            memset(x + (own * task.width + words) * step, 0, sizeof(float) * (task.width - words) * step);
+        }
+    }
+
+    static size_t vecs(size_t numbers) { return (numbers + WIDTH - 1) / WIDTH; }
+
+  public:
+    explicit Texts(const LstmTask &task)
+        : task(task), D(int(task.size)), H(int(task.hidden)), used(int(task.count)), padded(up_to(H, UNITS)),
+          inputs(up_to(D + H + 1, WIDTH)) {
+        for (int lane = 0; lane < used; lane++) T = length(lane) > T ? length(lane) : T;
+    }
+
+    int forward() const {
+        Scratch scratch(vecs(D) + size_t(D + 3 * padded) * NV);
+        if (scratch.failed()) return 1;
+        const float *zeros = reinterpret_cast<const float *>(scratch.take(vecs(D)));
+        vec *x = scratch.take(size_t(D) * NV), *h = scratch.take(size_t(padded) * NV);
+        vec *next = scratch.take(size_t(padded) * NV), *c = scratch.take(size_t(padded) * NV);
+        for (int direction = 0; direction < task.directions; direction++) read(direction, zeros, x, h, next, c);
+        clear_behind(task.h, h_step());
+        return 0;
+    }
+
+    int backward() const {
+        const size_t rows = ROWS + LANES, h_vecs = size_t(up_to(H, TILE)) * NV, x_vecs = size_t(up_to(D, TILE)) * NV;
+        const size_t gates_vecs = vecs(rows * 4 * H), inputs_vecs = rows * inputs / WIDTH;
+        Scratch scratch(3 * h_vecs + x_vecs + size_t(4 * H) * NV + gates_vecs + inputs_vecs + vecs(H));
+        if (scratch.failed()) return 1;
+        const auto floats = [&](size_t count) { return reinterpret_cast<float *>(scratch.take(count)); };
+        const Room room{scratch.take(h_vecs), scratch.take(h_vecs),  scratch.take(h_vecs), scratch.take(size_t(4 * H) * NV),
+                        scratch.take(x_vecs), floats(gates_vecs), floats(inputs_vecs),  floats(vecs(H))};
+        for (int direction = 0; direction < task.directions; direction++) walk_back(direction, room);
+        if (task.x_gradient) clear_behind(task.x_gradient, D);
+        return 0;
+    }
+
+    static int64_t kept_floats(int64_t hidden, int64_t directions, int64_t steps) {
+        return directions * steps * up_to(int(hidden), UNITS) * KEPT * LANES;
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+int64_t matchloom_lstm_task_bytes() { return sizeof(LstmTask); }
+
+// How many numbers the weights of a direction take as the forward pass reads them, as the backward pass does, and as
+// their gradient; and what is kept for so many texts, the longest of so many words.
+int64_t matchloom_lstm_packed(int64_t D, int64_t H) { return up_to(int(H), UNITS) * 4 * (D + H + 1); }
+int64_t matchloom_lstm_turned(int64_t D, int64_t H) { return (up_to(int(D), TILE) + up_to(int(H), TILE)) * 4 * H; }
+int64_t matchloom_lstm_gradient(int64_t D, int64_t H) { return 4 * H * up_to(int(D + H + 1), WIDTH); }
+int64_t matchloom_lstm_kept(int64_t hidden, int64_t directions, int64_t count, int64_t steps) {
+    return count > WIDTH ? Texts<2>::kept_floats(hidden, directions, steps)
+                         : Texts<1>::kept_floats(hidden, directions, steps);
+}
+
+// Weights in torch's order, [i f g o][D] and [i f g o][H], as the forward pass reads them: for each UNITS units their
+// biases, then for each input their weights. Scaled, so that powers of two do for sigmoid and tanh.
+void matchloom_lstm_pack(const float *w_x, const float *w_h, const float *b_x, const float *b_h, int64_t D, int64_t H,
+                         float *to) {
+    const float scales[] = {-LOG2E, -LOG2E, 2 * LOG2E, -LOG2E};
+    for (int64_t unit = 0; unit < H; unit += UNITS)
+        for (int64_t k = -1; k < D + H; k++)
+            for (int g = 0; g < 4; g++)
+                for (int64_t u = unit; u < unit + UNITS; u++) {
+                    const int64_t o = g * H + u;
+                    const float w = u >= H ? 0.0f : k < 0 ? b_x[o] + b_h[o] : k < D ? w_x[o * D + k] : w_h[o * H + k - D];
+                    *to++ = scales[g] * w;
+                }
+}
+
+// The same as the backward pass reads them: for each TILE inputs, for each gate their weights; words, then states.
+void matchloom_lstm_turn(const float *w_x, const float *w_h, int64_t D, int64_t H, float *to) {
+    const float *const matrices[] = {w_x, w_h};
+    const int64_t widths[] = {D, H};
+    for (int part = 0; part < 2; part++)
+        for (int64_t first = 0; first < widths[part]; first += TILE)
+            for (int64_t o = 0; o < 4 * H; o++)
+                for (int64_t k = first; k < first + TILE; k++)
+                    *to++ = k < widths[part] ? matrices[part][o * widths[part] + k] : 0.0f;
+}
+
+// 0, or 1 if memory ran out.
+int matchloom_lstm_forward(const LstmTask *task) {
+    return task->count > WIDTH ? Texts<2>(*task).forward() : Texts<1>(*task).forward();
+}
+
+int matchloom_lstm_backward(const LstmTask *task) {
+    return task->count > WIDTH ? Texts<2>(*task).backward() : Texts<1>(*task).backward();
+}
+}

@@ -1,0 +1,114 @@
+"""What requests that change collections look like, and their answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from matchloom.service.schemas import Answered, Asked
+
+
+class ArchivedPair(Asked):
+    """A question with its answer. In an archive, with the ids of one that is there it takes its place."""
+
+    query: Annotated[str, Field(description="The question.")]
+    text: Annotated[str, Field(description="Its answer.")]
+    query_id: Annotated[str, Field(default="")]
+    text_id: Annotated[str, Field(default="")]
+
+
+class AddRequest(Asked):
+    """Add pairs to a collection or an archive."""
+
+    pairs: Annotated[
+        list[ArchivedPair],
+        Field(examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
+    ]
+
+
+class AddAnswer(Answered):
+    """What became of the pairs; they are on the disk."""
+
+    new: int
+    replaced: int
+
+
+class EntryIn(Asked):
+    """An answer with all its questions and columns of its own."""
+
+    id: Annotated[str, Field(min_length=1, description="With the id of one that is there it takes its place.")]
+    text: Annotated[str, Field(min_length=1, description="The answer.")]
+    questions: Annotated[list[str], Field(default=[], description="What it answers; none where nobody asked yet.")]
+    columns: Annotated[dict[str, str], Field(default={}, examples=[{"category": "billing"}])]
+
+
+class PutRequest(Asked):
+    """Put entries into a collection."""
+
+    entries: Annotated[
+        list[EntryIn],
+        Field(examples=[[{"id": "invoices", "text": "Under Billing.", "questions": ["Where are my invoices?"]}]]),
+    ]
+
+
+class PutAnswer(Answered):
+    """How many entries are as they were given; they are on the disk."""
+
+    put: int
+
+
+class RemoveAnswer(Answered):
+    """How many entries went, and which ids nothing had."""
+
+    removed: int
+    unknown: list[str]
+
+
+class RefitResult(Answered):
+    """What became of the last refit: how often left-out questions found their answer, before and after."""
+
+    entries: int
+    questions: int
+    changed: int = Field(description="Entries that had changed since the fit before.")
+    before: float | None
+    after: float | None
+    kept: bool = Field(description="Whether the new fit is in use.")
+    why: str
+    finished: str = Field(description="When, in UTC.")
+
+
+class RefitState(Answered):
+    """Whether a refit goes on, is awaited, or none is needed; and the last one."""
+
+    state: Literal["idle", "waiting", "running"]
+    last: RefitResult | None
+
+
+class CollectionAnswer(Answered):
+    """What a collection has, and how much has changed since it was fitted and measured."""
+
+    name: str
+    entries: int
+    questions: int
+    scorer: str | None
+    features: list[str]
+    learnt: bool = Field(description="Whether its weights were learnt from its questions.")
+    changed_since_fit: int
+    changed_since_report: int | None = Field(description="None where it was never measured.")
+    left_out_precision: float | None = Field(description="How often left-out questions found their answer first.")
+    writable: bool
+    refit: RefitState | None = Field(description="None for an archive, which learns nothing.")
+
+
+class DeleteRequest(Asked):
+    """Remove answers by their ids."""
+
+    ids: Annotated[list[str], Field(examples=[["invoices"]])]
+
+
+class DeleteAnswer(Answered):
+    """How many pairs went, and which ids nothing had."""
+
+    deleted: int
+    unknown: list[str]
