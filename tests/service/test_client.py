@@ -75,9 +75,9 @@ def test_it_writes(url: str, folder: Path) -> None:
     pairs = [Pair("a new one", "its answer", text_id="new"), Pair("a wrong one", "not this", 0)]
     with Client(url, key=KEY) as service:
         assert service.add("tickets", pairs) == Added(1, 0, 1)
+        service.feedback("a new one", "its answer", True, id="new", who="ann", system="tickets")
         assert service.delete("tickets", ["new"]) == 1
-        service.feedback("a new one", "its answer", True, id="new", system="tickets")
-    assert '"label": 1' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
+    assert '"id": "new", "label": 1, "who": "ann"' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
 
 
 def test_the_asynchronous_one_does_the_same(url: str, folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_asynchronous_one_does_the_same(url: str, folder: Path) -> None:
             assert (await service.explain("bills", id="invoice")).scorer == "answer_ranker"
             assert await service.add("tickets", [("one", "two")]) == Added(1, 0, 0)
             assert await service.delete("tickets", ["none"]) == 0
-            await service.feedback("one", "two", False)
+            await service.feedback("one", TEXTS[0], False)
             assert await service.reload() == {}
 
     asyncio.run(work())

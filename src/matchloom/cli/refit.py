@@ -60,7 +60,10 @@ def command(
     judged = done.feedback
     for line in () if judged is None else judged.lines():
         note(line)
-    plain = {**done._asdict(), "changed": changed, "feedback": None if judged is None else judged._asdict()}
+    plain = {**done._asdict(), "changed": changed}
+    del plain["feedback"]
+    if judged is not None:
+        plain["feedback"] = judged._asdict()
     show_status({}, plain, told, json)
 
 
