@@ -156,6 +156,7 @@ class Collection:
             learn_weights: Learn from left-out questions how much each feature counts.
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
+            unanswerable: Questions that have no answer here: they teach when there is none.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
@@ -442,6 +443,22 @@ class Collection:
                 query = queries.one(len(found))
                 found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
         return found
+
+    def signals(self, questions: Sequence[str]) -> Floats:
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+
+        Args:
+            questions: The questions.
+        """
+        state = self._current()
+        queries = state.view.base.reader.read(list(questions))
+        found, start = [], 0
+        for scored in state.view.scored(queries):
+            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            coverage = queries.coverage[start : start + len(scores)]
+            found.append(signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage))
+            start += len(scores)
+        return np.concatenate(found) if found else np.empty((0, 4))
 
     @staticmethod
     def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:

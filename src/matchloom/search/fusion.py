@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from matchloom.lexical.columns import Floats, Ids
 
 #: Where weights start and are drawn back to. Development parts of six collections, with one to all questions an entry,
-#: chose them (`python -m experiments.benchmarks.priors` measures them again).
+#: chose them (`python -m experiments.benchmarks.quality --development` measures them).
 PRIOR: Mapping[str, float] = {
     "softmax": 2.0,
     "svm": 0.35,
