@@ -16,6 +16,7 @@ import pytest
 from matchloom.cli import main
 from matchloom.data.formats import read_pairs
 from matchloom.data.formats.understood import understand
+from matchloom.search.calibration import ENCODER, WORDS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {ROOT / "src" / "matchloom": ROOT / "src", ROOT / "experiments": ROOT}  # and where their names begin
@@ -29,7 +30,7 @@ TOLD = {
     "docs/tutorial.md": {"import", "check", "fit", "search", "evaluate", "add", "refit", "remove", "doctor", "split"}
     | {"mine", "train", "rank", "index", "tune", "reproduce", "python"},
 }
-WORDS = 900  # of the README
+LONGEST = 900  # words of the README
 
 
 def with_examples() -> list[str]:
@@ -109,8 +110,15 @@ def test_every_block_runs_in_order(
     assert set(ran) >= TOLD[document]
 
 
+def test_the_page_of_search_has_the_weights_that_are_used() -> None:
+    page = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    for prior in (WORDS, ENCODER):
+        for weights in (prior.standardised, prior.raw):
+            assert " | ".join(f"{one:.2f}" for one in weights) + f" | {prior.temperature} |" in page
+
+
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= WORDS
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= LONGEST
 
 
 @pytest.mark.parametrize("document", sorted(path.relative_to(ROOT).as_posix() for path in LINKED))
