@@ -124,5 +124,7 @@ def test_the_readme_is_short() -> None:
 @pytest.mark.parametrize("document", sorted(path.relative_to(ROOT).as_posix() for path in LINKED))
 def test_links_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
-    for link in re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)):
+    for link in re.findall(
+        r"\]\((?!https?:)([^)#\s]+)[^)]*\)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+    ):
         assert ((ROOT / document).parent / link).exists(), f"{document} links to {link}"

@@ -74,7 +74,9 @@ def contents(sections: Sequence[str]) -> str:
     """Links to all sections."""
     titles = [line for section in sections for line in section.splitlines() if re.match("###? ", line)]
     listed = (title.partition(" ") for title in titles)
-    return "\n".join(["## Contents\n", *(f"{'  ' * (len(level) - 2)}- {_link(title)}" for level, _, title in listed), ""])
+    return "\n".join(
+        ["## Contents\n", *(f"{'  ' * (len(level) - 2)}- {_link(title)}" for level, _, title in listed), ""]
+    )
 
 
 def _link(title: str) -> str:

@@ -48,7 +48,7 @@ def test_every_command_has_help_with_an_example_and_every_parameter_too(run: Run
 )
 def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
     out = " ".join(run(name, "--help").out.split())
-    assert "A pairs file is TSV, CSV, JSONL, JSON or Parquet" in out
+    assert "A pairs file is TSV, CSV, JSONL, JSON, Parquet, .xlsx" in out
     for column in ("query", "text", "label", "query_id", "text_id", "group"):
         assert column in out.partition("A pairs file is")[2]
 

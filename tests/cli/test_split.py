@@ -55,3 +55,9 @@ def test_bad_parts(run: Run, corpus: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("query\ttext\na\tb\n")
     assert "give more pairs" in error_of(run("split", few, "--out", tmp_path))
+
+
+def test_of_a_format_that_is_only_read_the_parts_are_tsv(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "faq.md").write_text("".join(f"# what is {n}?\nthe number {n}\n" for n in range(9)))
+    assert run("split", tmp_path / "faq.md", "--out", tmp_path / "new", "--parts", "2,1").code == 0
+    assert sum(len(list(read_pairs(tmp_path / "new" / f"{name}.tsv"))) for name in ("train", "test")) == 9

@@ -18,6 +18,7 @@ from matchloom.data.identity import questions_of
 from matchloom.data.kinds import kind_of
 from matchloom.data.splits import asked_once, texts_alone
 from matchloom.fitting.answers_task import AnswersTask
+from matchloom.fitting.fitted import as_kept
 from matchloom.fitting.outcomes import OutcomeStore
 from matchloom.fitting.systems import Candidate, Outcome
 from matchloom.fitting.trial import Trial
@@ -110,9 +111,9 @@ def test_every_question_is_a_development_question_once() -> None:
 
 
 def test_what_is_kept_has_learnt_from_every_question(folder: Path) -> None:
-    kept = Fitted.load(folder).answers
+    kept = Fitted.load(folder).collection
     assert kept is not None
-    assert {question for own in kept.questions for question in own} == {pair.query for pair in faq()}
+    assert {question for own in kept.entries.questions for question in own} == {pair.query for pair in faq()}
 
 
 THINGS = ["loom", "mill", "kiln", "forge", "press", "lathe", "still", "wheel", "crane", "clock", "pump", "organ"]
@@ -174,8 +175,8 @@ def test_what_is_only_shown_is_not_chosen() -> None:
 def test_a_test_file_is_not_learnt_from(tmp_path: Path) -> None:
     fitted = fit(faq(30), test=[("warp and weft of the loom", TOPICS["a3"][0])])
     assert fitted.report.tested == 1
-    assert fitted.answers is not None
-    assert all("loom" not in question for own in fitted.answers.questions for question in own)
+    assert fitted.collection is not None
+    assert all("loom" not in question for own in fitted.collection.entries.questions for question in own)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +225,12 @@ def test_a_second_fit_into_the_same_folder_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_the_report_belongs_to_the_system(tmp_path: Path) -> None:
-    """A page, or a fit.json, of another fit is refused."""
+    """A page, or a manifest, of another fit is refused."""
     for seed in (0, 1):
         fit(faq(20, seed), out=tmp_path / str(seed))
-    assert sorted(path.name for path in (tmp_path / "0").iterdir()) == ["fit.json", "report.html", "system"]
-    for name in ("report.html", "fit.json"):
+    files = ["changes-1.jsonl", "collection.json", "index-1.safetensors", "report.html"]
+    assert sorted(path.name for path in (tmp_path / "0").iterdir()) == files
+    for name in ("report.html", "collection.json"):
         shutil.copytree(tmp_path / "0", tmp_path / name)
         (tmp_path / name / name).write_bytes((tmp_path / "1" / name).read_bytes())
         with pytest.raises(MatchloomError, match="was altered since it was saved, or belongs to another") as caught:
@@ -239,8 +241,8 @@ def test_the_report_belongs_to_the_system(tmp_path: Path) -> None:
 def test_ids_of_candidates_do_not_join_answers() -> None:
     pairs = [pair._replace(text_id=str(n % 3)) for n, pair in enumerate(faq(30))]
     report = fit(pairs)
-    assert report.answers is not None
-    assert len(report.answers) == 5
+    assert report.collection is not None
+    assert len(report.collection) == 5
     assert "text_id does not name an answer" in report.report.notes[0]
 
 
@@ -253,8 +255,9 @@ def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["bm25_stemmed", "trans_lm", "nearest_question", "linear_classifier"])
 def test_a_baseline_that_was_chosen_is_kept_and_comes_back(name: str, tmp_path: Path) -> None:
     scorer = BASELINES[name](Entries.of(faq(30)))
-    Fitted(scorer, small_report(), "answers").save(tmp_path)
+    Fitted(as_kept(scorer), small_report(), "answers").save(tmp_path)
     loaded = Fitted.load(tmp_path).scorer
+    assert loaded.name == name
     asked = [Pair("forgot the password", text) for text, _ in TOPICS.values()]
     np.testing.assert_array_equal(loaded.score(asked), scorer.score(asked))
     if name in ("bm25_stemmed", "trans_lm"):
@@ -279,7 +282,7 @@ def test_a_question_of_stray_letters_is_told(folder: Path, capsys: pytest.Captur
     assert "Little of this question is known here" in capsys.readouterr().out
     assert main(["search", str(folder), "I forgot my password", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["known"] == 1
+    assert 0.9 < shown["known"] < 1
     assert 0.5 < shown["answers"][0]["probability"] < 1
 
 

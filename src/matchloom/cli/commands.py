@@ -16,11 +16,11 @@ from matchloom.cli.experiments import experiment
 
 PAIRS_FILE = (
     "A pairs file is TSV, CSV, JSONL, JSON, Parquet, .xlsx, .ods, Markdown, HTML, .zip or a folder of these; "
-    "'matchloom import' shows how it is read. Text formats may end with .gz. Columns, in any order: query and text; "
-    "where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), query_id (pairs with the "
-    "same one are one list), text_id, and group (pairs of one group stay on one side of a split). Other columns stay "
-    "with the answers of a collection; usual names such as question and answer, sentence1 and sentence2, query and "
-    "passage or is_duplicate will do. Two or three columns without a header are query, text and label."
+    "'matchloom import' shows how it is read. The text formats may end with .gz. Its columns, in any order: query and "
+    "text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), query_id (pairs with "
+    "the same one are one list), text_id, and group (pairs of one group stay on one side of a split). Other columns "
+    "stay with the answers of a collection; usual names such as question and answer, sentence1 and sentence2, query "
+    "and passage or is_duplicate will do. Two or three columns without a header are query, text and label."
 )
 _TRAINED = "SCORER is a folder that 'matchloom fit', 'train' or 'trans-lm' made,"
 _LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."

@@ -32,14 +32,15 @@ def command(
 
     No group (or question, if there are no groups) is in two of them. Which group goes where depends on the seed and
     the names, not on the order of the lines. Two proportions give train and test. The files have the format of
-    PAIRS, and its columns the usual names. Labels may be grades, such as .8.
+    PAIRS (TSV where that is only read), and its columns the usual names. Labels may be grades, such as .8.
 
     \b
     Examples:
       matchloom split faq.tsv --out data
       matchloom split faq.jsonl --out data --parts 9,1 --seed 7
     """
-    from matchloom.data.formats import write_pairs
+    from matchloom.data.formats import WRITTEN, write_pairs
+    from matchloom.data.formats.pairs import format_of
     from matchloom.data.splits import split_by_group
 
     shares = _shares(parts)
@@ -47,6 +48,7 @@ def command(
     split = split_by_group(found, parts=shares, seed=seed, source=pairs)
     make_folder(out)
     ending = "".join(pairs.suffixes[-2:]) if pairs.suffix == ".gz" else pairs.suffix
+    ending = ending if format_of(pairs) in WRITTEN else ".tsv"
     files = {out / f"{name}{ending}": part for name, part in zip(_NAMES[len(shares)], split, strict=True)}
     for path, part in files.items():
         write_pairs(path, part)

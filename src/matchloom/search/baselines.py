@@ -34,6 +34,8 @@ from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.tokenize import stems as stems_of
 from matchloom.types import Component, Hit, Hits, Pair, Scores, Trace
 
+_TOGETHER = 100  # questions
+
 
 class RankingBaseline(ABC):
     """A simple ranker of answers. `scores` gives one number for each of `answers`, which are ordered by id."""
@@ -60,9 +62,16 @@ class RankingBaseline(ABC):
         self, question: str | Iterable[str], *, top: int | None = 10, explain: bool = False
     ) -> Hits | list[Hits]:
         """The best answers, the best first; equal scores are ordered by id. With `explain` each says why."""
-        if not isinstance(question, str):
-            return [self.search(one, top=top, explain=explain) for one in question]
-        scores = self.scores(question)
+        asked = [question] if isinstance(question, str) else list(question)
+        scores = zip(asked, self.scores_of_many(asked), strict=True)
+        found = [self._ranked(one, own, top, explain) for one, own in scores]
+        return found[0] if isinstance(question, str) else found
+
+    def scores_of_many(self, questions: Sequence[str]) -> Iterable[Floats]:
+        """The scores of each question in turn."""
+        return (self.scores(question) for question in questions)
+
+    def _ranked(self, question: str, scores: Floats, top: int | None, explain: bool) -> Hits:
         best = best_first(scores, top).tolist()
         ranked = Hits()
         for n, nearest in zip(best, self.nearest(question, best), strict=True):
@@ -192,7 +201,13 @@ class TransLMRanker(RankingBaseline):
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""
-        return self._model.score([Pair(question, text) for text in self.entries.texts]).astype(np.float64)
+        return next(iter(self.scores_of_many([question])))
+
+    def scores_of_many(self, questions: Sequence[str]) -> Iterable[Floats]:
+        """The scores of each question in turn; some are scored together, so that texts are read once for them."""
+        for n in range(0, len(questions), _TOGETHER):
+            pairs = [Pair(one, text) for one in questions[n : n + _TOGETHER] for text in self.entries.texts]
+            yield from self._model.score(pairs).astype(np.float64).reshape(-1, len(self.entries))
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Which words of the text speak for each word of the query."""

@@ -151,7 +151,7 @@ class Collection:
             learn_weights: Learn from left-out questions how much each feature counts.
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
-            unanswerable: Questions that have no answer here.
+            unanswerable: Questions that have no answer here: they teach when there is none.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
@@ -268,6 +268,12 @@ class Collection:
     def leave_one_out(self) -> LeaveOneOut | None:
         """How often known questions found their answer when they were left out, as it was last fitted."""
         return self._state.figures
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
+        small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
+        return small and self._is_current()
 
     @property
     def changed(self) -> int:
@@ -828,17 +834,20 @@ class Collection:
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
+        if not self._is_current() and self.folder is not None:
+            with self._lock:
+                self._follow(self.folder)
+        return self._state
+
+    def _is_current(self) -> bool:
+        """Whether nobody has written since this was read."""
         journal, folder = self._journal, self.folder
         if folder is None or journal is None:
-            return self._state
+            return True
         try:
-            same = stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed()
         except OSError:
-            same = True  # the folder is gone: what was read goes on
-        if not same:
-            with self._lock:
-                self._follow(folder)
-        return self._state
+            return True  # the folder is gone: what was read goes on
 
     def _follow(self, folder: Path) -> None:
         """Read what others have written since."""

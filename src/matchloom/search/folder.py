@@ -104,7 +104,7 @@ def refuse_used(folder: Path) -> None:
 
 def stamp(folder: Path) -> tuple[int, int]:
     """What changes when another fit is switched to."""
-    found = (folder / f"{KIND}.json").stat()
+    found = (folder / f"{KIND}.json").lstat()
     return found.st_ino, found.st_mtime_ns
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from matchloom.data.entries import Entry
 from matchloom.types import MatchloomError
 
 _DIGITS = 32  # of a checksum
+_TORN = re.compile(rb"[0-9a-f]{0,32}|[0-9a-f]{32} (\{.*)?", re.DOTALL)
 _MOST = 8 * 2**30  # bytes that are read at a time
 
 
@@ -86,7 +88,8 @@ class Journal:
         stream.seek(size)
         for line in stream:
             if not line.endswith(b"\n"):
-                break  # a writer was killed, or is writing now
+                self._check_torn(line, last, size)
+                break
             last, change = self._change(line[:-1], last, size)
             size += len(line)
             changes.append(change)
@@ -105,6 +108,12 @@ class Journal:
             raise self._altered(at) from None
         put = [Entry(one.id, one.text, tuple(one.questions), one.columns) for one in found.put]
         return expected, Change(put, found.remove)
+
+    def _check_torn(self, line: bytes, last: str, at: int) -> None:
+        """A line without an end is the beginning of one: a writer was killed, or is writing now. All else is damage."""
+        checksum, _, content = line.partition(b" ")
+        if not _TORN.fullmatch(line.rstrip(b"\0")) or checksum == _checksum(last, content[:-1]).encode():
+            raise self._altered(at)
 
     def _altered(self, at: int) -> MatchloomError:
         return MatchloomError(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOOKED_AT = 2**25  # numbers of one array
+_NUMBERS = r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|dense\..+"
 Shape = tuple[int | None, ...]
 
 
@@ -78,6 +79,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], features: int) -> None:
             if re.fullmatch(name, own):
                 _check_shape(own, array.shape, shape)
     for name, array in arrays.items():
+        if re.fullmatch(_NUMBERS, name) and array.dtype not in (np.float32, np.float64):
+            raise ValueError(f"{name} of the type {array.dtype}")
         if array.dtype.kind == "f" and array.size <= LOOKED_AT and not np.isfinite(array).all():
             raise ValueError(f"numbers in {name} that are not finite")
     entries, questions = (len(arrays[f"{name}.starts"]) - 1 for name in ("ids", "questions"))

@@ -24,6 +24,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
+from matchloom.service.quick import QuickSearch
 from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
 from matchloom.service.systems import Folder
@@ -74,7 +75,7 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics)
+    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics, quick=QuickSearch(service))
     _tell_errors(app, service)
     _add_state(app, service)
     _add_reading(app, service)

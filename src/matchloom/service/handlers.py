@@ -72,8 +72,12 @@ def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -
 
 def search(system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]) -> Plain:
     """The answers of a system that fit a question best; none for a question of spaces."""
-    found = _found(system, [question], by, options)[0]
-    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found)}
+    return search_answer(system, by, _found(system, [question], by, options)[0])
+
+
+def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
+    """What a client is told of the best of what was found."""
+    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found, top)}
 
 
 def search_many(
@@ -126,8 +130,8 @@ def _found_otherwise(
     return Hits(_by_another(system.collection.entries, by, question, options["top"]))
 
 
-def _answers(found: Hits) -> Plain:
-    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found]}
+def _answers(found: Hits, top: int | None = None) -> Plain:
+    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found[:top]]}
 
 
 def _archived(

@@ -107,7 +107,7 @@ class Service:
         """The system of this name, or the first one."""
         if not self.shelf.ready:
             raise self.not_ready()
-        found = self.shelf.systems.get(name) if name else next(iter(self.shelf.systems.values()), None)
+        found = self.shelf.find(name)
         if found is None:
             raise unknown("system", name or "", list(self.shelf.systems))
         return found

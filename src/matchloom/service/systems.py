@@ -182,6 +182,10 @@ class Shelf:
         self.systems: dict[str, ServedSystem] = {}
         self._lock = threading.Lock()
 
+    def find(self, name: str | None) -> ServedSystem | None:
+        """The system of this name, or the first one."""
+        return self.systems.get(name) if name else next(iter(self.systems.values()), None)
+
     @property
     def ready(self) -> bool:
         """Whether everything was read once."""

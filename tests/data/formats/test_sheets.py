@@ -103,3 +103,18 @@ def test_no_questions_in_any_sheet(tmp_path: Path) -> None:
     with refused("bad_columns", path, "Antwort", "--columns"):
         list(read_pairs(path))
     assert next(read_pairs(path, columns={"query": "Wer"})).text == "Unter Einstellungen, Konto."
+
+
+def test_xml_that_is_cut_off_or_odd_never_reaches_the_reader(tmp_path: Path) -> None:
+    """Its reader takes the first two for ever, or all the memory."""
+    ods = rewritten(tmp_path / "p.ods", FILES / "libreoffice.ods", "content.xml", b"</office:automatic-styles>", b"")
+    with refused("damaged", ods, "content.xml"):
+        list(read_pairs(ods))
+    sheet = "xl/worksheets/sheet1.xml"
+    odd = rewritten(tmp_path / "p.xlsx", FILES / "libreoffice.xlsx", sheet, b'r="A2"', b'r="A2222222222"')
+    with refused("damaged", odd, "A2222222222"):
+        list(read_pairs(odd))
+    entity = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><worksheet'
+    typed = rewritten(tmp_path / "q.xlsx", FILES / "libreoffice.xlsx", sheet, b"<worksheet", entity)
+    with refused("damaged", typed, "document type"):
+        list(read_pairs(typed))

@@ -15,8 +15,8 @@ from matchloom.data.formats.bounded_zip import open_zip
 from matchloom.types import MatchloomError
 
 _CELLS = 20_000_000
-_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-_NUMBER = re.compile(r"[0-9]{1,12}")
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 def check_sheets(path: Path) -> None:
@@ -47,6 +47,8 @@ class _Xlsx:
             self._column = 0
         elif tag == "c":
             told = _REFERENCE.fullmatch(reference)
+            if reference and told is None:  # the reader might take it for anything
+                raise ValueError(f"the cell {reference[:20]!r} is none")
             self._column = _column(told[1]) if told else self._column + 1
             self._row = int(told[2]) if told else self._row
             self._rows, self._columns = max(self._rows, self._row), max(self._columns, self._column)
@@ -100,11 +102,13 @@ def _parse(path: Path, member: str, chunks: Iterable[bytes], size: _Xlsx | _Ods)
     except (expat.ExpatError, ValueError, LookupError) as error:
         if isinstance(error, MatchloomError):
             raise
-        raise MatchloomError(f"{path} is damaged: {member} is no XML ({error})", code="damaged") from None
+        raise MatchloomError(f"{path} is damaged: {member} is no sheet's XML ({error})", code="damaged") from None
 
 
 def _whole(text: str, otherwise: int) -> int:
-    return int(text) if _NUMBER.fullmatch(text) else otherwise
+    if text and not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:20]!r} is no number")
+    return int(text) if text else otherwise
 
 
 def _column(letters: str) -> int:
