@@ -72,7 +72,7 @@ def write_inputs(folder: Path) -> None:
     understand(folder / "shop.json").write(folder / "faq.tsv")
     answers = {pair.text for pair in read_pairs(folder / "faq.tsv")}
     (folder / "answers.txt").write_text("".join(f"{answer}\n" for answer in sorted(answers)), encoding="utf-8")
-    asked = "question\tanswer\ttext_id\nMy parcel is wet\tSend us a photo within a week; we send another at once.\tdamaged\n"
+    asked = "question\tanswer\ttext_id\nMy parcel is wet\tSend us a photo within a week.\tdamaged\n"
     (folder / "asked.tsv").write_text(asked, encoding="utf-8")
     (folder / "their.run").write_text("q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.5 x\n", encoding="utf-8")
     (folder / "their.qrels").write_text("q1 0 a 1\nq1 0 b 0\n", encoding="utf-8")
