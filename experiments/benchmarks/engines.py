@@ -6,7 +6,8 @@
 Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
 questions of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words
 replaced, half a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an
-engine (tantivy, bm25s where they are installed) its top 100 rows. LanceDB is the second store of a collection. Everybody has one thread; turns are taken in rounds,
+engine (tantivy, bm25s where they are installed) its top 100 rows. LanceDB is the
+second store of a collection. Everybody has one thread; turns are taken in rounds,
 and the median round counts, so that a busy machine slows all alike.
 """
 

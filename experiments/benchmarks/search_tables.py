@@ -29,10 +29,10 @@ def faq_table(done: dict[str, Any]) -> str:
     ]
     about = f"""## An FAQ with few and with many questions
 
-`python -m experiments.benchmarks.faq`, commit {done["commit"]}: CovidFAQ, the part of {done["tested"]} new questions whose
-first answer of 67 is right, by the number of questions to learn from (three draws; the last column is all of them).
-Settings were chosen by cross-validation on training questions, but earlier versions were measured on these test questions
-too, so that this is no first evaluation.
+`python -m experiments.benchmarks.faq`, commit {done["commit"]}: CovidFAQ, the part of {done["tested"]} new questions
+whose first answer of 67 is right, by the number of questions to learn from (three draws; the last column is all of
+them). Settings were chosen by cross-validation on training questions, but earlier versions were measured on these test
+questions too, so that this is no first evaluation.
 """
     return "\n".join([about, *markdown(["system", *map(str, sizes)], *rows), ""])
 
@@ -42,8 +42,8 @@ def engines_table(done: dict[str, Any]) -> str:
     sizes = {name: one for name, one in done.items() if name.isdigit()}
     lines = [
         "## Search beside engines\n",
-        "`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two\n"
-        "shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known\n"
+        "`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns,\n"
+        "on two shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known\n"
         "question; an engine gives the numbers of its top 100 rows.\n",
     ]
     for size, one in sizes.items():
@@ -51,8 +51,9 @@ def engines_table(done: dict[str, Any]) -> str:
         rows = [[name, f"{rate:,.0f}", _ratio(rate, rival)] for name, rate in one["searches_a_second"].items()]
         lines += markdown([f"{int(size):,} pairs", "a second", "of tantivy's rate"], *rows)
         lines.append(
-            f"\nOpened in {1000 * one['open_seconds']:.0f} ms, {one['megabytes']:,.0f} MB on the disk; an entry was added and "
-            f"found in {1000 * one['added_and_found_seconds']:.0f} ms. Load {one['load']:.1f}. Commit {one['commit']}.\n"
+            f"\nOpened in {1000 * one['open_seconds']:.0f} ms, {one['megabytes']:,.0f} MB on the disk; an entry was "
+            f"added and found in {1000 * one['added_and_found_seconds']:.0f} ms. Load {one['load']:.1f}. "
+            f"Commit {one['commit']}.\n"
         )
     if "faq" in done:
         rates, about = done["faq"]["searches_a_second"], done["faq"]

@@ -26,13 +26,13 @@ row by a paired randomisation test over queries, the minutes of a run. Every row
 """
 _SUMMARY = """## Summary
 
-Of each table the system with the best development figure, and what it has on the test data, by the table's first measure.
-Where a blind probe is not at chance, right texts can partly be told without their question: read every figure of that
-table as too high. Where one was measured and nothing is said, it was at chance.
+Of each table the system with the best development figure, and what it has on the test data, by the table's first
+measure. Where a blind probe is not at chance, right texts can partly be told without their question: read every figure
+of that table as too high. Where one was measured and nothing is said, it was at chance.
 """
 _LEAK = """
-**Not at chance: {probes}.** Right texts can partly be told without their question here, so that every figure of this table
-is higher than it should be."""
+**Not at chance: {probes}.** Right texts can partly be told without their question here, so that every figure of this
+table is higher than it should be."""
 _TRIALS = """## Trials
 
 What was tried before a setting was chosen: development figures alone, nobody has looked at the test pairs.
