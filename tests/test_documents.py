@@ -117,6 +117,16 @@ def test_the_page_of_search_has_the_weights_that_are_used() -> None:
             assert " | ".join(f"{one:.2f}" for one in weights) + f" | {prior.temperature} |" in page
 
 
+def test_the_table_of_the_readme_is_that_of_the_results() -> None:
+    readme, results = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/results.md"))
+    rows = re.findall(r"^\| .*?((?: \| \**\.\d{3}\**)+) \|$", readme, re.M)
+    told = {tuple(re.findall(r"\.\d{3}", row)) for row in rows}
+    section = results.partition("## An FAQ with few and with many questions\n")[2].partition("\n## ")[0]
+    found = {tuple(re.findall(r"\.\d{3}", row)) for row in section.splitlines() if row.startswith("| ")}
+    assert len(told) > 4
+    assert told <= found
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= LONGEST
 

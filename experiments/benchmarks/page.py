@@ -29,6 +29,8 @@ _HEAD = """# Results
 This page is generated from `experiments/results` (`make docs`); a test keeps it up to date. Each table names the
 command that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of
 the repository.
+"""
+_CHOICES = """## How choices were made
 
 Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
 the exact-match signals and the demo's settings were worked out (some fifteen settings, three draws). On InsuranceQA
@@ -60,7 +62,8 @@ def results_page() -> str:
     }
     there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
     sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
-    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, [section for section in sections if section])
+    others_told = [section for section in sections if section]
+    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, others_told, _CHOICES)
 
 
 def known_minutes() -> str:

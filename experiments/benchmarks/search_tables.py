@@ -16,6 +16,12 @@ SYSTEMS = {
     "nearest_question": "BM25 with each known question",
     "bm25_stemmed": "BM25 with each answer",
 }
+_ENGINES = """## Search beside engines
+
+`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
+shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known question; an
+engine gives the numbers of its top 100 rows.
+"""
 
 
 def faq_table(done: dict[str, Any]) -> str:
@@ -40,12 +46,7 @@ questions too, so that this is no first evaluation.
 def engines_table(done: dict[str, Any]) -> str:
     """What engines.py found: searches a second, and as a part of the rival's."""
     sizes = {name: one for name, one in done.items() if name.isdigit()}
-    lines = [
-        "## Search beside engines\n",
-        "`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns,\n"
-        "on two shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known\n"
-        "question; an engine gives the numbers of its top 100 rows.\n",
-    ]
+    lines = [_ENGINES]
     for size, one in sizes.items():
         rival = one["searches_a_second"].get("tantivy, top 100")
         rows = [[name, f"{rate:,.0f}", _ratio(rate, rival)] for name, rate in one["searches_a_second"].items()]
