@@ -22,7 +22,7 @@ from matchloom.artifact.checks import as_saved
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
-from matchloom.data.identity import normalize_text
+from matchloom.data.identity import digest, normalize_text
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
 from matchloom.search.calibration import Calibration, signals_of
@@ -427,6 +427,22 @@ class Collection:
                 found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
         return found
 
+    def signals(self, questions: Sequence[str]) -> Floats:
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+
+        Args:
+            questions: The questions.
+        """
+        state = self._current()
+        queries = state.view.base.reader.read(list(questions))
+        found, start = [], 0
+        for scored in state.view.scored(queries):
+            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            coverage = queries.coverage[start : start + len(scores)]
+            found.append(signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage))
+            start += len(scores)
+        return np.concatenate(found) if found else np.empty((0, 4))
+
     @staticmethod
     def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
         """How likely it is of each question that any answer is right; None where that was not learnt."""
@@ -666,7 +682,11 @@ class Collection:
     def _change(self, change: Change) -> None:
         view = self._state.view.changed(change)  # what cannot be read is refused before it is written
         if self._journal is not None:
-            self._journal.append([change])
+            try:
+                self._journal.append([change])
+            except BaseException:
+                self._load()  # as the folder has it: no word of the change is known
+                raise
         self._changes.append(change)
         self._state = self._state._replace(view=view)
 
@@ -966,7 +986,10 @@ def _joined(old: Entry, new: Entry) -> Entry:
     """An entry that is there with more questions, and with the new text where its id says that it is the same."""
     known = {normalize_text(question) for question in old.questions}
     questions = [*old.questions, *(one for one in new.questions if normalize_text(one) not in known)]
-    text = new.text if new.id == old.id else old.text
+    told = new.id == old.id and new.id != digest(
+        normalize_text(new.text)
+    )  # else the text itself was all that was known
+    text = new.text if told else old.text
     return Entry(old.id, text, tuple(sorted(questions)), {**old.columns, **new.columns})
 
 
