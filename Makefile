@@ -47,6 +47,7 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/python -m matchloom.cli.docs docs
 	$(BIN)/python -m experiments.benchmarks.page
+	$(BIN)/python -m experiments.import_map
 
 clean:
 	rm -rf $(VENV) build dist runs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
+import operator
 import re
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import matchloom
+from experiments.import_map import ROOMS, SOURCE, home_of, imported, modules, part_of, with_picture
 
-SOURCE = Path(matchloom.__file__).parent
 # Parts in one row may not import each other either, except within a part.
 ORDER = [
     ("types",),
@@ -40,39 +41,20 @@ ORDER = [
     ("__main__",),
 ]
 RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
-
-
-def part_of(module: str) -> str:
-    return module.split(".")[1]
-
-
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively"
-            names.add(node.module or "")
-            if node.module == "matchloom":
-                names |= {f"matchloom.{alias.name}" for alias in node.names}
-    return {name for name in names if name.startswith("matchloom.")}
+MODULES = modules()
+ARCHITECTURE = Path(__file__).parents[1] / "docs" / "architecture.md"
+STEP = re.compile(r"^\d+\. .* ((?:`[\w/]+\.py`: (?:`[\w.]+`(?:, )?)+(?:; )?)+)$")
 
 
 def faults(path: Path) -> Iterator[str]:
     """What a module imports that it must not."""
-    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    own = part_of(path)
     if own not in RANK:
-        yield f"{own} has no place in the design; add it to docs/architecture.md and to ORDER"
+        yield f"{own} has no place in the design; add it to docs/architecture.md, to ORDER and to ROOMS"
         return
     for name in sorted(imported(path)):
-        other = part_of(name)
-        if other == own:
-            continue
-        home = matchloom._HOMES.get(other)  # a public name, imported from the package itself
-        other = home.split(".")[0] if home else other
-        if other not in RANK or RANK[other] >= RANK[own]:
+        other = home_of(name)
+        if other != own and (other not in RANK or RANK[other] >= RANK[own]):
             yield f"{path.relative_to(SOURCE)} imports {name}"
 
 
@@ -89,6 +71,34 @@ def test_experiments_import_the_package_and_it_only_asks_for_them_in_two_command
 
 def test_the_rule_can_fail() -> None:
     assert RANK["training"] > RANK["models"] > RANK["layers"] > RANK["types"]
+
+
+def test_the_picture_of_the_architecture_is_the_import_graph() -> None:
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    assert page.count("```mermaid") == 1
+    assert with_picture(page) == page, "run: make docs"
+    assert sorted(part for room in ROOMS.values() for part in room) == sorted(set(RANK) - {"__main__"})
+    told = re.findall(r"^\| `(\w+)(?:\.py|/)`", page, re.M)
+    assert set(told) >= set(RANK) - {"__main__"}, "a part without its line in the table"
+
+
+def flows() -> dict[str, list[str]]:
+    """The steps of each flow that docs/architecture.md tells."""
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    told = page.partition("\n## Four flows\n")[2].partition("\n## ")[0]
+    sections = (section.partition("\n") for section in told.split("\n### ")[1:])
+    return {title: re.findall(r"^\d+\. .*$", steps, re.M) for title, _, steps in sections}
+
+
+def test_the_flows_name_files_and_functions_that_exist() -> None:
+    assert [len(steps) for steps in flows().values()] == [10] * 4
+    for step in (step for steps in flows().values() for step in steps):
+        found = STEP.match(step)
+        assert found, f"expected a step, its file and its function: {step}"
+        for file, names in re.findall(r"`([\w/]+)\.py`: ((?:`[\w.]+`(?:, )?)+)", found[1]):
+            module = importlib.import_module("matchloom." + file.replace("/", "."))
+            for name in re.findall(r"`([\w.]+)`", names):
+                assert callable(operator.attrgetter(name)(module)), f"{file}.py has no {name}"
 
 
 def test_public_names_are_few_and_all_there() -> None:

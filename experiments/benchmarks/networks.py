@@ -73,7 +73,7 @@ SCORED: list[tuple[str, str, dict[str, Any]]] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
-    parser.add_argument("--only", choices=PARTS, help="one part; nothing is written")
+    parser.add_argument("--only", choices=PARTS, help="one part; the others keep their figures")
     options = parser.parse_args()
     load, rows = os.getloadavg()[0], []
     keep_memory()
@@ -81,14 +81,15 @@ def main() -> None:
         for name, part in PARTS.items():
             if options.only in (None, name):
                 for row in part(threads, options.rounds):
-                    rows.append({"threads": threads, **row})
+                    about = {"rounds": options.rounds, "commit": commit(), "load before": round(load, 2)}
+                    rows.append({"part": name, "threads": threads, **row, **about})
                     print(json.dumps(rows[-1]), flush=True)
-    if options.only is None:
-        about = {"kernel": native.status(), "torch": str(torch.__version__), "rounds": options.rounds}
-        about |= {"commit": commit(), "load before": round(load, 2), "rows": rows}
-        with atomic_write(RESULTS) as file:
-            json.dump(about, file, indent=1)
-            file.write("\n")
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if options.only and RESULTS.exists() else []
+    rows += [row for row in kept if row["part"] != options.only]
+    rows.sort(key=lambda row: (row["threads"], list(PARTS).index(row["part"])))
+    with atomic_write(RESULTS) as file:
+        json.dump({"kernel": native.status(), "torch": str(torch.__version__), "rows": rows}, file, indent=1)
+        file.write("\n")
 
 
 def one_turn(work: Work) -> tuple[float, float]:
@@ -360,6 +361,23 @@ def scores(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
         yield line(f"{title}, {count} pairs 50 x 50, and 10 words to {count}: pairs/s", speeds, wall, ratios)
 
 
+def agreement(threads: int, _: int) -> Iterator[dict[str, Any]]:
+    """How far scores by the kernels lie from those in double precision, beside how far scores lie apart."""
+    rng, vocab = random.Random(0), Vocab.build([WORDS])
+    for title, name, arguments in SCORED if threads == 1 else ():
+        encoder = WordEmbedding(len(vocab), DIMENSIONS)
+        model, reader = (
+            build_model(name, arguments, encoder, seed=0).eval(),
+            encoder.reader(Tokenizer("whitespace"), vocab),
+        )
+        pairs = [Pair(text(50, rng), text(50, rng)) for _ in range(100)]
+        ours = Matcher(name, arguments, model, reader).score(pairs)
+        with no_kernels():
+            double = Matcher(name, arguments, model, reader).score(pairs)
+        found = {"largest difference": float(abs(ours - double).max()), "deviation of scores": float(double.std())}
+        yield line(f"{title}, 100 pairs 50 x 50: scores by kernels and in double precision", found, {}, {})
+
+
 def timed(
     who: str, matcher: Matcher, pairs: list[Pair], query: str, context: Callable[[], AbstractContextManager[None]]
 ) -> dict[str, Work]:
@@ -391,7 +409,7 @@ def _itself(_: Any, model: PairModel) -> PairModel:
     return model
 
 
-PARTS = {"recurrences": recurrences, "networks": networks, "scores": scores}
+PARTS = {"recurrences": recurrences, "networks": networks, "scores": scores, "agreement": agreement}
 
 if __name__ == "__main__":
     main()

@@ -53,6 +53,7 @@ def results_page() -> str:
         "deletion": deletion_lines,
         "rae": rae_line,
         "speed": speed_table,
+        "networks": networks_table,
     }
     there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
     sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
@@ -258,6 +259,23 @@ def speed_table(done: dict[str, Any]) -> str:
     lines = ["## Speed\n", f"`python -m experiments.benchmarks.speed`, {done['threads']} threads, commits {commits}.\n"]
     rows = [[row["what"], *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))] for row in done["rows"]]
     return "\n".join([*lines, *markdown(["", "speeds", "ratios"], *rows), ""])
+
+
+def networks_table(done: dict[str, Any]) -> str:
+    """The ratios of networks.py."""
+    commits = ", ".join(sorted({row["commit"] for row in done["rows"]}))
+    lines = [
+        "## Networks against plain torch, and scores against double precision\n",
+        f"`python -m experiments.benchmarks.networks`, commits {commits}, {done['kernel']}. Units a second of "
+        "processor time; `plain` is torch alone, as it comes or with freed memory kept; `single` and `double` are "
+        "scores by torch alone. Figures in other tables of this page were made before scores were computed by kernels: "
+        "they move in their last digits, by what the last rows of one thread show.\n",
+    ]
+    rows = [
+        [row["what"], str(row["threads"]), *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))]
+        for row in done["rows"]
+    ]
+    return "\n".join([*lines, *markdown(["", "threads", "speeds", "ratios"], *rows), ""])
 
 
 if __name__ == "__main__":

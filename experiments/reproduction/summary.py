@@ -10,6 +10,7 @@ from scipy.stats import spearmanr, ttest_rel
 
 from experiments.reproduction.results import Entry, Results
 from experiments.reproduction.tables import PaperTable, Row
+from matchloom.evaluation.baselines import LEAK_P
 from matchloom.evaluation.significance import paired_randomisation
 
 SUBSETS = {"both": "with both labels", "positive": "with a positive", "all": "all"}
@@ -145,6 +146,17 @@ def _order_line(what: str, figures: Mapping[str, tuple[float, float]], own: str)
     return [line + "."]
 
 
+def best_row(table: PaperTable, done: Results) -> tuple[str, float, float, int] | None:
+    """Of the rows that were tested, that with the highest development figure: name, development, test, seeds."""
+    first = table.measures[0]
+    found = []
+    for row, runs in _with_runs(table, done):
+        tested = [run["test"][first] for run in runs if "test" in run]
+        if tested and not row.chosen_on_test:
+            found.append((row.name, mean(run["development"][first] for run in runs), mean(tested), len(runs)))
+    return max(found, key=lambda one: one[1], default=None)
+
+
 def probe_lines(table: PaperTable, done: Results) -> list[str]:
     """What the blind probes got, means over seeds."""
     lines = []
@@ -156,8 +168,15 @@ def probe_lines(table: PaperTable, done: Results) -> list[str]:
         for (name, note), found in probed.items():
             figures = ", ".join(f"{m} {mean(probe['values'][m] for probe in found):.3f}" for m in table.measures)
             lowest = min(probe["p"] for probe in found)
-            lines.append(f"- {row.name}, {name} ({note}): {figures}, lowest p {lowest:.3g}")
+            told = ": **not at chance**" if lowest < LEAK_P else ""
+            lines.append(f"- {row.name}, {name} ({note}): {figures}, lowest p {lowest:.3g}{told}")
     return lines
+
+
+def leaks(table: PaperTable, done: Results) -> list[str]:
+    """The names of the blind probes that are not at chance."""
+    runs = [run for _, some in _with_runs(table, done) for run in some]
+    return sorted({probe["name"] for run in runs for probe in run.get("probes", []) if probe["p"] < LEAK_P})
 
 
 def commits(table: PaperTable, done: Results) -> list[str]:

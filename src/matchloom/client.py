@@ -137,8 +137,8 @@ class _Calls:
         return _Call(_collection(collection), None, dict)
 
     @staticmethod
-    def feedback(question: str, text: str, right: bool, answer_id: str, system: str | None) -> _Call[None]:
-        body = {"question": question, "text": text, "label": int(right), "id": answer_id, "system": system}
+    def feedback(question: str, text: str, right: bool, answer_id: str, who: str, system: str | None) -> _Call[None]:
+        body = {"question": question, "text": text, "label": int(right), "id": answer_id, "who": who, "system": system}
         return _Call("/v1/feedback", body, lambda _: None)
 
     @staticmethod
@@ -368,17 +368,27 @@ class Client:
         """
         return self._ask(_Calls.status(collection))
 
-    def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+    def feedback(
+        self,
+        question: str,
+        text: str,
+        right: bool,
+        *,
+        id: str = "",  # noqa: A002
+        who: str = "",
+        system: str | None = None,
+    ) -> None:
         """Keep a thumb up or down.
 
         Args:
             question: What was asked.
-            text: The answer.
+            text: The answer; "" where its id is given.
             right: Whether it is right.
             id: Of the answer.
+            who: Whose judgement it is; a later one takes its place.
             system: Which system gave it.
         """
-        self._ask(_Calls.feedback(question, text, right, id, system))
+        self._ask(_Calls.feedback(question, text, right, id, who, system))
 
     def reload(self, *systems: str) -> dict[str, str]:
         """Have systems read anew; why some were refused, by name.
@@ -561,17 +571,27 @@ class AsyncClient:
         """
         return await self._ask(_Calls.status(collection))
 
-    async def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+    async def feedback(
+        self,
+        question: str,
+        text: str,
+        right: bool,
+        *,
+        id: str = "",  # noqa: A002
+        who: str = "",
+        system: str | None = None,
+    ) -> None:
         """As `Client.feedback`.
 
         Args:
             question: What was asked.
-            text: The answer.
+            text: The answer; "" where its id is given.
             right: Whether it is right.
             id: Of the answer.
+            who: Whose judgement it is; a later one takes its place.
             system: Which system gave it.
         """
-        await self._ask(_Calls.feedback(question, text, right, id, system))
+        await self._ask(_Calls.feedback(question, text, right, id, who, system))
 
     async def reload(self, *systems: str) -> dict[str, str]:
         """As `Client.reload`.

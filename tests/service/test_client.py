@@ -77,9 +77,9 @@ def test_it_writes(url: str, folder: Path) -> None:
     pairs = [Pair("a new one", "its answer", text_id="new"), Pair("a wrong one", "not this", 0)]
     with Client(url, key=KEY) as service:
         assert service.add("tickets", pairs) == Added(1, 0, 1)
+        service.feedback("a new one", "its answer", True, id="new", who="ann", system="tickets")
         assert service.remove("tickets", ["new"]) == 1
-        service.feedback("a new one", "its answer", True, id="new", system="tickets")
-    assert '"label": 1' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
+    assert '"id": "new", "label": 1, "who": "ann"' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
 
 
 def test_it_changes_a_collection(url: str, folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_asynchronous_one_does_the_same(url: str, folder: Path) -> None:
             assert await service.replace("faq", []) == 0
             assert (await service.status("faq"))["refit"]["state"] in ("idle", "waiting")
             assert await service.search(["bills"], top=2) == fitted.search(["bills"], top=2)
-            await service.feedback("one", "two", False)
+            await service.feedback("one", TEXTS[0], False)
             assert await service.reload() == {}
 
     asyncio.run(work())

@@ -131,15 +131,14 @@ def test_texts_of_a_frozen_encoder_are_read_once(folder: Path, tmp_path: Path, m
     passes: list[int] = []
     layers = Transformer._layers
 
-    def spied(self: Transformer, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def spied(self: Transformer, x: torch.Tensor, *rest: Any) -> torch.Tensor:
         passes.append(len(x))
-        return layers(self, x, mask)
+        return layers(self, x, *rest)
 
     monkeypatch.setattr(Transformer, "_layers", spied)
     texts = {text for pair in (*PAIRS, *DEVELOPMENT) for text in pair[:2]}
     first = run(folder, epochs=3, freeze_vectors=True)
-    assert passes == [1] * len(passes)  # each by itself
-    assert len(passes) <= len(texts)
+    assert 0 < sum(passes) <= len(texts)
     assert first.model.encoder.kept is None
     passes.clear()
     again = run(folder, epochs=3, freeze_vectors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
 from matchloom.text.tokenize import Span, Tokenizer, has_no_forms, replace_surrogates, stem, word_hash
 from matchloom.text.vocab import UNKNOWN, Vocab
+
+Faces = tuple[tuple[int, int, int], tuple[float, float, float]]
+_MOST_KNOWN = 200_000  # words that are remembered
 
 
 class WordPieces(NamedTuple):
@@ -80,12 +84,20 @@ class Reader:
         """
         rows: dict[str, int] = {}  # a table of the distinct words: each is looked at once
         index = [rows.setdefault(word, len(rows)) for text in texts for word in (text or ("",))]
-        faces = [self._faces(word) for word in rows]
+        known = self._known
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        faces = [known.get(word) or known.setdefault(word, self._faces(word)) for word in rows]
         keys = np.array([one for one, _ in faces], dtype=np.int64).reshape(-1, 3)
         idf = np.array([one for _, one in faces], dtype=np.float32).reshape(-1, 3)
         return keys[index], idf[index]
 
-    def _faces(self, word: str) -> tuple[tuple[int, int, int], tuple[float, float, float]]:
+    @cached_property
+    def _known(self) -> dict[str, Faces]:
+        """Words that were looked at before, for the next texts."""
+        return {}
+
+    def _faces(self, word: str) -> Faces:
         """The keys and the IDF of one word's faces; "" stands for no word."""
         if not word:  # hashes are positive; no word is told apart by the side that it is on (`TokenizedTexts.pad`)
             return (NO_WORD, NO_WORD, NO_WORD), (0.0, 0.0, 0.0)

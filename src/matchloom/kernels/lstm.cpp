@@ -289,14 +289,19 @@ int64_t matchloom_lstm_kept(int64_t hidden, int64_t directions, int64_t count, i
 void matchloom_lstm_pack(const float *w_x, const float *w_h, const float *b_x, const float *b_h, int64_t D, int64_t H,
                          float *to) {
     const float scales[] = {-LOG2E, -LOG2E, 2 * LOG2E, -LOG2E};
-    for (int64_t unit = 0; unit < H; unit += UNITS)
-        for (int64_t k = -1; k < D + H; k++)
-            for (int g = 0; g < 4; g++)
-                for (int64_t u = unit; u < unit + UNITS; u++) {
-                    const int64_t o = g * H + u;
-                    const float w = u >= H ? 0.0f : k < 0 ? b_x[o] + b_h[o] : k < D ? w_x[o * D + k] : w_h[o * H + k - D];
-                    *to++ = scales[g] * w;
-                }
+    for (int64_t unit = 0; unit < H; unit += UNITS) {
+        const float *x[4 * UNITS], *h[4 * UNITS];
+        float scale[4 * UNITS];  // 0 for units that only fill up the last ones, which read the last unit's weights
+        for (int n = 0; n < 4 * UNITS; n++) {
+            const int64_t u = unit + n % UNITS, o = n / UNITS * H + (u < H ? u : H - 1);
+            x[n] = w_x + o * D, h[n] = w_h + o * H, scale[n] = u < H ? scales[n / UNITS] : 0.0f;
+            *to++ = scale[n] * (b_x[o] + b_h[o]);
+        }
+        for (int64_t k = 0; k < D; k++)
+            UNROLL for (int n = 0; n < 4 * UNITS; n++) *to++ = scale[n] * x[n][k];
+        for (int64_t k = 0; k < H; k++)
+            UNROLL for (int n = 0; n < 4 * UNITS; n++) *to++ = scale[n] * h[n][k];
+    }
 }
 
 // The same as the backward pass reads them: for each TILE inputs, for each gate their weights; words, then states.

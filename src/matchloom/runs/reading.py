@@ -16,6 +16,7 @@ from matchloom.fitting.report import FitReport
 from matchloom.types import MatchloomError
 
 TRAINING, FIT = "training", "fit"
+_COLLECTION = "collection"
 _LOG, _WORK = "log.jsonl", "work"
 _MOST = 500  # runs that are listed
 _CLOCK = ("pairs_per_second", "seconds", "epoch", "step", "loss")
@@ -54,7 +55,7 @@ class Run:
 
 def is_run(folder: Path) -> bool:
     """Whether a training or fit writes, or wrote, here."""
-    return (folder / _LOG).is_file() or holds(folder, "fit") or holds(folder / _WORK, "measured")
+    return (folder / _LOG).is_file() or _fitted(folder) is not None or holds(folder / _WORK, "measured")
 
 
 def find_runs(folder: Path) -> list[Run]:
@@ -89,9 +90,10 @@ def read_run(folder: Path, name: str | None = None) -> Run:
     if not is_run(folder):
         raise MatchloomError(f"{folder} is no folder of a run; expected what 'matchloom train' or 'fit' writes")
     running = is_written(folder) or is_written(folder / _WORK)
-    changed = _changed(folder / _LOG, folder / "fit.json", folder / _WORK / "measured.json")
-    if holds(folder, "fit"):
-        return Run(named, FIT, running, changed, report=_report(folder))
+    kind = _fitted(folder)
+    changed = _changed(folder / _LOG, folder / f"{kind or FIT}.json", folder / _WORK / "measured.json")
+    if kind is not None:
+        return Run(named, FIT, running, changed, report=_report(folder, kind))
     if (folder / _LOG).is_file():
         about = settings_of(folder, "matcher") or {}
         return Run(named, TRAINING, running, changed, log=_log(folder / _LOG), about=about)
@@ -120,11 +122,21 @@ def _log(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _report(folder: Path) -> FitReport:
+def _fitted(folder: Path) -> str | None:
+    """The kind of what `fit` kept in a folder, if it did: a collection that was not measured has no report."""
+    if holds(folder, FIT):
+        return FIT
+    if not holds(folder, _COLLECTION):
+        return None
+    settings = settings_of(folder, _COLLECTION)
+    return None if settings is not None and settings.get("report") is None else _COLLECTION
+
+
+def _report(folder: Path, kind: str) -> FitReport:
     try:
-        return FitReport.from_dict((settings_of(folder, "fit") or {})["report"])
+        return FitReport.from_dict((settings_of(folder, kind) or {})["report"])
     except WRONG:  # msgspec's errors are ValueErrors
-        raise MatchloomError(f"{folder / 'fit.json'} is damaged; fit it again", code="damaged") from None
+        raise MatchloomError(f"{folder / f'{kind}.json'} is damaged; fit it again", code="damaged") from None
 
 
 def _found(work: Path) -> dict[str, dict[str, float]]:

@@ -211,7 +211,6 @@ def has_no_forms(word: str) -> bool:
     return _WITHOUT_FORMS.search(word) is not None
 
 
-@lru_cache(maxsize=200_000)
 def word_hash(word: str) -> int:
     """A positive number for a word, the same in every process: 62 bits, so that collisions never happen in practice."""
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little") >> 2

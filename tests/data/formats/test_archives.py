@@ -130,6 +130,6 @@ def test_an_encrypted_member_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_matchloom_made_is_no_source(tmp_path: Path) -> None:
-    (tmp_path / manifest_name("ranker")).write_text("{}")
+    (tmp_path / manifest_name("collection")).write_text("{}")
     with refused("wrong_format", tmp_path):
         list(read_pairs(tmp_path))

@@ -104,13 +104,27 @@ def test_the_page_has_tables_then_others_then_trials(tmp_path: Path) -> None:
     write(tmp_path, "cloth.fast", WHOLE)
     page = results_page(tmp_path, [], "# Ours\n", ["## Others\n"])
     titles = [line for line in page.splitlines() if line.startswith("#")]
-    assert titles == ["# Ours", "## Colours of cloth", "## Others", "## Trials", "### Trials of colours"]
+    sections = ["## Colours of cloth", "## Others", "## Trials", "### Trials of colours"]
+    assert titles == ["# Ours", "## Summary", "## Contents", *sections]
+    assert "| [Colours of cloth](#colours-of-cloth) | P@1 | BM25 | 0.500 | 0.600 | 1 |  |" in page
+    assert "- [Trials](#trials)\n  - [Trials of colours](#trials-of-colours)\n" in page
     assert "`matchloom reproduce colours`: lists of four." in page
     assert "**Where we differ, and why we think so**\n\nCloth here is not the paper's." in page
     assert "- Net, text length (longer): P@1 0.200, RR 0.500, lowest p 0.4" in page
     assert "Pairs: train 1,234, development 40, test 40. python 3.11. Commits abc, def." in page
     assert "| system | dev P@1 | dev RR | seeds | minutes | published |" in page.partition("### Trials")[2]
     assert "##" not in results_page(tmp_path / "none", [])
+
+
+def test_a_probe_that_is_not_at_chance_is_told(tmp_path: Path) -> None:
+    leaking = results(Net=[entry(0, 0.4, probes=[{**PROBE, "p": 1e-5}]), entry(1, 0.4, probes=[PROBE])])
+    write(tmp_path, "colours", leaking)
+    page = results_page(tmp_path, [])
+    assert "lowest p 1e-05: **not at chance**" in page
+    assert "**Not at chance: text length.**" in page
+    assert "| 0.400 | 2 | text length |" in page
+    write(tmp_path, "colours", WHOLE)
+    assert "not at chance**" not in results_page(tmp_path, [])
 
 
 def test_a_plot_is_drawn_where_its_data_are(tmp_path: Path, paper: Path) -> None:
