@@ -84,10 +84,10 @@ def test_search_filters_by_own_columns(app: FastAPI) -> None:
         found = ask(app, "/v1/search", {"question": "the password of the sea, invoices", "where": where}).json()
         assert sorted(one["id"] for one in found["answers"]) == expected
     unknown = ask(app, "/v1/search", {"question": "sea", "where": {"colour": "red"}})
-    assert code_of(unknown) == (422, "refused")
+    assert code_of(unknown) == (404, "unknown")
     for more in ({"system": "tickets"}, {"by": "bm25"}):
         refused = ask(app, "/v1/search", {"question": "sea", "where": {"category": "food"}, **more})
-        assert code_of(refused) == (422, "cannot_filter")
+        assert code_of(refused) == (409, "cannot_filter")
 
 
 def test_many_questions_are_answered_as_each_alone(app: FastAPI) -> None:
