@@ -15,7 +15,7 @@ _TOLD = {
     403: "Not allowed here.",
     404: "There is no such system or answer.",
     408: "The body came too slowly.",
-    409: "The collection is being written by another.",
+    409: "The collection is being written by another, or an id and a text do not belong together.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     421: "Reached by a name that is not this machine's.",
