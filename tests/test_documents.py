@@ -16,6 +16,7 @@ import pytest
 from matchloom.cli import main
 from matchloom.data.formats import read_pairs
 from matchloom.data.formats.understood import understand
+from matchloom.search.calibration import ENCODER, WORDS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {ROOT / "src" / "matchloom": ROOT / "src", ROOT / "experiments": ROOT}  # and where their names begin
@@ -29,7 +30,7 @@ TOLD = {
     "docs/tutorial.md": {"import", "check", "fit", "search", "evaluate", "add", "refit", "remove", "doctor", "split"}
     | {"mine", "train", "rank", "index", "tune", "reproduce", "python"},
 }
-WORDS = 900  # of the README
+LONGEST = 900  # words of the README
 
 
 def with_examples() -> list[str]:
@@ -71,7 +72,7 @@ def write_inputs(folder: Path) -> None:
     understand(folder / "shop.json").write(folder / "faq.tsv")
     answers = {pair.text for pair in read_pairs(folder / "faq.tsv")}
     (folder / "answers.txt").write_text("".join(f"{answer}\n" for answer in sorted(answers)), encoding="utf-8")
-    asked = "question\tanswer\ttext_id\nMy parcel is wet\tSend us a photo within a week; we send another at once.\tdamaged\n"
+    asked = "question\tanswer\ttext_id\nMy parcel is wet\tSend us a photo within a week.\tdamaged\n"
     (folder / "asked.tsv").write_text(asked, encoding="utf-8")
     (folder / "their.run").write_text("q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.5 x\n", encoding="utf-8")
     (folder / "their.qrels").write_text("q1 0 a 1\nq1 0 b 0\n", encoding="utf-8")
@@ -109,8 +110,25 @@ def test_every_block_runs_in_order(
     assert set(ran) >= TOLD[document]
 
 
+def test_the_page_of_search_has_the_weights_that_are_used() -> None:
+    page = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    for prior in (WORDS, ENCODER):
+        for weights in (prior.standardised, prior.raw):
+            assert " | ".join(f"{one:.2f}" for one in weights) + f" | {prior.temperature} |" in page
+
+
+def test_the_table_of_the_readme_is_that_of_the_results() -> None:
+    readme, results = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/results.md"))
+    rows = re.findall(r"^\| .*?((?: \| \**\.\d{3}\**)+) \|$", readme, re.M)
+    told = {tuple(re.findall(r"\.\d{3}", row)) for row in rows}
+    section = results.partition("## An FAQ with few and with many questions\n")[2].partition("\n## ")[0]
+    found = {tuple(re.findall(r"\.\d{3}", row)) for row in section.splitlines() if row.startswith("| ")}
+    assert len(told) > 4
+    assert told <= found
+
+
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= WORDS
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= LONGEST
 
 
 @pytest.mark.parametrize("document", sorted(path.relative_to(ROOT).as_posix() for path in LINKED))

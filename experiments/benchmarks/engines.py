@@ -6,7 +6,8 @@
 Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
 questions of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words
 replaced, half a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an
-engine (tantivy, bm25s where they are installed) its top 100 rows. Everybody has one thread; turns are taken in rounds,
+engine (tantivy, bm25s where they are installed) its top 100 rows. LanceDB is the
+second store of a collection. Everybody has one thread; turns are taken in rounds,
 and the median round counts, so that a busy machine slows all alike.
 """
 
@@ -135,6 +136,10 @@ def large(count: int) -> dict[str, Any]:
         if engine is not None:
             systems["tantivy, top 100"] = one_by_one(engine)
         systems["bm25s, top 100"] = one_by_one(bm25s_search(pairs))
+        start = time.perf_counter()
+        archive = Collection.create(folder / "lance", pairs, store="lance")
+        built["LanceDB"] = time.perf_counter() - start
+        systems["collection in LanceDB, bm25"] = one_by_one(archive.search)
         found = rates(systems, asked)
         start = time.perf_counter()
         collection.add([("a zebra in the engine", "Call the zoo.")])

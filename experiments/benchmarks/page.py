@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from experiments import places
+from experiments.benchmarks.search_tables import engines_table, faq_table, quality_table
 from experiments.reproduction import page
 from experiments.reproduction.figures import draw_plots, drawable
 from experiments.reproduction.page import markdown
@@ -28,6 +29,8 @@ _HEAD = """# Results
 This page is generated from `experiments/results` (`make docs`); a test keeps it up to date. Each table names the
 command that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of
 the repository.
+"""
+_CHOICES = """## How choices were made
 
 Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
 the exact-match signals and the demo's settings were worked out (some fifteen settings, three draws). On InsuranceQA
@@ -43,6 +46,9 @@ While the tables of TREC-QA ran, single test figures were printed as runs ended;
 def results_page() -> str:
     """All tables that have results, and what other benchmarks found."""
     others = {
+        "faq": faq_table,
+        "quality": quality_table,
+        "engines": engines_table,
         "retrieval": retrieval_tables,
         "question_retrieval_en": question_retrieval_table,
         "question_retrieval_zh": question_retrieval_table,
@@ -57,7 +63,8 @@ def results_page() -> str:
     }
     there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
     sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
-    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, [section for section in sections if section])
+    others_told = [section for section in sections if section]
+    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, others_told, _CHOICES)
 
 
 def known_minutes() -> str:

@@ -26,20 +26,22 @@ row by a paired randomisation test over queries, the minutes of a run. Every row
 """
 _SUMMARY = """## Summary
 
-Of each table the system with the best development figure, and what it has on the test data, by the table's first measure.
-Where a blind probe is not at chance, right texts can partly be told without their question: read every figure of that
-table as too high. Where one was measured and nothing is said, it was at chance.
+Of each table the system with the best development figure, and what it has on the test data, by the table's first
+measure. Where a blind probe is not at chance, right texts can partly be told without their question: read every figure
+of that table as too high. Where one was measured and nothing is said, it was at chance.
 """
 _LEAK = """
-**Not at chance: {probes}.** Right texts can partly be told without their question here, so that every figure of this table
-is higher than it should be."""
+**Not at chance: {probes}.** Right texts can partly be told without their question here, so that every figure of this
+table is higher than it should be."""
 _TRIALS = """## Trials
 
 What was tried before a setting was chosen: development figures alone, nobody has looked at the test pairs.
 """
 
 
-def results_page(folder: Path, drawn: Collection[str], head: str = HEAD, others: Sequence[str] = ()) -> str:
+def results_page(
+    folder: Path, drawn: Collection[str], head: str = HEAD, others: Sequence[str] = (), first: str = ""
+) -> str:
     """The page of a folder of results.
 
     Args:
@@ -47,11 +49,18 @@ def results_page(folder: Path, drawn: Collection[str], head: str = HEAD, others:
         drawn: The plots that are in the folder `figures` beside the page.
         head: What the page begins with.
         others: Sections that come behind the tables and before the trials.
+        first: A section that comes before the tables, if there are any.
     """
     found = [(table, done) for table in map(read_table, table_names()) if (done := _results(folder, table))]
     tables = [table_section(table, done, drawn) for table, done in found if not table.is_trial]
     trials = [table_section(table, done, drawn, "###") for table, done in found if table.is_trial]
-    sections = [*tables, *others, *([_TRIALS] if trials else []), *trials]
+    sections = [
+        *([first] if first and (tables or others) else []),
+        *tables,
+        *others,
+        *([_TRIALS] if trials else []),
+        *trials,
+    ]
     summary = [summary_section([(table, done) for table, done in found if not table.is_trial])] if tables else []
     return "\n".join([head, *summary, *([contents(sections)] if sections else []), *sections])
 

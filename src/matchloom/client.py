@@ -19,6 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from matchloom.basics.validation import many_texts, one_text
+from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
 from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Scores
@@ -51,6 +52,12 @@ class _Call(NamedTuple, Generic[T]):
     path: str
     body: dict[str, Any] | None  # None asks with GET
     read: Callable[[Any], T]
+    put: bool = False  # PUT in place of POST
+
+    @property
+    def method(self) -> str:
+        """How it is asked."""
+        return "GET" if self.body is None else "PUT" if self.put else "POST"
 
 
 class _Calls:
@@ -83,8 +90,13 @@ class _Calls:
         )
 
     @staticmethod
-    def search(question: str, options: dict[str, Any]) -> _Call[Any]:
-        return _Call("/v1/search", {"question": one_text("question", question), **options}, _hits)
+    def search(question: str | Iterable[str], options: dict[str, Any]) -> _Call[Any]:
+        if isinstance(question, str) or not isinstance(question, Iterable):
+            return _Call("/v1/search", {"question": one_text("question", question), **options}, _hits)
+        many = many_texts("question", question)
+        return _Call(
+            "/v1/search", {"questions": many, **options}, lambda found: [_hits(one) for one in found["results"]]
+        )
 
     @staticmethod
     def explain(query: str, text: str, options: dict[str, Any]) -> _Call[Explanation]:
@@ -92,7 +104,7 @@ class _Calls:
         return _Call("/v1/explain", body, lambda found: Explanation.from_dict(found["explanation"]))
 
     @staticmethod
-    def add(archive: str, pairs: PairsLike) -> _Call[Added]:
+    def add(collection: str, pairs: PairsLike) -> _Call[Added]:
         right = list(as_pairs(pairs))
         wrong = [pair for pair in right if not pair.is_positive]
         plain = [
@@ -100,17 +112,33 @@ class _Calls:
             for pair in right
             if pair.is_positive
         ]
-        return _Call(
-            _archive(archive, "pairs"), {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong))
-        )
+        path = _collection(collection, "/pairs", "archives")
+        return _Call(path, {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong)))
 
     @staticmethod
-    def delete(archive: str, ids: Iterable[str]) -> _Call[int]:
-        return _Call(_archive(archive, "delete"), {"ids": many_texts("ids", ids)}, lambda done: int(done["deleted"]))
+    def replace(collection: str, entries: Iterable[Entry]) -> _Call[int]:
+        plain = [
+            {"id": one.id, "text": one.text, "questions": list(one.questions), "columns": dict(one.columns)}
+            for one in entries
+        ]
+        return _Call(_collection(collection, "/entries"), {"entries": plain}, lambda done: int(done["put"]), put=True)
 
     @staticmethod
-    def feedback(question: str, text: str, right: bool, answer_id: str, system: str | None) -> _Call[None]:
-        body = {"question": question, "text": text, "label": int(right), "id": answer_id, "system": system}
+    def remove(collection: str, ids: Iterable[str]) -> _Call[int]:
+        body = {"ids": many_texts("ids", ids)}
+        return _Call(_collection(collection, "/remove"), body, lambda done: int(done["removed"]))
+
+    @staticmethod
+    def refit(collection: str) -> _Call[dict[str, Any]]:
+        return _Call(_collection(collection, "/refit"), {}, dict)
+
+    @staticmethod
+    def status(collection: str) -> _Call[dict[str, Any]]:
+        return _Call(_collection(collection), None, dict)
+
+    @staticmethod
+    def feedback(question: str, text: str, right: bool, answer_id: str, who: str, system: str | None) -> _Call[None]:
+        body = {"question": question, "text": text, "label": int(right), "id": answer_id, "who": who, "system": system}
         return _Call("/v1/feedback", body, lambda _: None)
 
     @staticmethod
@@ -118,10 +146,10 @@ class _Calls:
         return _Call("/v1/reload", {"systems": list(systems)}, lambda done: dict(done["refused"]))
 
 
-def _archive(name: str, what: str) -> str:
+def _collection(name: str, what: str = "", kind: str = "collections") -> str:
     from urllib.parse import quote
 
-    return f"/v1/archives/{quote(name, safe='')}/{what}"
+    return f"/v1/{kind}/{quote(name, safe='')}{what}"
 
 
 def _hits(found: Any) -> Hits:
@@ -203,7 +231,7 @@ class Client:
         tried = 0
         while True:
             try:
-                response = self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
+                response = self._http.request(call.method, call.path, json=call.body)
             except httpx.HTTPError as error:
                 raise _unreachable(error, str(self._http.base_url)) from None
             wait = _wait(response, tried)
@@ -241,7 +269,7 @@ class Client:
 
     def search(
         self,
-        question: str,
+        question: str | Iterable[str],
         *,
         top: int = 10,
         system: str | None = None,
@@ -252,10 +280,10 @@ class Client:
         where: Mapping[str, str | Sequence[str]] | None = None,
         precision: float | None = None,
     ) -> Any:
-        """As `Fitted.rank` or `LanceCollection.search`: the best answers.
+        """As `Collection.search`: the best answers.
 
         Args:
-            question: The question.
+            question: The question; many of them, in a list, give a list each.
             top: At most this many.
             system: A served system with answers.
             by: What ranks in its place: bm25, or another served system.
@@ -297,35 +325,70 @@ class Client:
         """
         return self._ask(_Calls.explain(query, text, {"id": id, "system": system, "by": by}))
 
-    def add(self, archive: str, pairs: PairsLike) -> Added:
-        """As `LanceCollection.add`, to an archive of a service that is writable.
+    def add(self, collection: str, pairs: PairsLike) -> Added:
+        """As `Collection.add`, to a collection or archive of a service that is writable.
 
         Args:
-            archive: Its name.
+            collection: Its name.
             pairs: Questions with their answers.
         """
-        return self._ask(_Calls.add(archive, pairs))
+        return self._ask(_Calls.add(collection, pairs))
 
-    def delete(self, archive: str, ids: Iterable[str]) -> int:
-        """As `LanceCollection.delete`.
+    def replace(self, collection: str, entries: Iterable[Entry]) -> int:
+        """As `Collection.replace`: entries as they are given, questions and columns too.
 
         Args:
-            archive: Its name.
+            collection: Its name.
+            entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
+        """
+        return self._ask(_Calls.replace(collection, entries))
+
+    def remove(self, collection: str, ids: Iterable[str]) -> int:
+        """As `Collection.remove`.
+
+        Args:
+            collection: Its name.
             ids: As `search` gives them.
         """
-        return self._ask(_Calls.delete(archive, ids))
+        return self._ask(_Calls.remove(collection, ids))
 
-    def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+    def refit(self, collection: str) -> dict[str, Any]:
+        """As `Collection.refit`, begun in the background: `status` says what became of it.
+
+        Args:
+            collection: Its name.
+        """
+        return self._ask(_Calls.refit(collection))
+
+    def status(self, collection: str) -> dict[str, Any]:
+        """As `Collection.status`, with the state of its refit.
+
+        Args:
+            collection: Its name.
+        """
+        return self._ask(_Calls.status(collection))
+
+    def feedback(
+        self,
+        question: str,
+        text: str,
+        right: bool,
+        *,
+        id: str = "",  # noqa: A002
+        who: str = "",
+        system: str | None = None,
+    ) -> None:
         """Keep a thumb up or down.
 
         Args:
             question: What was asked.
-            text: The answer.
+            text: The answer; "" where its id is given.
             right: Whether it is right.
             id: Of the answer.
+            who: Whose judgement it is; a later one takes its place.
             system: Which system gave it.
         """
-        self._ask(_Calls.feedback(question, text, right, id, system))
+        self._ask(_Calls.feedback(question, text, right, id, who, system))
 
     def reload(self, *systems: str) -> dict[str, str]:
         """Have systems read anew; why some were refused, by name.
@@ -371,7 +434,7 @@ class AsyncClient:
         tried = 0
         while True:
             try:
-                response = await self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
+                response = await self._http.request(call.method, call.path, json=call.body)
             except httpx.HTTPError as error:
                 raise _unreachable(error, str(self._http.base_url)) from None
             wait = _wait(response, tried)
@@ -409,7 +472,7 @@ class AsyncClient:
 
     async def search(
         self,
-        question: str,
+        question: str | Iterable[str],
         *,
         top: int = 10,
         system: str | None = None,
@@ -423,7 +486,7 @@ class AsyncClient:
         """As `Client.search`.
 
         Args:
-            question: The question.
+            question: The question, or many in a list.
             top: At most this many.
             system: A served system with answers.
             by: What ranks in its place.
@@ -465,35 +528,70 @@ class AsyncClient:
         """
         return await self._ask(_Calls.explain(query, text, {"id": id, "system": system, "by": by}))
 
-    async def add(self, archive: str, pairs: PairsLike) -> Added:
+    async def add(self, collection: str, pairs: PairsLike) -> Added:
         """As `Client.add`.
 
         Args:
-            archive: Its name.
+            collection: Its name.
             pairs: Questions with their answers.
         """
-        return await self._ask(_Calls.add(archive, pairs))
+        return await self._ask(_Calls.add(collection, pairs))
 
-    async def delete(self, archive: str, ids: Iterable[str]) -> int:
-        """As `Client.delete`.
+    async def replace(self, collection: str, entries: Iterable[Entry]) -> int:
+        """As `Client.replace`.
 
         Args:
-            archive: Its name.
+            collection: Its name.
+            entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
+        """
+        return await self._ask(_Calls.replace(collection, entries))
+
+    async def remove(self, collection: str, ids: Iterable[str]) -> int:
+        """As `Client.remove`.
+
+        Args:
+            collection: Its name.
             ids: As `search` gives them.
         """
-        return await self._ask(_Calls.delete(archive, ids))
+        return await self._ask(_Calls.remove(collection, ids))
 
-    async def feedback(self, question: str, text: str, right: bool, *, id: str = "", system: str | None = None) -> None:  # noqa: A002
+    async def refit(self, collection: str) -> dict[str, Any]:
+        """As `Client.refit`.
+
+        Args:
+            collection: Its name.
+        """
+        return await self._ask(_Calls.refit(collection))
+
+    async def status(self, collection: str) -> dict[str, Any]:
+        """As `Client.status`.
+
+        Args:
+            collection: Its name.
+        """
+        return await self._ask(_Calls.status(collection))
+
+    async def feedback(
+        self,
+        question: str,
+        text: str,
+        right: bool,
+        *,
+        id: str = "",  # noqa: A002
+        who: str = "",
+        system: str | None = None,
+    ) -> None:
         """As `Client.feedback`.
 
         Args:
             question: What was asked.
-            text: The answer.
+            text: The answer; "" where its id is given.
             right: Whether it is right.
             id: Of the answer.
+            who: Whose judgement it is; a later one takes its place.
             system: Which system gave it.
         """
-        await self._ask(_Calls.feedback(question, text, right, id, system))
+        await self._ask(_Calls.feedback(question, text, right, id, who, system))
 
     async def reload(self, *systems: str) -> dict[str, str]:
         """As `Client.reload`.

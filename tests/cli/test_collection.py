@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from matchloom import Collection
+from matchloom.search.feedback import FeedbackFile, Judgement
 from tests.cli.conftest import Run, error_of, write_tsv
 
 HEADER = "question\tanswer\ttext_id\tcategory\turl"
@@ -148,3 +149,19 @@ def test_wrong_use_is_one_line(
     (faq.parent / "full").mkdir()
     (faq.parent / "full" / "letter.txt").write_text("mine")
     assert told in error_of(run(*words))
+
+
+def test_refit_learns_from_judgements(run: Run, faq: Path, tmp_path: Path) -> None:
+    thumbs = FeedbackFile(tmp_path / "feedback.jsonl")
+    thumbs.keep(Judgement("login phrase slipped my mind", "password", True))
+    thumbs.keep(Judgement("bills and parcels", "parcel", False))
+    thumbs.keep(Judgement("anything", "nobody", True))
+    done = run("refit", faq, "--feedback", thumbs.path, "--json")
+    told = json.loads(done.out)["feedback"]
+    assert [told[name] for name in ("right", "wrong", "removed", "learnt")] == [1, 1, 1, True]
+    assert "3 judgements" in done.err
+    assert "1 judgements are of answers that are not there" in done.err
+    assert ids(run, faq, "login phrase", "--top", "1") == ["password"]
+    assert "parcel" not in ids(run, faq, "bills and parcels")
+    assert "feedback" not in json.loads(run("refit", faq, "--json").out)
+    assert "cannot be read" in error_of(run("refit", faq, "--feedback", tmp_path / "none"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.benchmarks import page
+from experiments.benchmarks import page, search_tables
 from experiments.reproduction.running import MINUTES
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +38,39 @@ def test_the_pictures_of_the_page_are_there() -> None:
 def test_results_that_are_missing_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     assert "##" not in page.results_page()
+
+
+def test_faq() -> None:
+    figures = {"bm25_stemmed": 0.1, "answer_ranker": 0.5}
+    rows = [
+        {"questions": size, "system": name, "P@1": [value, value + size / 1000]}
+        for size in (100, 50)
+        for name, value in figures.items()
+    ]
+    found = cells(search_tables.faq_table({"commit": "abc", "tested": 519, "rows": rows}))
+    assert found["system"] == ["50", "100"]
+    assert found["answer_ranker: what `fit` keeps without one"] == ["0.525", "0.550"]
+    assert list(found)[-1] == "BM25 with each answer"
+
+
+def test_quality() -> None:
+    done = {"hwu64, 10, words, test": {"P@1": 0.8, "SVM": 0.7, "commit": "abc"}, "hwu64, 10, words, dev": {"P@1": 0.9}}
+    section = search_tables.quality_table(done)
+    assert cells(section)["data, questions an answer"] == ["P@1", "linear SVM"]
+    assert cells(section)["hwu64, 10, words"] == ["0.800", "0.700"]
+    assert search_tables.quality_table({}) == ""
+
+
+def test_engines() -> None:
+    one = {"searches_a_second": {"collection, not learnt": 500.0, "tantivy, top 100": 2000.0}, "open_seconds": 0.05}
+    one |= {"added_and_found_seconds": 0.04, "megabytes": 40.0, "load": 2.0, "commit": "abc"}
+    rates = {"collection, 200 at once": 300.0, "scikit-learn, 200 at once": 400.0}
+    done = {"faq": {"searches_a_second": rates, "load": 1.0, "commit": "def"}, "10000": one}
+    section = search_tables.engines_table(done)
+    assert cells(section)["collection, not learnt"] == ["500", "0.25"]
+    assert cells(section)["collection, 200 at once"] == ["300", "0.75"]
+    assert "an entry was added and found in 40 ms. Load 2.0. Commit abc." in section
+    assert "scikit" not in search_tables.engines_table({"10000": one})
 
 
 def test_archive() -> None:

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from matchloom.client import AsyncClient, Client, ServiceError
+from matchloom.data.entries import Entry
 from matchloom.explanation import Explanation, explain
 from matchloom.fitting import Fitted
 from matchloom.matcher import Matcher
+from matchloom.search.collection import Collection
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Added, Pair
 from tests.explanation.samples import lexical_like, of_words, path_like, tensor_like
@@ -75,9 +77,24 @@ def test_it_writes(url: str, folder: Path) -> None:
     pairs = [Pair("a new one", "its answer", text_id="new"), Pair("a wrong one", "not this", 0)]
     with Client(url, key=KEY) as service:
         assert service.add("tickets", pairs) == Added(1, 0, 1)
-        assert service.delete("tickets", ["new"]) == 1
-        service.feedback("a new one", "its answer", True, id="new", system="tickets")
-    assert '"label": 1' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
+        service.feedback("a new one", "its answer", True, id="new", who="ann", system="tickets")
+        assert service.remove("tickets", ["new"]) == 1
+    assert '"id": "new", "label": 1, "who": "ann"' in (folder / "thumbs.jsonl").read_text(encoding="utf-8")
+
+
+def test_it_changes_a_collection(url: str, folder: Path) -> None:
+    entry = Entry("shop", "In Lyon.", ("is there a boutique",), {"category": "place"})
+    with Client(url, key=KEY) as service:
+        assert service.replace("faq", [entry]) == 1
+        found = service.search(["boutique", "I forgot my pasword"], top=2)
+        assert found == Collection.open(folder / "faq").search(["boutique", "I forgot my pasword"], top=2)
+        assert found[0][0].columns == {"category": "place"}
+        assert [one.id for one in service.search("boutique", where={"category": "place"})] == ["shop"]
+        assert service.status("faq")["changed_since_fit"] >= 1
+        assert service.remove("faq", ["shop", "nobody"]) == 1
+        with pytest.raises(ServiceError) as found_error:
+            service.refit("tickets")
+        assert (found_error.value.status, found_error.value.code) == (422, "not_supported")
 
 
 def test_the_asynchronous_one_does_the_same(url: str, folder: Path) -> None:
@@ -92,8 +109,11 @@ def test_the_asynchronous_one_does_the_same(url: str, folder: Path) -> None:
             assert await service.search("bills", top=2) == fitted.rank("bills", top=2)
             assert (await service.explain("bills", id="invoice")).scorer == "answer_ranker"
             assert await service.add("tickets", [("one", "two")]) == Added(1, 0, 0)
-            assert await service.delete("tickets", ["none"]) == 0
-            await service.feedback("one", "two", False)
+            assert await service.remove("tickets", ["none"]) == 0
+            assert await service.replace("faq", []) == 0
+            assert (await service.status("faq"))["refit"]["state"] in ("idle", "waiting")
+            assert await service.search(["bills"], top=2) == fitted.search(["bills"], top=2)
+            await service.feedback("one", TEXTS[0], False)
             assert await service.reload() == {}
 
     asyncio.run(work())

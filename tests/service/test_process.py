@@ -39,7 +39,7 @@ def test_kill_9_under_load_then_reload_then_a_graceful_end(served: Path, tmp_pat
             try:
                 post(f"{serving.url}/v1/archives/tickets/pairs", {"pairs": [pair]}).raise_for_status()
                 confirmed.append(f"new{n}")
-                thumb = {"question": f"question {n}", "text": f"answer {n}", "label": 1}
+                thumb = {"question": f"question {n}", "text": f"answer {n}", "id": f"new{n}", "label": 1}
                 post(f"{serving.url}/v1/feedback", thumb).raise_for_status()
                 thumbs.append(f"question {n}")
             except httpx.TransportError:

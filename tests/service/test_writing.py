@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 
-from matchloom import read_pairs
-from matchloom.data.kinds import kind_of
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Pair
-from tests.service.making import PAIRS, TEXTS, ask, code_of, make_app
+from tests.service.making import ask, code_of, make_app
 
 
 @pytest.fixture
@@ -43,28 +40,3 @@ def test_what_cannot_be_written(writable: FastAPI, tmp_path: Path) -> None:
     index = LanceCollection.open(tmp_path / "tickets")
     index.add([Pair("a b", "one", query_id="l1", text_id="1"), Pair("c d", "two", query_id="l2", text_id="1")])
     assert code_of(ask(writable, "/v1/archives/tickets/delete", {"ids": ["1"]})) == (409, "conflict")
-
-
-def test_thumbs_are_pairs_that_fit_takes(writable: FastAPI, tmp_path: Path) -> None:
-    odd = 'a "quoted"\n\ttext with \u2028 and <b>'
-    for question, text, label in [("lost password", TEXTS[0], 1), ("lost password", TEXTS[2], 0), (odd, odd, 1)]:
-        body = {"question": question, "text": text, "label": label, "id": "password", "system": "faq"}
-        assert ask(writable, "/v1/feedback", body).json() == {"kept": True}
-    file = tmp_path / "thumbs.jsonl"
-    assert file.stat().st_mode & 0o077 == 0, "questions are nobody else's business"
-    found = list(read_pairs(file))
-    assert [(pair.query, pair.text, pair.label) for pair in found] == [
-        ("lost password", TEXTS[0], 1.0),
-        ("lost password", TEXTS[2], 0.0),
-        (odd, odd, 1.0),
-    ]
-    assert kind_of([*PAIRS, *found]).pairs == len(PAIRS) + 3
-    assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["system"] == "faq"
-    for label in (2, -1, 0.5, True, "1", None):
-        bad = {"question": "a", "text": "b", "label": label}
-        assert code_of(ask(writable, "/v1/feedback", bad)) == (422, "invalid")
-
-
-def test_thumbs_that_cannot_be_kept_are_told(served: Path, tmp_path: Path) -> None:
-    app = make_app(served, "mv", feedback=tmp_path / "none" / "thumbs.jsonl")
-    assert code_of(ask(app, "/v1/feedback", {"question": "a", "text": "b", "label": 1})) == (422, "refused")

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from matchloom.calibration import Calibration
 from matchloom.data.batching import pad_texts
+from matchloom.data.identity import in_order
 from matchloom.evaluation import evaluate_pairs
 from matchloom.evaluation.measures import measure
 from matchloom.layers.heads import init_uniform_
@@ -23,7 +24,6 @@ from matchloom.models.nbow_mlp import NBOWMLP
 from matchloom.text.tokenize import TOKENIZERS, Span
 from matchloom.text.vectors import WordVectors
 from matchloom.training.config import TrainConfig
-from matchloom.training.prepare import in_order
 from matchloom.types import MatchloomError, Pair
 from tests.refusing import refused
 from tests.representatives import each_model

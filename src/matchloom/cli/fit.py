@@ -26,6 +26,12 @@ def command(
             metavar="FILE", help="Pairs to measure on; else a fifth of the questions is held out.", show_default=False
         ),
     ] = None,
+    feedback: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Judgements of answers, as 'matchloom serve' keeps them.", show_default=False
+        ),
+    ] = None,
     minutes: Annotated[float, typer.Option(help="How long it may take.")] = 10.0,
     kind: Annotated[
         str | None,
@@ -67,11 +73,15 @@ def command(
 
     Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains.
 
+    With --feedback it learns at the end from thumbs up and down, if held-out questions are not worse for it; what that
+    means is told by 'matchloom refit'. The figures are of the files alone.
+
     Ctrl-C keeps the best so far. What was measured stays in DIR: --resume goes on from there, also after a kill.
 
     \b
     Examples:
       matchloom fit faq.tsv --out faq
+      matchloom fit faq.tsv --feedback feedback.jsonl --out faq --overwrite
       matchloom fit faq.tsv rephrased.tsv --test new.tsv --out faq --minutes 5
       matchloom search faq "I forgot my password" --top 3 --explain
     """
@@ -80,6 +90,7 @@ def command(
         *files,
         out=out,
         test=test,
+        feedback=feedback,
         kind=kind,
         minutes=minutes,
         tokenizer=tokenize,

@@ -40,7 +40,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where thumbs up and down are kept, as pairs for 'fit'. Default: feedback.jsonl here.",
+            help="Where thumbs up and down are kept, for 'refit --feedback'. Default: feedback.jsonl here.",
             show_default=False,
         ),
     ] = None,

@@ -65,11 +65,16 @@ def both_sides(pairs: Iterable[Pair]) -> list[str]:
     return list(dict.fromkeys(side for pair in pairs for side in (pair.query, pair.text)))
 
 
+def in_order(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs in an order that is theirs and not their file's, also where some have a label and some have none."""
+    return sorted(pairs, key=lambda pair: (pair[:2], (pair.label is None, pair.label or 0.0), pair[3:]))
+
+
 def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     """The different questions (case and spacing apart) in an order of their own, each with its positive pairs."""
     spelt: dict[str, str] = {}
     found: dict[str, list[Pair]] = {}
-    for pair in sorted(pairs):
+    for pair in in_order(pairs):
         key = normalize_text(pair.query)
         if key and pair.is_positive:
             found.setdefault(spelt.setdefault(key, pair.query), []).append(pair)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs
-from matchloom.data.identity import digest, normalize_text
+from matchloom.data.identity import digest, in_order, normalize_text
 from matchloom.lexical.bm25 import K1, B
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
@@ -174,7 +174,7 @@ def _mine(
         random = Random(f"{seed} {query_id}")
         true = set().union(*(wordings[normalize_text(pair.query)] for pair in pairs))
         taken = {pool.rows[text] for text in true if text in pool.rows}
-        for pair in sorted({pair.text_id: pair for pair in sorted(pairs)}.values()):
+        for pair in in_order({pair.text_id: pair for pair in in_order(pairs)}.values()):
             rows = _draw(pair, pool, taken, count, source, top, random)
             if len(rows) < count:
                 raise MatchloomError(

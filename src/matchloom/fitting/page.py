@@ -50,6 +50,7 @@ def body(report: FitReport) -> str:
         _verdict(report),
         _systems(report),
         _curve(report),
+        _promises(report),
         _confusions(report),
         _asked_section(report, report.worst, "Where it is wrong", "The mistakes it was surest of."),
         _asked_section(report, report.best, "Where it is right", "The clearest hits."),
@@ -220,6 +221,29 @@ def _confusions(report: FitReport) -> str:
     return section(
         "Answers taken for one another", shown + _left_out(len(report.confusions) - _CONFUSIONS), about=about
     )
+
+
+def _promises(report: FitReport) -> str:
+    """What a stated precision gives."""
+    if not report.promises:
+        return ""
+    rows = []
+    for one in report.promises:
+        measured = "" if one.precision is None else f"{one.precision:.1%}"
+        least = "cannot be promised" if one.threshold is None else f"{one.threshold:.2f}"
+        answered = "" if one.threshold is None else f"{one.coverage:.0%}"
+        rows.append(Row([f"{one.stated:.0%}", answered, measured, least]))
+    columns = [
+        Column("of the answers shown, right at least"),
+        Column("questions that get an answer", "number"),
+        Column("right on test questions", "number"),
+        Column("least probability", "number"),
+    ]
+    about = (
+        "State a precision (--precision 0.95), and answers that are less sure are not given. Left-out questions chose "
+        "the least probability; it holds for questions like those in the file."
+    )
+    return section("When to give no answer", table("Promises", columns, rows, narrow="stack"), about=about)
 
 
 def _left_out(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from matchloom.artifact import holds, writing
@@ -21,7 +22,9 @@ from matchloom.fitting.outcomes import OutcomeStore, key_of
 from matchloom.fitting.systems import Data
 from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
+from matchloom.search.collection import Feedback
 from matchloom.search.entries import Entries
+from matchloom.search.feedback import Judgements, as_judgements, is_feedback
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
@@ -34,6 +37,7 @@ def fit(
     *sources: PairsLike,
     out: Path | str | None = None,
     test: PairsLike | None = None,
+    feedback: Feedback | None = None,
     kind: str | None = None,
     minutes: float = 10.0,
     tokenizer: Tokenizer | None = None,
@@ -54,6 +58,8 @@ def fit(
         sources: Files of pairs, or pairs; several are joined.
         out: The folder to write; without, nothing is written.
         test: Pairs to measure on, where you have your own; else a part of the sources is held out.
+        feedback: Judgements of answers, or the file of them that 'matchloom serve' kept. They are learnt at the end, if
+            held-out questions are not worse for it (`Collection.refit`); the figures are of the sources alone.
         kind: answers, lists or pairs, where it should not be told from the file.
         minutes: How long it may take; systems that would take longer are left out.
         tokenizer: How texts become words; told from their script by default.
@@ -70,9 +76,16 @@ def fit(
     _look_at(folder, overwrite=overwrite, resume=resume)
     if not minutes > 0:
         raise MatchloomError(f"minutes must be above 0, found {minutes}")
-    rows = [row for source in sources for row in _placed(source, columns, several=len(sources) > 1)]
+    judgements = None if feedback is None else as_judgements(feedback)
+    _refuse_judgements(sources)
+    read = [list(_placed(source, columns, several=len(sources) > 1)) for source in sources]
+    rows = [row for own in read for row in own]
     answered, unanswerable = without_unanswerable((row.pair, (row, own)) for row, own in rows)
+    if kind is None:
+        _refuse_negatives(sources, [[row.pair for row, _ in own] for own in read])
     found = kind_of([pair for pair, _ in answered], kind)
+    if judgements is not None and found.name != ANSWERS:
+        raise MatchloomError(f"feedback (--feedback) is of answers, and this is {found}", code="conflict")
     if unanswerable and found.name == ANSWERS:
         say(f"{len(unanswerable):,} questions have no answer in the file: they teach when there is none.")
         rows = [row for _, row in answered]
@@ -94,10 +107,17 @@ def fit(
         work = None if folder is None else folder / WORK
         measured = OutcomeStore(work, key, resume=resume, measures=task.measures)
         run = Trial(task, found, tokenize, seed, start + 60 * minutes, work, measured, say)
-        return _run(run, data, pairs, [own for _, own in rows], folder)
+        return _run(run, data, pairs, [own for _, own in rows], folder, judgements)
 
 
-def _run(run: Trial, data: Data, pairs: list[Pair], own: list[Mapping[str, str]], folder: Path | None) -> Fitted:
+def _run(
+    run: Trial,
+    data: Data,
+    pairs: list[Pair],
+    own: list[Mapping[str, str]],
+    folder: Path | None,
+    judgements: Judgements | None,
+) -> Fitted:
     """Fit, save and tidy up; what a fit that was stopped had measured stays."""
     if run.measured.resumed:
         run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
@@ -112,10 +132,46 @@ def _run(run: Trial, data: Data, pairs: list[Pair], own: list[Mapping[str, str]]
         raise
     if fitted.collection is not None:
         fitted.collection.keep_columns(Entries.of(pairs, own))
+        if judgements is not None:
+            _learn_judgements(run, fitted, judgements.of_system("" if folder is None else folder.resolve().name))
     if folder is not None:
         fitted.save(folder)
     run.tidy(measurements=not run.stopped)
     return fitted
+
+
+def _learn_judgements(run: Trial, fitted: Fitted, judgements: Judgements) -> None:
+    """Learn from judgements what helps, and say so in the report."""
+    assert fitted.collection is not None  # they are of answers
+    done = fitted.collection.refit(feedback=judgements).feedback
+    lines = [] if done is None else done.lines()
+    for line in lines:
+        run.say(line)
+    fitted.report = replace(fitted.report, notes=[*fitted.report.notes, *lines])
+
+
+def _refuse_judgements(sources: Sequence[PairsLike]) -> None:
+    """A file of judgements is no file of pairs: as such it would make something else of an FAQ."""
+    for source in sources:
+        if isinstance(source, str | Path) and is_feedback(source):
+            raise MatchloomError(
+                f"{source} holds judgements of answers; give it as --feedback {source} (feedback=), beside the "
+                "questions with their answers",
+                code="conflict",
+            )
+
+
+def _refuse_negatives(sources: Sequence[PairsLike], read: Sequence[Sequence[Pair]]) -> None:
+    """Negatives of one source must not turn the questions and answers of another, which has no labels, into pairs."""
+    plain = next((n for n, own in enumerate(read) if own and all(pair.label is None for pair in own)), None)
+    wrong = next((n for n, own in enumerate(read) if any(not pair.is_positive for pair in own)), None)
+    if plain is not None and wrong is not None:
+        names = [str(one) if isinstance(one, str | Path) else f"source {n + 1}" for n, one in enumerate(sources)]
+        raise MatchloomError(
+            f"{names[wrong]} has pairs with label 0, and {names[plain]} has questions with answers and no labels; give "
+            f"judgements of these as --feedback {names[wrong]} (feedback=), or say with --kind what both are",
+            code="conflict",
+        )
 
 
 def _placed(

@@ -10,8 +10,9 @@ signals less their mean, over their deviation, on left-out questions of the user
 any file.
 
 The weights w come from development parts of six collections, from which a quarter of the answers was taken away:
-questions of those have none. Learning them from one file alone, with its own answers left out, was worse; where a file
-has questions without an answer, these pull them.
+questions of those have none (`python -m experiments.benchmarks.quality --coefficients` does so with two of them).
+Learning them from one file alone, with its own answers left out, was worse; where a file has questions without an
+answer, these pull them.
 
 The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
 towards a temperature that fitted six collections. Where hardly any question can be left out (one question an entry),

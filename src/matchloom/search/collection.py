@@ -24,10 +24,11 @@ from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, normalize_text
 from matchloom.explanation import explanation_of
-from matchloom.lexical.columns import Floats
+from matchloom.lexical.columns import Floats, Ids
 from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.feedback import Judgement, Judgements, as_judgements
 from matchloom.search.folder import (
     ENCODER,
     KIND,
@@ -40,6 +41,7 @@ from matchloom.search.folder import (
 )
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
+from matchloom.search.judged import Comparison, FeedbackReport, Judged, compare_on_held_out, report_of, settle
 from matchloom.search.learning import Learnt, Settings, learn
 from matchloom.search.reader import Queries, Reader
 from matchloom.search.segment import Segment
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from matchloom.search.baselines import RankingBaseline
     from matchloom.search.checkup import CheckUp
 
+Feedback = str | Path | Judgements | Iterable[Judgement]
 PAGE = "report.html"
 FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
 LANCE, STORES = "archive", ("files", "lance")
@@ -71,6 +74,7 @@ class State(NamedTuple):
     fusion: Fusion
     calibration: Calibration | None
     figures: LeaveOneOut | None
+    judged: Judged = Judged()
 
 
 class Refit(NamedTuple):
@@ -82,6 +86,7 @@ class Refit(NamedTuple):
     after: float | None
     kept: bool  # whether the new fit is in use
     why: str
+    feedback: FeedbackReport | None = None  # where there were judgements
 
 
 class Collection:
@@ -110,6 +115,7 @@ class Collection:
         self._state, self._sentences = state, sentences
         self._journal: Journal | None = None
         self._stamp: tuple[int, int] = (0, 0)
+        self._held = 0  # bytes of the journal that the state holds
         self._changes: list[Change] = []  # since the fit
         self._made: tuple[View, RankingBaseline] | None = None
         self._lock = threading.RLock()
@@ -305,6 +311,16 @@ class Collection:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._current().view.row_of(name) is not None
 
+    def find(self, text: str) -> Entry | None:
+        """The entry of a text, case and spaces apart.
+
+        Args:
+            text: Of an answer.
+        """
+        view = self._current().view
+        row = view.row_of_text(text)
+        return None if row is None else view.entry(row)
+
     def __getitem__(self, name: str) -> Entry:
         view = self._current().view
         row = view.row_of(name)
@@ -327,6 +343,7 @@ class Collection:
             "changed_since_fit": view.changes,
             "changed_since_report": self.changed_since_report,
             "left_out_precision": None if figures is None else figures.precision_at_1,
+            "judged": len(self._state.judged),
         }
 
     # ---- searching
@@ -367,7 +384,8 @@ class Collection:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
 
         None where nothing of the question is known. `known` of what is found says how likely it is that any answer is
-        right; the probabilities of all answers add up to it.
+        right; the probabilities of all answers add up to it. An answer that was judged wrong for exactly this question
+        (`refit`) is left out.
 
         Args:
             question: The question; many of them, in a list, give a list each.
@@ -414,7 +432,7 @@ class Collection:
     def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
         state = self._current()
         if self.settings.baseline is not None:
-            return [self._by_baseline(state.view, question, top, where, explain) for question in questions]
+            return [self._by_baseline(state, question, top, where, explain) for question in questions]
         queries = state.view.base.reader.read(questions)
         found: list[Hits] = []
         for scored in state.view.scored(queries, where):
@@ -426,6 +444,22 @@ class Collection:
                 query = queries.one(len(found))
                 found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
         return found
+
+    def signals(self, questions: Sequence[str]) -> Floats:
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+
+        Args:
+            questions: The questions.
+        """
+        state = self._current()
+        queries = state.view.base.reader.read(list(questions))
+        found, start = [], 0
+        for scored in state.view.scored(queries):
+            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
+            coverage = queries.coverage[start : start + len(scores)]
+            found.append(signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage))
+            start += len(scores)
+        return np.concatenate(found) if found else np.empty((0, 4))
 
     @staticmethod
     def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
@@ -455,7 +489,11 @@ class Collection:
         likely = None
         if answerable is not None and state.calibration is not None:
             likely = state.calibration.probabilities(scores, answerable)
-        best = best_first(scores, top).tolist()
+        wrong = _places_of(state, scored, query.texts[0])
+        if likely is not None and len(wrong):
+            ranked.known = max(0.0, float(answerable or 0.0) - float(likely[wrong].sum()))
+        best = best_first(scores, None if top is None else top + len(wrong)).tolist()
+        best = [one for one in best if one not in wrong][:top]
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
             segment, own = state.view.find(row)
@@ -469,16 +507,17 @@ class Collection:
             ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
         return ranked
 
-    def _by_baseline(self, view: View, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
+    def _by_baseline(self, state: State, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
         """What a baseline finds; answers that are all equal are no answers."""
+        view, wrong = state.view, state.judged.wrong_for(question)
         baseline, mask = self._baseline(view), view.matching(where)
-        found = baseline.search(question, top=top if where is None else None)
+        found = baseline.search(question, top=top if where is None and not wrong else None)
         if found and found[0].score == found[-1].score:
             scores = baseline.scores(question)
             if len(scores) > 1 and scores.min() == scores.max():
                 return Hits()
-        rows = [view.row_of(hit.id) or 0 for hit in found]
-        kept = [(hit, row) for hit, row in zip(found, rows, strict=True) if mask is None or mask[row]][:top]
+        rows = [(hit, view.row_of(hit.id) or 0) for hit in found if hit.id not in wrong]
+        kept = [(hit, row) for hit, row in rows if mask is None or mask[row]][:top]
         hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
         if explain:
             traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
@@ -672,7 +711,12 @@ class Collection:
                 self._load()  # as the folder has it: no word of the change is known
                 raise
         self._changes.append(change)
+        self._take(view)
+
+    def _take(self, view: View) -> None:
+        """From now on searches see this. What it holds of the journal is said last: till then others wait for it."""
         self._state = self._state._replace(view=view)
+        self._held = 0 if self._journal is None else self._journal.size
 
     # ---- learning anew
 
@@ -689,34 +733,59 @@ class Collection:
             segments = (replace(view.base, entries=table), *view.segments[1:])
             self._state = self._state._replace(view=replace(view, segments=segments))
 
-    def refit(self, *, progress: bool = False) -> Refit:
+    def refit(self, *, feedback: Feedback | None = None, progress: bool = False) -> Refit:
         """Learn from all entries as they are now; searches and changes go on meanwhile.
 
         The new fit takes the place of the old one whole, and only if left-out questions do not find their answer less
-        often by more than chance.
+        often by more than chance. So with judgements: a question is learnt as one of the entry that is right for it,
+        and an entry that is wrong for a question is no answer to it any more. They stay learnt until others come.
 
         Args:
+            feedback: Judgements, or the file of them that 'matchloom serve' kept.
             progress: Whether to show a bar.
         """
+        given = None if feedback is None else as_judgements(feedback).of_system(self._served_name)
         with self._refitting():
-            return self._refit(progress)
+            return self._refit(given, progress)
 
-    def _refit(self, progress: bool) -> Refit:
+    def _refit(self, given: Judgements | None, progress: bool) -> Refit:
         with self._lock:
             state, count = self._current(), len(self._changes)
             seen = self._stamp
-        entries = state.view.entries()
+        entries, judged, report = state.view.entries(), state.judged, None
+        if given is not None:
+            entries, judged, report = self._judged(state, given)
         learnt = learn(entries, self.settings, self._sentences, progress=progress)
         before, after, worse = _compare(state, learnt)
-        questions = len(learnt.segment.questions)
+        done = Refit(len(entries), len(learnt.segment.questions), before, after, False, "", report)
         if worse:
-            why = "left-out questions find their answer less often, by more than chance"
-            return Refit(len(entries), questions, before, after, False, why)
+            return done._replace(why="left-out questions find their answer less often, by more than chance")
         with self._writing():
             if self._stamp != seen:
-                return Refit(len(entries), questions, before, after, False, "another fit was kept meanwhile")
-            self._keep(learnt, self._changes[count:], state.view.changes)
-        return Refit(len(entries), questions, before, after, True, learnt.fusion.why)
+                return done._replace(why="another fit was kept meanwhile")
+            self._keep(learnt, judged, self._changes[count:], state.view.changes)
+        return done._replace(kept=True, why=learnt.fusion.why)
+
+    def _judged(self, state: State, given: Judgements) -> tuple[Entries, Judged, FeedbackReport]:
+        """Entries with what judgements teach, or as they are where held-out questions are worse for it."""
+        entries = state.view.entries()
+        own = state.judged.untaught(entries)
+        settled = settle(given.judgements, entries, own)
+        judged = state.judged.joined(settled, entries)
+        taught, found = judged.taught(own), Comparison()
+        if any(set(one) != set(other) for one, other in zip(taught.questions, entries.questions, strict=True)):
+            found = compare_on_held_out(own, entries, taught, self._made_of)
+        report = report_of(given, settled, found)
+        return (taught, judged, report) if report.learnt else (entries, state.judged, report)
+
+    def _made_of(self, entries: Entries) -> Collection:
+        """Other entries, learnt in the same way."""
+        return Collection(_state(learn(entries, self.settings, self._sentences)), self.settings, self._sentences)
+
+    @property
+    def _served_name(self) -> str:
+        """The name under which the folder is served, unless it is given another."""
+        return "" if self.folder is None else self.folder.resolve().name
 
     @contextmanager
     def _refitting(self) -> Iterator[None]:
@@ -729,9 +798,9 @@ class Collection:
                 raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
 
-    def _keep(self, learnt: Learnt, later: Sequence[Change], number: int) -> None:
+    def _keep(self, learnt: Learnt, judged: Judged, later: Sequence[Change], number: int) -> None:
         """Switch to a fit that has learnt so many changes, and to what was changed while it was made."""
-        state = _state(learnt)
+        state = _state(learnt)._replace(judged=judged)
         view = state.view
         for change in later:
             view = view.changed(change)
@@ -785,7 +854,8 @@ class Collection:
         }
         encoder = None if self._sentences is None else self._sentences.matcher
         files = {} if self.page is None else {PAGE: self.page}
-        write_collection(folder, settings, segment.arrays(), self._changes, files=files, encoder=encoder)
+        arrays = {**segment.arrays(), **self._state.judged.arrays()}
+        write_collection(folder, settings, arrays, self._changes, files=files, encoder=encoder)
 
     def _load(self) -> None:
         """Read the folder as it is now."""
@@ -832,8 +902,9 @@ class Collection:
             self.report, self.since_report = settings["report"], int(settings["since_report"])
             self.page = saved.content(PAGE) if saved.has(PAGE) else None
             calibration = _calibration(settings["calibration"])
-        self._state = State(view, fusion, calibration, figures)
-        self._journal, self._changes = journal, changes
+            judged = Judged.load(arrays)
+        self._state = State(view, fusion, calibration, figures, judged)
+        self._journal, self._changes, self._held = journal, changes, journal.size
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
@@ -848,7 +919,7 @@ class Collection:
         if folder is None or journal is None:
             return True
         try:
-            return stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed(self._held)
         except OSError:
             return True  # the folder is gone: what was read goes on
 
@@ -867,7 +938,7 @@ class Collection:
         for change in changes:
             view = view.changed(change)
         self._changes += changes
-        self._state = self._state._replace(view=view)
+        self._take(view)
 
 
 def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
@@ -944,6 +1015,12 @@ def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None
         if own:
             found |= zip(own, segment.nearest(query, [row - offset for row in own]), strict=True)
     return [found[row] for row in rows]
+
+
+def _places_of(state: State, scored: Scored, question: str) -> Ids:
+    """Where entries that were judged wrong for a question stand among those that were scored."""
+    rows = [state.view.row_of(name) for name in state.judged.wrong_for(question)]
+    return np.flatnonzero(np.isin(scored.rows, [row for row in rows if row is not None]))
 
 
 def _outside(view: View, query: Queries, text: Queries) -> Floats:

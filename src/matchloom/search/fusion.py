@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from matchloom.lexical.columns import Floats, Ids
 
 #: Where weights start and are drawn back to. Development parts of six collections, with one to all questions an entry,
-#: chose them (`python -m experiments.benchmarks.priors` measures them again).
+#: chose them (`python -m experiments.benchmarks.quality --development` measures them).
 PRIOR: Mapping[str, float] = {
     "softmax": 2.0,
     "svm": 0.35,
@@ -247,13 +247,17 @@ def leave_one_out_figures(cases: Cases, weights: Floats) -> LeaveOneOut | None:
 
 def compare_weights(cases: Cases, old: Floats, new: Floats) -> tuple[float, float, bool]:
     """How often the first answer is right by old and by new weights, and whether the new are worse beyond chance."""
+    before, after = (ranks(cases, weights) == 1 for weights in (old, new))
+    first, second = (float(np.average(one, weights=cases.counted)) for one in (before, after))
+    return first, second, worse_beyond_chance(before, after)
+
+
+def worse_beyond_chance(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> bool:
+    """Whether fewer questions are right after than before, and chance is no explanation (sign test)."""
     from matchloom.evaluation.significance import sign_test
 
-    before, after = (ranks(cases, weights) == 1 for weights in (old, new))
     lost, won = int((before & ~after).sum()), int((after & ~before).sum())
-    worse = lost > won and sign_test(won, lost) < _CHANCE
-    first, second = (float(np.average(one, weights=cases.counted)) for one in (before, after))
-    return first, second, worse
+    return lost > won and sign_test(won, lost) < _CHANCE
 
 
 def _softmax(scores: Floats, there: NDArray[np.bool_]) -> Floats:

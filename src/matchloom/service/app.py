@@ -18,6 +18,7 @@ from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
 from matchloom.service.changing import add_changing
+from matchloom.service.feedback import judgement_of
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
@@ -243,16 +244,15 @@ def _add_feedback(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=ERRORS)
     async def keep(asked: s.FeedbackRequest) -> Response:
-        """Keep a thumb up or down, as a pair that `matchloom fit` takes."""
-        system = service.system(asked.system)
-        if service.feedback is None:
+        """Keep a thumb up or down, for 'matchloom refit --feedback'. The answer must be one that is served."""
+        system, file = service.system(asked.system), service.feedback
+        if file is None:
             raise Refused(403, "no_feedback", "this service was started with --no-feedback")
         limits.check_texts([asked.question, asked.text], system.tokenizer)
         limits.check_ids([asked.id])
-        line = {"query": asked.question, "text": asked.text, "label": asked.label, "text_id": asked.id}
-        line = {**line, "system": system.name}
         async with workers.admitted():
-            await workers.write("feedback", service.feedback.keep, line)
+            judgement = await workers.call(judgement_of, system, asked)
+            await workers.write("feedback", file.keep, judgement)
         service.metrics.feedback.labels(str(asked.label)).inc()
         return answer({"kept": True})
 

@@ -216,12 +216,16 @@ class ExplainAnswer(Answered):
 
 
 class FeedbackRequest(Asked):
-    """A thumb up or down on an answer."""
+    """A thumb up or down on an answer, which is told by its id, by its text, or by both."""
 
-    question: Annotated[str, Field(examples=[_EXAMPLE])]
-    text: Annotated[str, Field(examples=["Choose Reset password."])]
+    question: Annotated[str, Field(min_length=1, pattern=r"\S", examples=[_EXAMPLE])]
+    text: Annotated[str, Field(default="", description="Of the answer.", examples=["Choose Reset password."])]
     label: Annotated[Label, Field(description="1 for a right answer, 0 for a wrong one.")]
-    id: Annotated[str, Field(default="", description="Of the answer.")]
+    id: Annotated[str, Field(default="", description="Of the answer, as search gives it.")]
+    who: Annotated[
+        str,
+        Field(default="", max_length=64, description="Whose judgement it is; a later one takes its place."),
+    ]
     system: Name
 
 

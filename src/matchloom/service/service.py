@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchloom.service.batching import Batcher
-from matchloom.service.feedback import Feedback
+from matchloom.service.feedback import FeedbackFile
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
@@ -42,7 +42,7 @@ class Service:
         self.shelf = Shelf(folders)
         self.metrics = Metrics()
         self.workers = Workers(limits, self.metrics)
-        self.feedback = None if feedback is None else Feedback(feedback)
+        self.feedback = None if feedback is None else FeedbackFile(feedback)
         self.refits = Refits(self.shelf, self.metrics, refit if writable else None)
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None

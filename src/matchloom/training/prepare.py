@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import torch
 
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs, read_pairs
+from matchloom.data.identity import in_order
 from matchloom.data.kinds import positives_only
 from matchloom.data.splits import hold_out as hold_out_pairs
 from matchloom.encoders.library import find_encoder
@@ -131,11 +132,6 @@ def settings_of(
     if pretrained:
         training |= Transformer.trained_with
     return {**published, **arguments}, TrainConfig(**{**training, **changes})
-
-
-def in_order(pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs in an order that is theirs and not their file's, so that what is drawn depends on nothing else."""
-    return sorted(pairs, key=lambda pair: (pair._replace(label=None)[:2], str(pair.label), pair[3:]))
 
 
 def _read(source: PairsLike, columns: Mapping[str, str] | None, graded: bool, progress: bool) -> list[Pair]:

@@ -102,9 +102,9 @@ def test_the_page_has_tables_then_others_then_trials(tmp_path: Path) -> None:
     write(tmp_path, "colours", WHOLE)
     write(tmp_path, "trials_colours", results(**{"BM25, untested": [UNTESTED]}))
     write(tmp_path, "cloth.fast", WHOLE)
-    page = results_page(tmp_path, [], "# Ours\n", ["## Others\n"])
+    page = results_page(tmp_path, [], "# Ours\n", ["## Others\n"], "## Choices\n")
     titles = [line for line in page.splitlines() if line.startswith("#")]
-    sections = ["## Colours of cloth", "## Others", "## Trials", "### Trials of colours"]
+    sections = ["## Choices", "## Colours of cloth", "## Others", "## Trials", "### Trials of colours"]
     assert titles == ["# Ours", "## Summary", "## Contents", *sections]
     assert "| [Colours of cloth](#colours-of-cloth) | P@1 | BM25 | 0.500 | 0.600 | 1 |  |" in page
     assert "- [Trials](#trials)\n  - [Trials of colours](#trials-of-colours)\n" in page
@@ -113,7 +113,7 @@ def test_the_page_has_tables_then_others_then_trials(tmp_path: Path) -> None:
     assert "- Net, text length (longer): P@1 0.200, RR 0.500, lowest p 0.4" in page
     assert "Pairs: train 1,234, development 40, test 40. python 3.11. Commits abc, def." in page
     assert "| system | dev P@1 | dev RR | seeds | minutes | published |" in page.partition("### Trials")[2]
-    assert "##" not in results_page(tmp_path / "none", [])
+    assert "##" not in results_page(tmp_path / "none", [], first="## Choices\n")
 
 
 def test_a_probe_that_is_not_at_chance_is_told(tmp_path: Path) -> None:

@@ -407,8 +407,7 @@ def test_lancedb_is_loaded_by_archives_only(tmp_path: Path) -> None:
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
         "import matchloom, matchloom.search\n"
         "assert 'lancedb' not in sys.modules\n"
-        "index = LanceCollection.create(sys.argv[1])\n"
-        "index.add([matchloom.Pair('a', 'b')])\n"
+        "index = matchloom.Collection.create(sys.argv[1], [('a', 'b')], store='lance')\n"
         "assert index.search('a')\n"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, check=False)

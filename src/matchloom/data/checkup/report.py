@@ -46,7 +46,7 @@ class Checkup:
         for kind, found in self.finds.items():
             lines.append(f"{len(found):,} x {KINDS[kind]}")
             lines += [f"  {_places(one.places)}: {_short(one.text)}" for one in found[:most]]
-            if len(found) > most:
+            if 0 < most < len(found):
                 lines.append(f"  and {len(found) - most:,} more")
         return lines or [f"nothing found in {self.rows:,} rows"]
 

@@ -91,7 +91,8 @@ def read_rows(
     check_given(columns)
     kind = format_of(path, format)
     rows = READERS[kind](path, columns, **({"whole": whole} if kind == "parquet" else {}))
-    checked = _Checked(path, require_label, graded, on_left_out, on_note)
+    expected = _EXPECTED.get(kind, "rows with the columns query and text")
+    checked = _Checked(path, expected, require_label, graded, on_left_out, on_note)
     return checked.rows(rows)
 
 
@@ -149,6 +150,12 @@ def format_of(path: Path, given: str | None = None) -> str:
     return given
 
 
+_EXPECTED = {
+    "markdown": "questions as headings, with their answers below",
+    "html": "questions as headings, with their answers below",
+    "zip": "files with questions and answers in it",
+    "folder": "files with questions and answers in it",
+}
 _PACKED = {"parquet": "Parquet", "sheet": "a sheet", "zip": "zip"}
 
 
@@ -158,12 +165,14 @@ class _Checked:
     def __init__(
         self,
         path: Path,
+        expected: str,
         require_label: bool,
         graded: bool,
         on_left_out: Callable[[LeftOut], None] | None,
         on_note: Callable[[str], None] | None,
     ) -> None:
         self._path = path
+        self._expected = expected
         self._require_label = require_label
         self._graded = graded
         self._on_left_out = on_left_out
@@ -189,10 +198,7 @@ class _Checked:
             else:
                 yield pair, one
         if empty:
-            raise MatchloomError(
-                f"{self._path} holds no pairs; expected rows with the columns query and text{self._why()}",
-                code="no_data",
-            )
+            raise MatchloomError(f"{self._path} holds no pairs; expected {self._expected}{self._why()}", code="no_data")
         if self._reasons:
             self._on_note(f"{sum(self._reasons.values()):,} left out{self._why()}")
 

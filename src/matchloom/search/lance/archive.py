@@ -17,7 +17,7 @@ from matchloom.search.lance import encoding as encoder
 from matchloom.search.lance.connection import connect
 from matchloom.search.lance.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing
 from matchloom.search.lance.newest import Newest
-from matchloom.search.lance.rows import PairRow
+from matchloom.search.lance.rows import PairRow, answer_key
 from matchloom.search.lance.seals import Sealing, sealing
 from matchloom.search.lance.snapshot import Snapshot
 from matchloom.search.lance.table import SAME, TEXTS, Store
@@ -175,6 +175,19 @@ class Archive:
         store = self.current()[1]
         known = store.find("id", ids).keys() | store.find("text_id", ids).keys()
         return [one for one in dict.fromkeys(ids) if one not in known]
+
+    def answers(self, name: str) -> list[str]:
+        """The answers of pairs with this id or text_id."""
+        store = self.current()[1]
+        rows = store.find("id", [name]).get(name) or store.find("text_id", [name]).get(name)
+        found: list[str] = store.take(rows, ["answer"])["answer"].to_pylist() if rows else []
+        return found
+
+    def id_of(self, answer: str) -> str | None:
+        """The least id of the pairs with this answer."""
+        store, key = self.current()[1], answer_key(answer)
+        rows = store.find(SAME, [key]).get(key)
+        return min(store.take(rows, ["id"])["id"].to_pylist()) if rows else None
 
     def _refuse_vague(self, store: Store, ids: Sequence[str]) -> None:
         """A text_id that is no pair's own id may be a number within a list, and mean another answer in each."""

@@ -187,6 +187,22 @@ class LanceCollection:
         """
         return self._archive.unknown(_checked_ids(ids))
 
+    def answers(self, name: str) -> list[str]:
+        """The answers of pairs with an id; none where it is unknown.
+
+        Args:
+            name: As `search` gives it, or a text_id.
+        """
+        return self._archive.answers(*_checked_ids([name]))
+
+    def find(self, text: str) -> str | None:
+        """The id of an answer, case and spaces apart.
+
+        Args:
+            text: The answer.
+        """
+        return self._archive.id_of(text)
+
     def reencode(self, matcher: Matcher | Path | str, *, progress: bool = False) -> None:
         """Encode every pair again, with a matcher that was trained anew or another one.
 

@@ -1,0 +1,271 @@
+"""How good a collection's answers are, and whether it knows when it has none, at several sizes and beside rivals.
+
+    python -m experiments.benchmarks.quality                       # from scratch, to experiments/results/quality.json
+    python -m experiments.benchmarks.quality --encoder             # with the first pretrained encoder that is found
+    python -m experiments.benchmarks.quality --only hwu64 --sizes 10
+    python -m experiments.benchmarks.quality --coefficients        # of p(answerable), from development parts
+
+Data (the folder MATCHLOOM_DATA, or ../shared/data): CovidFAQ, its German cousin, HWU64, StackOverflow, sofmattress,
+each with 1, 2, 5, 10, 20 or all training questions an answer, drawn by digests. Test questions are the official ones;
+with --development the development parts, where there are any, on which priors and constants were chosen.
+
+    P@1      the first answer is right; beside it scikit-learn's linear SVM (TF-IDF of words 1-2 and letters 2-5), BM25
+             of an answer with its questions, and, with an encoder, its nearest known question
+    ECE      expected calibration error of the first answer's probability, ten bins
+    AUROC    p(answerable) of test questions against questions that have no answer here: those of a fifth of the
+             answers, which were taken away before fitting (`near`), or questions of another field (`far`)
+    recall   of the questions without an answer, the part below the 5% quantile of the others
+    >= .9    of the far questions, the part whose first answer is shown with nine tenths or more
+    .95      asked for a precision of .95: what it was, and for how many questions
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from experiments import places
+from experiments.reproduction.provenance import commit
+from matchloom import Collection, Pair
+from matchloom.basics.files import atomic_write
+from matchloom.search.entries import Entries
+from matchloom.search.features.dense import SentenceVectors
+
+RESULTS = places.RESULTS / "quality.json"
+SIZES = (1, 2, 5, 10, 20, 0)  # 0 for all
+_FAR = 100  # questions of another field
+
+
+class Corpus(NamedTuple):
+    """Training pairs, and questions with the id of their answer."""
+
+    train: list[Pair]
+    asked: list[tuple[str, str]]
+    unanswerable: Sequence[str] = ()
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def _pairs(*paths: Path) -> list[Pair]:
+    return [Pair(row["query"], row["text"], text_id=row["text_id"]) for path in paths for row in _rows(path)]
+
+
+def corpora(development: bool) -> dict[str, Corpus]:
+    """What is there."""
+    faq, intents = places.DATA / "faq", places.DATA / "intents"
+
+    def asked(path: Path) -> list[tuple[str, str]]:
+        return [(row["query"], row["text_id"]) for row in _rows(path)]
+
+    found = {
+        name: Corpus(
+            _pairs(intents / f"{name}_train.tsv"), asked(intents / f"{name}_{part if development else 'test'}.tsv")
+        )
+        for name, part in (("hwu64", "valid"), ("stackoverflow", "dev"))
+    }
+    if not development:
+        out = [row["query"] for row in _rows(intents / "sofmattress_oos.tsv")]
+        found["sofmattress"] = Corpus(
+            _pairs(intents / "sofmattress_train.tsv"), asked(intents / "sofmattress_test.tsv"), out
+        )
+        covid = faq / "covid_faq.tsv"
+        found["covid"] = Corpus(_pairs(covid, faq / "covid_train.tsv"), asked(faq / "covid_test.tsv"))
+        found["covid, the FAQ alone"] = Corpus(_pairs(covid), asked(faq / "covid_test.tsv"))
+        german = faq / "covidsim_de_faq.tsv"
+        found["german"] = Corpus(_pairs(german), asked(faq / "covidsim_de_test.tsv"))
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def some(pairs: Iterable[Pair], size: int) -> list[Pair]:
+    """At most so many questions an answer, drawn by digests; all with 0."""
+    counts: dict[str, int] = {}
+    kept = []
+    for pair in sorted(pairs, key=lambda pair: _digest(pair.query)):
+        counts[pair.text_id] = counts.get(pair.text_id, 0) + 1
+        if not size or counts[pair.text_id] <= size:
+            kept.append(pair)
+    return kept
+
+
+def far_questions() -> list[str]:
+    """Questions about products and health: no corpus here has answers to them."""
+    with gzip.open(places.DATA / "cqa" / "cqa_5_50.tsv.gz", "rt", encoding="utf-8") as file:
+        questions = {line.split("\t")[2] for line in file}
+    return sorted(questions, key=_digest)[:_FAR]
+
+
+def auroc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
+    """How often a question with an answer is thought the likelier one of two."""
+    a, b = np.array(answerable)[:, None], np.array(unanswerable)
+    return float((a > b).mean() + 0.5 * (a == b).mean())
+
+
+def calibration_error(likely: NDArray[Any], right: NDArray[Any]) -> float:
+    """Expected, over ten bins."""
+    bins = np.minimum((likely * 10).astype(int), 9)
+    return float(sum((bins == n).mean() * abs((likely - right)[bins == n].mean()) for n in set(bins.tolist())))
+
+
+def measure(corpus: Corpus, size: int, sentences: SentenceVectors | None, far: Sequence[str]) -> dict[str, float]:
+    """All figures of one corpus at one size."""
+    train = some(corpus.train, size)
+    collection = Collection.fit(Entries.of(train), sentences=sentences)
+    questions, gold = [one for one, _ in corpus.asked], [name for _, name in corpus.asked]
+    hits = collection.search(questions, top=1)
+    right = np.array([bool(one) and one[0].id == name for one, name in zip(hits, gold, strict=True)], dtype=float)
+    likely = np.array([one[0].probability or 0.0 if one else 0.0 for one in hits])
+    outside = collection.search(list(far), top=1)
+    found = {
+        "P@1": float(right.mean()),
+        **rivals(train, corpus, sentences),
+        "ECE": calibration_error(likely, right),
+        "far AUROC": auroc([one.known or 0.0 for one in hits], [one.known or 0.0 for one in outside]),
+        "far >= .9": float(np.mean([bool(one) and (one[0].probability or 0.0) >= 0.9 for one in outside])),
+    }
+    calibration = collection.calibration
+    threshold = None if calibration is None else calibration.threshold(0.95)
+    if threshold is not None and (likely >= threshold).any():
+        found |= {".95 precision": float(right[likely >= threshold].mean())}
+        found |= {".95 coverage": float((likely >= threshold).mean())}
+    return found | near(corpus, train, sentences)
+
+
+def near(corpus: Corpus, train: list[Pair], sentences: SentenceVectors | None) -> dict[str, float]:
+    """Whether questions whose answer was taken away are told from others; real ones where the corpus has some."""
+    gone: set[str] = set()
+    if not corpus.unanswerable:
+        gone = set(sorted({pair.text_id for pair in train}, key=_digest)[::5])
+    kept = Collection.fit(Entries.of([pair for pair in train if pair.text_id not in gone]), sentences=sentences)
+    inside = [question for question, name in corpus.asked if name not in gone]
+    outside = list(corpus.unanswerable) or [question for question, name in corpus.asked if name in gone]
+    if not outside or not inside:
+        return {}
+    a, b = ([one.known or 0.0 for one in kept.search(side, top=1)] for side in (inside, outside))
+    return {"near AUROC": auroc(a, b), "near recall": float(np.mean(np.array(b) < np.quantile(a, 0.05)))}
+
+
+def rivals(train: list[Pair], corpus: Corpus, sentences: SentenceVectors | None) -> dict[str, float]:
+    """P@1 of what one would have used instead."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.svm import LinearSVC
+
+    questions, gold = [one for one, _ in corpus.asked], [name for _, name in corpus.asked]
+
+    def right(answers: Iterable[str]) -> float:
+        return float(np.mean([one == name for one, name in zip(answers, gold, strict=True)]))
+
+    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+    both = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), letters)
+    machine = make_pipeline(both, LinearSVC()).fit([one.query for one in train], [one.text_id for one in train])
+    found = {"SVM": right(machine.predict(questions))}
+    entries = Entries.of(train)
+    plain = Collection.fit(entries, learn_weights=False, features=("bm25_doc",))
+    found["BM25"] = right(one[0].id if one else "" for one in plain.search(questions, top=1))
+    if sentences is not None:
+        nearest = Collection.fit(entries, sentences=sentences, words=False)
+        found["nearest by encoder"] = right(one[0].id if one else "" for one in nearest.search(questions, top=1))
+    return found
+
+
+def coefficients(sentences: SentenceVectors | None) -> dict[str, list[float]]:
+    """Bias and weights of p(answerable), from development parts: a quarter of the answers taken away, in four ways."""
+    from sklearn.linear_model import LogisticRegression
+
+    signals, labels, weights = [], [], []
+    for corpus in corpora(development=True).values():
+        for size in (10, 20, 50):
+            for draw in range(4):
+                train = some(corpus.train, size)
+                gone = set(sorted({pair.text_id for pair in train}, key=_digest)[draw::4])
+                kept = Collection.fit(
+                    Entries.of([one for one in train if one.text_id not in gone]), sentences=sentences
+                )
+                assert kept.calibration is not None
+                mean, deviation = np.array(kept.calibration.mean), np.array(kept.calibration.deviation)
+                for label, asked in (
+                    (1, [q for q, name in corpus.asked if name not in gone]),
+                    (0, _gone(corpus, gone)),
+                ):
+                    z = (kept.signals(asked) - mean) / deviation
+                    signals.append(np.clip(z, -8, 8))
+                    labels.append(np.full(len(asked), label))
+                    weights.append(np.full(len(asked), 1 / len(asked)))
+    machine = LogisticRegression(C=1e6).fit(np.vstack(signals), np.concatenate(labels), np.concatenate(weights) * 1000)
+    return {"bias": machine.intercept_.tolist(), "top, cosine, machine, coverage": machine.coef_[0].tolist()}
+
+
+def _gone(corpus: Corpus, gone: set[str]) -> list[str]:
+    return [question for question, name in corpus.asked if name in gone] + far_questions()
+
+
+def encoder_vectors() -> SentenceVectors:
+    """The sentence vectors of the first encoder that is found; each text is encoded once."""
+    from matchloom.encoders.library import found_encoders
+    from matchloom.matcher import Matcher
+
+    return SentenceVectors(Matcher.untrained(found_encoders()[0].folder, model="sentence_bert"))
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encoder", action="store_true")
+    parser.add_argument("--development", action="store_true")
+    parser.add_argument("--coefficients", action="store_true")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
+    arguments = parser.parse_args()
+    console = Console(width=200)
+    sentences = encoder_vectors() if arguments.encoder else None
+    if arguments.coefficients:
+        console.print(coefficients(sentences))
+        return
+    far = far_questions()
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    table = Table("corpus", "questions an answer")
+    rows: list[tuple[str, str, dict[str, float]]] = []
+    for name, corpus in corpora(arguments.development).items():
+        if arguments.only and name not in arguments.only:
+            continue
+        most = max(np.unique([pair.text_id for pair in corpus.train], return_counts=True)[1])
+        for size in arguments.sizes:
+            if size >= most:
+                continue
+            figures = measure(corpus, size, sentences, far)
+            rows.append((name, str(size or "all"), figures))
+            part = "development" if arguments.development else "test"
+            key = f"{name}, {size or 'all'}, {'encoder' if sentences else 'words'}, {part}"
+            kept[key] = {**figures, "commit": commit()}
+            console.print(key, {measure: round(value, 3) for measure, value in figures.items()})
+            with atomic_write(RESULTS) as file:
+                file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    measures = list(dict.fromkeys(measure for _, _, figures in rows for measure in figures))
+    for one in measures:
+        table.add_column(one, justify="right")
+    for name, size_name, figures in rows:
+        table.add_row(name, size_name, *(f"{figures[one]:.3f}" if one in figures else "" for one in measures))
+    console.print(table, f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The sections of docs/results.md about collections: beside what one would use instead, and beside search engines."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from experiments.reproduction.page import markdown
+
+SYSTEMS = {
+    "encoder_ranker": "encoder_ranker: what `fit` keeps with an encoder",
+    "answer_ranker": "answer_ranker: what `fit` keeps without one",
+    "linear_classifier": "scikit-learn: TF-IDF of words and letters, linear SVM",
+    "encoder_nearest": "MiniLM as it is: nearest question or answer",
+    "trans_lm": "TransLM",
+    "nearest_question": "BM25 with each known question",
+    "bm25_stemmed": "BM25 with each answer",
+}
+QUALITY = {
+    "P@1": "P@1",
+    "SVM": "linear SVM",
+    "BM25": "BM25",
+    "nearest by encoder": "encoder, nearest",
+    "ECE": "ECE",
+    "near AUROC": "near AUROC",
+    "near recall": "near recall",
+    "far AUROC": "far AUROC",
+    "far >= .9": "far >= .9",
+    ".95 precision": "precision, .95 asked",
+    ".95 coverage": "coverage",
+}
+_QUALITY = """## Knowing the answer, and knowing that there is none
+
+`python -m experiments.benchmarks.quality`, whose help says what each column is. Near questions have an answer that was
+taken away, far ones are of another field; ECE is the calibration error of the first answer's probability.
+"""
+_ENGINES = """## Search beside engines
+
+`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
+shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known question; an
+engine gives the numbers of its top 100 rows.
+"""
+
+
+def faq_table(done: dict[str, Any]) -> str:
+    """What faq.py found: the first answer right, by the number of questions to learn from."""
+    sizes = sorted({row["questions"] for row in done["rows"]})
+    found = {(row["system"], row["questions"]): mean(row["P@1"]) for row in done["rows"]}
+    rows = [
+        [about, *(f"{found[name, size]:.3f}" for size in sizes)]
+        for name, about in SYSTEMS.items()
+        if (name, sizes[0]) in found
+    ]
+    about = f"""## An FAQ with few and with many questions
+
+`python -m experiments.benchmarks.faq`, commit {done["commit"]}: CovidFAQ, the part of {done["tested"]} new questions
+whose first answer of 67 is right, by the number of questions to learn from (three draws; the last column is all of
+them). Settings were chosen by cross-validation on training questions, but earlier versions were measured on these test
+questions too, so that this is no first evaluation.
+"""
+    return "\n".join([about, *markdown(["system", *map(str, sizes)], *rows), ""])
+
+
+def quality_table(done: dict[str, Any]) -> str:
+    """What quality.py found on the test questions."""
+    tested = {name.removesuffix(", test"): one for name, one in done.items() if name.endswith(", test")}
+    if not tested:
+        return ""
+    shown = [key for key in QUALITY if any(key in one for one in tested.values())]
+    rows = [[name, *(f"{one[key]:.3f}" if key in one else "" for key in shown)] for name, one in tested.items()]
+    commits = ", ".join(sorted({one["commit"] for one in tested.values()}))
+    head = ["data, questions an answer", *(QUALITY[key] for key in shown)]
+    return "\n".join([_QUALITY, *markdown(head, *rows), f"\nCommits {commits}.\n"])
+
+
+def engines_table(done: dict[str, Any]) -> str:
+    """What engines.py found: searches a second, and as a part of the rival's."""
+    sizes = {name: one for name, one in done.items() if name.isdigit()}
+    lines = [_ENGINES]
+    for size, one in sizes.items():
+        rival = one["searches_a_second"].get("tantivy, top 100")
+        rows = [[name, f"{rate:,.0f}", _ratio(rate, rival)] for name, rate in one["searches_a_second"].items()]
+        lines += markdown([f"{int(size):,} pairs", "a second", "of tantivy's rate"], *rows)
+        lines.append(
+            f"\nOpened in {1000 * one['open_seconds']:.0f} ms, {one['megabytes']:,.0f} MB on the disk; an entry was "
+            f"added and found in {1000 * one['added_and_found_seconds']:.0f} ms. Load {one['load']:.1f}. "
+            f"Commit {one['commit']}.\n"
+        )
+    if "faq" in done:
+        rates, about = done["faq"]["searches_a_second"], done["faq"]
+        rows = []
+        for name, rate in rates.items():
+            rows.append([name, f"{rate:,.0f}", _ratio(rate, rates[f"scikit-learn, {name.partition(', ')[2]}"])])
+        lines += markdown(["CovidFAQ, 67 answers", "a second", "of scikit-learn's rate"], *rows)
+        lines.append(f"\nLoad {about['load']:.1f}. Commit {about['commit']}.\n")
+    return "\n".join(lines)
+
+
+def _ratio(rate: float, rival: float | None) -> str:
+    return "" if rival is None else f"{rate / rival:.2f}"
