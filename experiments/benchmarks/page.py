@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from experiments import places
-from experiments.benchmarks.search_tables import engines_table, faq_table
+from experiments.benchmarks.search_tables import engines_table, faq_table, quality_table
 from experiments.reproduction import page
 from experiments.reproduction.figures import draw_plots, drawable
 from experiments.reproduction.page import markdown
@@ -47,6 +47,7 @@ def results_page() -> str:
     """All tables that have results, and what other benchmarks found."""
     others = {
         "faq": faq_table,
+        "quality": quality_table,
         "engines": engines_table,
         "retrieval": retrieval_tables,
         "question_retrieval_en": question_retrieval_table,

@@ -16,6 +16,24 @@ SYSTEMS = {
     "nearest_question": "BM25 with each known question",
     "bm25_stemmed": "BM25 with each answer",
 }
+QUALITY = {
+    "P@1": "P@1",
+    "SVM": "linear SVM",
+    "BM25": "BM25",
+    "nearest by encoder": "encoder, nearest",
+    "ECE": "ECE",
+    "near AUROC": "near AUROC",
+    "near recall": "near recall",
+    "far AUROC": "far AUROC",
+    "far >= .9": "far >= .9",
+    ".95 precision": "precision, .95 asked",
+    ".95 coverage": "coverage",
+}
+_QUALITY = """## Knowing the answer, and knowing that there is none
+
+`python -m experiments.benchmarks.quality`, whose help says what each column is. Near questions have an answer that was
+taken away, far ones are of another field; ECE is the calibration error of the first answer's probability.
+"""
 _ENGINES = """## Search beside engines
 
 `python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
@@ -41,6 +59,18 @@ them). Settings were chosen by cross-validation on training questions, but earli
 questions too, so that this is no first evaluation.
 """
     return "\n".join([about, *markdown(["system", *map(str, sizes)], *rows), ""])
+
+
+def quality_table(done: dict[str, Any]) -> str:
+    """What quality.py found on the test questions."""
+    tested = {name.removesuffix(", test"): one for name, one in done.items() if name.endswith(", test")}
+    if not tested:
+        return ""
+    shown = [key for key in QUALITY if any(key in one for one in tested.values())]
+    rows = [[name, *(f"{one[key]:.3f}" if key in one else "" for key in shown)] for name, one in tested.items()]
+    commits = ", ".join(sorted({one["commit"] for one in tested.values()}))
+    head = ["data, questions an answer", *(QUALITY[key] for key in shown)]
+    return "\n".join([_QUALITY, *markdown(head, *rows), f"\nCommits {commits}.\n"])
 
 
 def engines_table(done: dict[str, Any]) -> str:

@@ -53,6 +53,14 @@ def test_faq() -> None:
     assert list(found)[-1] == "BM25 with each answer"
 
 
+def test_quality() -> None:
+    done = {"hwu64, 10, words, test": {"P@1": 0.8, "SVM": 0.7, "commit": "abc"}, "hwu64, 10, words, dev": {"P@1": 0.9}}
+    section = search_tables.quality_table(done)
+    assert cells(section)["data, questions an answer"] == ["P@1", "linear SVM"]
+    assert cells(section)["hwu64, 10, words"] == ["0.800", "0.700"]
+    assert search_tables.quality_table({}) == ""
+
+
 def test_engines() -> None:
     one = {"searches_a_second": {"collection, not learnt": 500.0, "tantivy, top 100": 2000.0}, "open_seconds": 0.05}
     one |= {"added_and_found_seconds": 0.04, "megabytes": 40.0, "load": 2.0, "commit": "abc"}

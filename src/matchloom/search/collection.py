@@ -824,14 +824,13 @@ class Collection:
             folder: Where; it is made if it is new.
         """
         path = one_path("folder", folder)
-        with self._lock:
-            if self.folder is None or not path.exists() or not path.samefile(self.folder):
+        if self.folder is None or not path.exists() or not path.samefile(self.folder):
+            with self._lock:
                 self._write(path)
-                return
-            with self._locked():
-                self._current()  # what others have changed is kept
-                self._write(path)
-                self._load()
+            return
+        with self._writing():  # what others have changed is kept
+            self._write(path)
+            self._load()
 
     def _write(self, folder: Path) -> None:
         segment = self._state.view.base
