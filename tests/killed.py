@@ -17,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from matchloom import Pair
 from matchloom.cli import main
 from matchloom.models.base import PairModel
+from matchloom.search.collection import Collection
 from matchloom.search.lance import manifest
 from matchloom.search.lance import table as store
 from matchloom.search.lance.collection import LanceCollection
@@ -36,6 +37,21 @@ def add_forever(report: Path, archive: Path, first: int) -> None:
             batch = [Pair(f"question number{i} of batch{n}", f"answer {i}", query_id=f"{n}-{i}") for i in range(3)]
             index.add([*batch, Pair("the counter", f"stands at {n}", query_id="counter")])
             file.write(f"{n}\n")
+
+
+def change_forever(report: Path, folder: Path, first: int, fit: bool) -> None:
+    """Add three answers at once, remove the first of the last three, and fit anew now and then; each is reported."""
+    collection = Collection.open(folder)
+    with report.open("a", encoding="utf-8", buffering=1) as file:
+        file.write("ready\n")
+        for n in range(first, 1_000_000):
+            batch = [Pair(f"question {i} of batch{n}", f"answer {i} of {n}", text_id=f"{n}-{i}") for i in range(3)]
+            collection.add(batch)
+            file.write(f"add {n}\n")
+            collection.remove([f"{n}-0"])
+            file.write(f"remove {n}\n")
+            if fit and n % 3 == 0:
+                file.write(f"refit {collection.refit().kept}\n")
 
 
 def reencode(report: Path, archive: Path, matcher: Path, batches: int) -> None:

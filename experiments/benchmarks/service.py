@@ -3,6 +3,8 @@
     python -m experiments.benchmarks.service               # about three minutes; to experiments/results/service.json
     python -m experiments.benchmarks.service --load 300    # and 200 clients for five minutes, every answer compared
 
+Collections are another program, `collection_service.py`.
+
 Two matchers with drawn weights (speed does not depend on them): MV-LSTM with its default arguments, and CNTN for an
 archive of 100,000 made pairs. Texts are of drawn words. `rank` has 100 candidates of 50 words, encoded before; `search`
 looks at 100 candidates. The service is a process of its own on loopback; clients are connections that ask again as soon
@@ -142,9 +144,11 @@ def tasks(folder: Path) -> dict[str, RequestKind]:
 class Server:
     """`matchloom serve` in a process of its own."""
 
-    def __init__(self, folder: Path, before: str = "", *arguments: str) -> None:
+    def __init__(
+        self, folder: Path, before: str = "", *arguments: str, served: Sequence[str] = ("mv", "archive")
+    ) -> None:
         start = time.perf_counter()
-        command = [sys.executable, "-c", before + SERVE, "serve", "mv", "archive", "--port", "0", "--quiet", *arguments]
+        command = [sys.executable, "-c", before + SERVE, "serve", *served, "--port", "0", "--quiet", *arguments]
         self.log = folder / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen([*command], cwd=folder, stderr=log)
@@ -155,15 +159,21 @@ class Server:
         self.seconds = time.perf_counter() - start
         self.port = int(self.log.read_text().split("Ready: ")[1].split(":")[2].strip("/ \n"))
 
+    def processes(self) -> list[int]:
+        """Itself and its workers."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        children = [int(one) for task in tasks.iterdir() for one in (task / "children").read_text().split()]
+        return [self.process.pid, *children]
+
     def cpu(self) -> float:
         """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        told = (Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split() for one in self.processes())
+        return sum(int(fields[11]) + int(fields[12]) for fields in told) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """Resident megabytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+        """Resident megabytes; pages that several workers map count once for each."""
+        found = (Path(f"/proc/{one}/status").read_text() for one in self.processes())
+        return sum(int(status.split("VmRSS:")[1].split()[0]) for status in found) / 1024
 
     def stop(self) -> None:
         """End it as a user would."""

@@ -19,7 +19,6 @@ import httpx
 import pytest
 
 from matchloom import Collection
-from matchloom.service.feedback import Feedback
 
 pytestmark = pytest.mark.slow
 
@@ -133,11 +132,3 @@ def test_what_cannot_be_read_ends_all(tmp_path: Path) -> None:
     made = Workers(tmp_path)
     assert made.process.wait(60) == 2
     assert made.lines()[-1].startswith("matchloom: error: faq is not a folder")
-
-
-def test_half_a_line_of_a_killed_writer_is_ended(tmp_path: Path) -> None:
-    file = tmp_path / "thumbs.jsonl"
-    file.write_text('{"query": "ha')
-    Feedback(file).keep({"query": "b"})
-    Feedback(file).keep({"query": "c"})
-    assert file.read_text().splitlines()[1:] == ['{"query": "b"}', '{"query": "c"}']

@@ -32,9 +32,9 @@ ABOUT = {
     "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
     "trans_lm": "translation-based language model, learnt from questions and answers",
     "linear_classifier": "scikit-learn: TF-IDF of words and letters, a linear SVM, one class an answer",
-    RANKER: "a learnt mixture of classifier, centroids, BM25 of questions and answers, and translation",
+    RANKER: "a learnt fusion of classifiers, centroids, BM25 of questions and answers, and translations",
     NEAREST: "the pretrained encoder as it is: cosine with each known question and answer",
-    WITH_ENCODER: "the same mixture, with what the pretrained encoder makes of questions and answers",
+    WITH_ENCODER: "the same fusion, with what the pretrained encoder makes of questions and answers",
 }
 _TEST, _FOLDS = 0.2, 5
 _LEAST = 5  # questions to learn from and to measure on

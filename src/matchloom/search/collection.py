@@ -115,6 +115,7 @@ class Collection:
         self._state, self._sentences = state, sentences
         self._journal: Journal | None = None
         self._stamp: tuple[int, int] = (0, 0)
+        self._held = 0  # bytes of the journal that the state holds
         self._changes: list[Change] = []  # since the fit
         self._made: tuple[View, RankingBaseline] | None = None
         self._lock = threading.RLock()
@@ -710,7 +711,12 @@ class Collection:
                 self._load()  # as the folder has it: no word of the change is known
                 raise
         self._changes.append(change)
+        self._take(view)
+
+    def _take(self, view: View) -> None:
+        """From now on searches see this. What it holds of the journal is said last: till then others wait for it."""
         self._state = self._state._replace(view=view)
+        self._held = 0 if self._journal is None else self._journal.size
 
     # ---- learning anew
 
@@ -818,14 +824,13 @@ class Collection:
             folder: Where; it is made if it is new.
         """
         path = one_path("folder", folder)
-        with self._lock:
-            if self.folder is None or not path.exists() or not path.samefile(self.folder):
+        if self.folder is None or not path.exists() or not path.samefile(self.folder):
+            with self._lock:
                 self._write(path)
-                return
-            with self._locked():
-                self._current()  # what others have changed is kept
-                self._write(path)
-                self._load()
+            return
+        with self._writing():  # what others have changed is kept
+            self._write(path)
+            self._load()
 
     def _write(self, folder: Path) -> None:
         segment = self._state.view.base
@@ -899,7 +904,7 @@ class Collection:
             calibration = _calibration(settings["calibration"])
             judged = Judged.load(arrays)
         self._state = State(view, fusion, calibration, figures, judged)
-        self._journal, self._changes = journal, changes
+        self._journal, self._changes, self._held = journal, changes, journal.size
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
@@ -914,7 +919,7 @@ class Collection:
         if folder is None or journal is None:
             return True
         try:
-            return stamp(folder) == self._stamp and not journal.changed()
+            return stamp(folder) == self._stamp and not journal.changed(self._held)
         except OSError:
             return True  # the folder is gone: what was read goes on
 
@@ -933,7 +938,7 @@ class Collection:
         for change in changes:
             view = view.changed(change)
         self._changes += changes
-        self._state = self._state._replace(view=view)
+        self._take(view)
 
 
 def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:

@@ -75,8 +75,8 @@ def write_collection(
             if _number(folder) != number:  # it was not switched to
                 journal.path.unlink(missing_ok=True)
             raise
-        for old in folder.glob("changes-*.jsonl"):
-            if old.name != journal.path.name:
+        for old in (*folder.glob("changes-*.jsonl"), *folder.glob("index-*.safetensors")):
+            if old.name not in (journal.path.name, index):  # also what a writer left that was killed here
                 old.unlink(missing_ok=True)
 
 

@@ -60,10 +60,15 @@ class Journal:
         self.path = path
         self._last, self._size = seed, 0
 
-    def changed(self) -> bool:
-        """Whether there may be more to read."""
+    @property
+    def size(self) -> int:
+        """How many bytes were read, or written."""
+        return self._size
+
+    def changed(self, since: int | None = None) -> bool:
+        """Whether there may be more to read, or more than there was when so many bytes were read."""
         try:
-            return self.path.stat().st_size != self._size
+            return self.path.stat().st_size != (self._size if since is None else since)
         except FileNotFoundError:
             return True
 

@@ -43,6 +43,7 @@ class _Settings(msgspec.Struct):
     learn: bool
     baseline: str | None
     only: list[str]
+    unanswerable: list[str]
     whole: bool
     features: list[str]
     weights: list[float]

@@ -17,7 +17,7 @@ from matchloom.lexical import fit_scorer
 from matchloom.service.problems import Refused
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, Pair, Ranked, Scorer, Scores
+from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Pair, Ranked, Scorer, Scores
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
     from matchloom.search.collection import Collection
@@ -100,17 +100,22 @@ def _found(
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
     own = system.collection is not None and by is None
     if options.get("where") is not None and not own:
-        raise Refused(422, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
+        raise Refused(409, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
     if options.get("precision") is not None and not own:
-        raise Refused(422, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
+        raise Refused(409, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
     asked = [question for question in questions if question.strip()]
     if by is None and system.collection is not None:
         how: Any = {"top": options["top"], "explain": bool(options.get("explain"))}
         how |= {name: options.get(name) for name in ("where", "precision")}
-        if len(asked) == 1:
-            found = iter([system.collection.search(asked[0], **how)])
-        else:
-            found = iter(system.collection.search(asked, **how))
+        try:
+            if len(asked) == 1:
+                found = iter([system.collection.search(asked[0], **how)])
+            else:
+                found = iter(system.collection.search(asked, **how))
+        except MatchloomError as error:
+            if error.code == "unknown_name":  # a column that no answer has
+                raise Refused(404, "unknown", str(error)) from None
+            raise
     else:
         found = (_found_otherwise(system, question, by, options) for question in asked)
     return [next(found) if question.strip() else Hits() for question in questions]

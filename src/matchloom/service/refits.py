@@ -109,7 +109,8 @@ class Refits:
             why = " ".join(told.decode(errors="replace").split())[-300:]
             say("refit failed", level=logging.WARNING, system=system.name, why=why)
             return
-        result = Result(**json.loads(out), finished=datetime.now(UTC).isoformat(timespec="seconds"))
+        plain = {**json.loads(out), "finished": datetime.now(UTC).isoformat(timespec="seconds")}
+        result = Result(**{name: plain[name] for name in Result.__struct_fields__})
         with suppress(OSError), atomic_write(system.path / _RESULT) as file:
             file.write(msgspec.json.encode(result).decode() + "\n")
         self._metrics.refits.labels("kept" if result.kept else "refused").inc()
