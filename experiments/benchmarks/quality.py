@@ -40,6 +40,7 @@ from experiments import places
 from experiments.reproduction.provenance import commit
 from matchloom import Collection, Pair
 from matchloom.basics.files import atomic_write
+from matchloom.fitting.run import tokenizer_for
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors
 
@@ -125,10 +126,15 @@ def calibration_error(likely: NDArray[Any], right: NDArray[Any]) -> float:
     return float(sum((bins == n).mean() * abs((likely - right)[bins == n].mean()) for n in set(bins.tolist())))
 
 
+def fitted(pairs: list[Pair], sentences: SentenceVectors | None) -> Collection:
+    """As `matchloom fit` makes it, in the language of the texts."""
+    return Collection.fit(Entries.of(pairs), tokenizer=tokenizer_for(pairs), sentences=sentences)
+
+
 def measure(corpus: Corpus, size: int, sentences: SentenceVectors | None, far: Sequence[str]) -> dict[str, float]:
     """All figures of one corpus at one size."""
     train = some(corpus.train, size)
-    collection = Collection.fit(Entries.of(train), sentences=sentences)
+    collection = fitted(train, sentences)
     questions, gold = [one for one, _ in corpus.asked], [name for _, name in corpus.asked]
     hits = collection.search(questions, top=1)
     right = np.array([bool(one) and one[0].id == name for one, name in zip(hits, gold, strict=True)], dtype=float)
@@ -154,7 +160,7 @@ def near(corpus: Corpus, train: list[Pair], sentences: SentenceVectors | None) -
     gone: set[str] = set()
     if not corpus.unanswerable:
         gone = set(sorted({pair.text_id for pair in train}, key=_digest)[::5])
-    kept = Collection.fit(Entries.of([pair for pair in train if pair.text_id not in gone]), sentences=sentences)
+    kept = fitted([pair for pair in train if pair.text_id not in gone], sentences)
     inside = [question for question, name in corpus.asked if name not in gone]
     outside = list(corpus.unanswerable) or [question for question, name in corpus.asked if name in gone]
     if not outside or not inside:
@@ -197,9 +203,7 @@ def coefficients(sentences: SentenceVectors | None) -> dict[str, list[float]]:
             for draw in range(4):
                 train = some(corpus.train, size)
                 gone = set(sorted({pair.text_id for pair in train}, key=_digest)[draw::4])
-                kept = Collection.fit(
-                    Entries.of([one for one in train if one.text_id not in gone]), sentences=sentences
-                )
+                kept = fitted([one for one in train if one.text_id not in gone], sentences)
                 assert kept.calibration is not None
                 mean, deviation = np.array(kept.calibration.mean), np.array(kept.calibration.deviation)
                 for label, asked in (

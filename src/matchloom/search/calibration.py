@@ -15,8 +15,9 @@ Learning them from one file alone, with its own answers left out, was worse; whe
 answer, these pull them.
 
 The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
-towards a temperature that fitted six collections. Where hardly any question can be left out (one question an entry),
-signals count as they are, and the temperature is that of the six.
+towards a temperature that fitted six collections. Where hardly any question can be left out (one question an entry)
+signals count as they are, and answers are given no probability: with the temperature of the six it was wrong by a tenth
+and more. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
 lowest that left-out questions allow with nine chances in ten, tested from the strictest on (Learn then Test:
@@ -68,6 +69,11 @@ class Calibration(NamedTuple):
     # Of left-out questions, the probability of the first answer and whether it was right, the surest first.
     shown: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
+
+    @property
+    def earned(self) -> bool:
+        """Whether left-out questions of the file chose the temperature: else no answer is given a probability."""
+        return bool(self.shown)
 
     def answerable(self, signals: Floats) -> Floats:
         """How likely it is that any answer is right. (N, 4) -> (N,)"""

@@ -487,7 +487,7 @@ class Collection:
             return Hits(known=None if answerable is None else 0.0)
         ranked = Hits(known=answerable)
         likely = None
-        if answerable is not None and state.calibration is not None:
+        if answerable is not None and state.calibration is not None and state.calibration.earned:
             likely = state.calibration.probabilities(scores, answerable)
         wrong = _places_of(state, scored, query.texts[0])
         best = best_first(scores, None if top is None else top + len(wrong)).tolist()
