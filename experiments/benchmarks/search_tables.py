@@ -67,10 +67,19 @@ def quality_table(done: dict[str, Any]) -> str:
     if not tested:
         return ""
     shown = [key for key in QUALITY if any(key in one for one in tested.values())]
-    rows = [[name, *(f"{one[key]:.3f}" if key in one else "" for key in shown)] for name, one in tested.items()]
+    rows = [
+        [name, *(f"{one[key]:.3f}" if key in one else "" for key in shown)]
+        for name, one in sorted(tested.items(), key=_size)
+    ]
     commits = ", ".join(sorted({one["commit"] for one in tested.values()}))
     head = ["data, questions an answer", *(QUALITY[key] for key in shown)]
     return "\n".join([_QUALITY, *markdown(head, *rows), f"\nCommits {commits}.\n"])
+
+
+def _size(row: tuple[str, Any]) -> tuple[str, str, int]:
+    """By data, words or encoder, and questions an answer; all of them last."""
+    data, size, by = row[0].rsplit(", ", 2)
+    return data, by, int(size) if size.isdigit() else 10**9
 
 
 def engines_table(done: dict[str, Any]) -> str:
