@@ -204,7 +204,7 @@ def test_thumbs_are_kept(watched: Watched, url: str, thumbs: Path) -> None:
     card.get_by_label("A wrong answer").click()
     expect(card.get_by_label("A wrong answer")).to_have_attribute("aria-pressed", "true")
     lines = [json.loads(line) for line in thumbs.read_text(encoding="utf-8").splitlines()]
-    assert [(line["query"], line["label"], line["text_id"]) for line in lines] == [
+    assert [(line["question"], line["label"], line["id"]) for line in lines] == [
         ("where is my parcel now", 1, "parcel"),
         ("where is my parcel now", 0, "parcel"),
     ]

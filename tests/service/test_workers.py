@@ -91,7 +91,7 @@ def test_what_one_writes_all_find(workers: Workers, tmp_path: Path) -> None:
         list(pool.map(write, range(20)))
     assert len(Collection.open(tmp_path / "faq")) == 26
     thumbs = [json.loads(line) for line in (tmp_path / "thumbs.jsonl").read_text().splitlines()]
-    assert sorted(one["query"] for one in thumbs) == sorted(f"question {n}" for n in range(20))
+    assert sorted(one["question"] for one in thumbs) == sorted(f"question {n}" for n in range(20))
     httpx.post(f"{url}/v1/collections/faq/refit", timeout=30).raise_for_status()
 
     def refitted() -> bool:

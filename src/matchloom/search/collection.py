@@ -24,7 +24,7 @@ from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, normalize_text
 from matchloom.explanation import explanation_of
-from matchloom.lexical.columns import Floats, Ids
+from matchloom.lexical.columns import Floats
 from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.dense import SentenceVectors
@@ -490,10 +490,11 @@ class Collection:
         if answerable is not None and state.calibration is not None:
             likely = state.calibration.probabilities(scores, answerable)
         wrong = _places_of(state, scored, query.texts[0])
-        if likely is not None and len(wrong):
-            ranked.known = max(0.0, float(answerable or 0.0) - float(likely[wrong].sum()))
         best = best_first(scores, None if top is None else top + len(wrong)).tolist()
-        best = [one for one in best if one not in wrong][:top]
+        if wrong:
+            best = [one for one in best if one not in wrong][:top]
+            if likely is not None:
+                ranked.known = max(0.0, float(answerable or 0.0) - float(likely[sorted(wrong)].sum()))
         rows = [int(scored.rows[one]) for one in best]
         for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
             segment, own = state.view.find(row)
@@ -1017,10 +1018,13 @@ def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None
     return [found[row] for row in rows]
 
 
-def _places_of(state: State, scored: Scored, question: str) -> Ids:
+def _places_of(state: State, scored: Scored, question: str) -> set[int]:
     """Where entries that were judged wrong for a question stand among those that were scored."""
-    rows = [state.view.row_of(name) for name in state.judged.wrong_for(question)]
-    return np.flatnonzero(np.isin(scored.rows, [row for row in rows if row is not None]))
+    names = state.judged.wrong_for(question)
+    if not names:
+        return set()
+    rows = [row for name in names if (row := state.view.row_of(name)) is not None]
+    return set(np.flatnonzero(np.isin(scored.rows, rows)).tolist())
 
 
 def _outside(view: View, query: Queries, text: Queries) -> Floats:

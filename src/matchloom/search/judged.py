@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.identity import normalize_text
-from matchloom.data.splits import hold_out_questions
 from matchloom.search.arrays import Texts
 from matchloom.search.entries import Entries
 from matchloom.search.feedback import Judgement, Judgements
@@ -223,6 +222,8 @@ def report_of(given: Judgements, settled: Settled, found: Comparison) -> Feedbac
 
 def _folds(own: Entries) -> list[dict[str, set[str]]]:
     """Questions that are held out together, normalised, each with the ids of its entries."""
+    from matchloom.data.splits import hold_out_questions  # readers of files come with it, which a search needs not
+
     pairs = [
         Pair(question, text, None, "", name)
         for name, text, mine in zip(own.ids, own.texts, own.questions, strict=True)
