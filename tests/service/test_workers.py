@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,8 +20,10 @@ import httpx
 import pytest
 
 from matchloom import Collection
+from matchloom.service.server import bind
+from matchloom.service.workers import SharedSocket
 
-pytestmark = pytest.mark.slow
+slow = pytest.mark.slow
 
 
 class Workers:
@@ -74,6 +77,7 @@ def workers(served: Path, tmp_path: Path) -> Iterator[Workers]:
         made.process.wait(60)
 
 
+@slow
 def test_what_one_writes_all_find(workers: Workers, tmp_path: Path) -> None:
     url = workers.ready()
     assert len(workers.children()) == 2
@@ -104,6 +108,7 @@ def test_what_one_writes_all_find(workers: Workers, tmp_path: Path) -> None:
     assert len(workers.events("refitted")) == 1
 
 
+@slow
 def test_a_worker_that_dies_is_replaced_and_a_reload_is_everyones(workers: Workers) -> None:
     url = workers.ready()
     first = workers.children()
@@ -120,6 +125,7 @@ def test_a_worker_that_dies_is_replaced_and_a_reload_is_everyones(workers: Worke
     assert len(workers.events("stopped")) >= 2
 
 
+@slow
 def test_workers_end_with_their_supervisor(workers: Workers) -> None:
     workers.ready()
     children = workers.children()
@@ -128,7 +134,22 @@ def test_workers_end_with_their_supervisor(workers: Workers) -> None:
     until(lambda: not any(Path(f"/proc/{one}").exists() for one in children))
 
 
+@slow
 def test_what_cannot_be_read_ends_all(tmp_path: Path) -> None:
     made = Workers(tmp_path)
     assert made.process.wait(60) == 2
     assert made.lines()[-1].startswith("matchloom: error: faq is not a folder")
+
+
+def test_a_worker_takes_one_connection_at_a_time() -> None:
+    listening = bind("127.0.0.1", 0)
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    shared.setblocking(False)
+    with shared, socket.create_connection(shared.getsockname()), socket.create_connection(shared.getsockname()):
+        taken = []
+        for _ in range(2):
+            taken.append(shared.accept()[0])
+            with pytest.raises(BlockingIOError):  # another worker's turn
+                shared.accept()
+        for one in taken:
+            one.close()

@@ -6,6 +6,7 @@ journal. Limits and figures are those of each worker.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from multiprocessing.queues import SimpleQueue
+from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI
@@ -28,6 +30,34 @@ from matchloom.service.logs import log_to_stderr
 from matchloom.service.server import config_of, reload_on_hup
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
+
+
+class SharedSocket(socket.socket):
+    """A listening socket of which a worker takes one connection at a time.
+
+    asyncio takes all that wait, so that the worker that wakes first would have every client of a burst and the others
+    none. Whoever is busy comes back later, and others take what waits.
+    """
+
+    _took = False
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """A connection, and at the next call none."""
+        self._took = not self._took
+        if not self._took:
+            raise BlockingIOError
+        return super().accept()
+
+
+def _reduced(shared: SharedSocket) -> tuple[Any, tuple[Any, ...]]:
+    return _rebuilt, (DupFd(shared.fileno()), shared.family, shared.type, shared.proto)
+
+
+def _rebuilt(held: Any, family: int, kind: int, protocol: int) -> SharedSocket:
+    return SharedSocket(family, kind, protocol, fileno=held.detach())
+
+
+ForkingPickler.register(SharedSocket, _reduced)
 
 
 class Served(NamedTuple):
@@ -48,6 +78,7 @@ def worker_app(served: Served, told: SimpleQueue[str]) -> FastAPI:
 
     def ready() -> None:
         reload_on_hup(service)
+        gc.freeze()
         told.put("")
 
     def fail() -> None:
@@ -89,7 +120,8 @@ def run_workers(served: Served, listening: socket.socket, count: int, *, when_re
         when_ready: Called when all have loaded everything.
     """
     told: SimpleQueue[str] = get_context("spawn").SimpleQueue()
-    supervisor = Supervisor(config_of(partial(worker_app, served, told), factory=True, workers=count), [listening])
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    supervisor = Supervisor(config_of(partial(worker_app, served, told), factory=True, workers=count), [shared])
     failures: list[str] = []
 
     def listen() -> None:
