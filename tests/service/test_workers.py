@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pytest
 
 from matchloom import Collection
 from matchloom.service.server import bind
-from matchloom.service.workers import SharedSocket
+from matchloom.service.sharing import Counts, SharedSocket
 
 slow = pytest.mark.slow
 
@@ -153,3 +154,39 @@ def test_a_worker_takes_one_connection_at_a_time() -> None:
                 shared.accept()
         for one in taken:
             one.close()
+
+
+def test_a_connection_is_left_to_a_worker_that_has_fewer_for_a_moment() -> None:
+    spawn = get_context("spawn")
+    pids, connections = spawn.Array("i", [0, os.getpid()]), spawn.Array("i", 2, lock=False)
+    counts = Counts(pids, connections)
+    counts.join()
+    assert list(pids) == [os.getpid(), os.getpid()], "the first place was nobody's"
+    assert not counts.has_most()
+    counts.change(1)
+    assert counts.has_most()
+    listening = bind("127.0.0.1", 0)
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    shared.setblocking(False)
+    shared.counts = counts
+    with shared, socket.create_connection(shared.getsockname()):
+        waits = 0
+        while True:
+            try:
+                taken = shared.accept()[0]
+                break
+            except BlockingIOError:
+                waits += 1
+        assert 1 <= waits <= 20, "left to the other, and taken where that does not come"
+        taken.close()
+    connections[1] = 5
+    assert not counts.has_most()
+
+
+def test_the_place_of_a_dead_worker_is_taken() -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    spawn = get_context("spawn")
+    pids, connections = spawn.Array("i", [os.getppid(), dead.pid]), spawn.Array("i", [3, 7], lock=False)
+    Counts(pids, connections).join()
+    assert (list(pids), list(connections)) == ([os.getppid(), os.getpid()], [3, 0])

@@ -98,11 +98,11 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def config_of(app: Any, **options: Any) -> uvicorn.Config:
+def config_of(app: Any, *, http: type[Punctual] = Punctual, **options: Any) -> uvicorn.Config:
     """How uvicorn serves the app."""
     return uvicorn.Config(
         app,
-        http=Punctual,
+        http=http,
         ws="none",
         lifespan="on",
         log_config=None,

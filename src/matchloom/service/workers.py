@@ -17,7 +17,6 @@ from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from multiprocessing.queues import SimpleQueue
-from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI
@@ -29,35 +28,8 @@ from matchloom.service.app import create_app
 from matchloom.service.logs import log_to_stderr
 from matchloom.service.server import config_of, reload_on_hup
 from matchloom.service.service import Service
+from matchloom.service.sharing import Counted, Counts, SharedSocket
 from matchloom.types import MatchloomError
-
-
-class SharedSocket(socket.socket):
-    """A listening socket of which a worker takes one connection at a time.
-
-    asyncio takes all that wait, so that the worker that wakes first would have every client of a burst and the others
-    none. Whoever is busy comes back later, and others take what waits.
-    """
-
-    _took = False
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """A connection, and at the next call none."""
-        self._took = not self._took
-        if not self._took:
-            raise BlockingIOError
-        return super().accept()
-
-
-def _reduced(shared: SharedSocket) -> tuple[Any, tuple[Any, ...]]:
-    return _rebuilt, (DupFd(shared.fileno()), shared.family, shared.type, shared.proto)
-
-
-def _rebuilt(held: Any, family: int, kind: int, protocol: int) -> SharedSocket:
-    return SharedSocket(family, kind, protocol, fileno=held.detach())
-
-
-ForkingPickler.register(SharedSocket, _reduced)
 
 
 class Served(NamedTuple):
@@ -119,9 +91,12 @@ def run_workers(served: Served, listening: socket.socket, count: int, *, when_re
         count: How many workers.
         when_ready: Called when all have loaded everything.
     """
-    told: SimpleQueue[str] = get_context("spawn").SimpleQueue()
+    spawn = get_context("spawn")  # as uvicorn starts them
+    told: SimpleQueue[str] = spawn.SimpleQueue()
     shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
-    supervisor = Supervisor(config_of(partial(worker_app, served, told), factory=True, workers=count), [shared])
+    shared.counts = Counts(spawn.Array("i", 2 * count), spawn.Array("i", 2 * count, lock=False))
+    config = config_of(partial(worker_app, served, told), http=Counted, factory=True, workers=count)
+    supervisor = Supervisor(config, [shared])
     failures: list[str] = []
 
     def listen() -> None:
