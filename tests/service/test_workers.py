@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,10 @@ import httpx
 import pytest
 
 from matchloom import Collection
+from matchloom.service.server import bind
+from matchloom.service.sharing import Counts, SharedSocket
 
-pytestmark = pytest.mark.slow
+slow = pytest.mark.slow
 
 
 class Workers:
@@ -74,6 +78,7 @@ def workers(served: Path, tmp_path: Path) -> Iterator[Workers]:
         made.process.wait(60)
 
 
+@slow
 def test_what_one_writes_all_find(workers: Workers, tmp_path: Path) -> None:
     url = workers.ready()
     assert len(workers.children()) == 2
@@ -104,6 +109,7 @@ def test_what_one_writes_all_find(workers: Workers, tmp_path: Path) -> None:
     assert len(workers.events("refitted")) == 1
 
 
+@slow
 def test_a_worker_that_dies_is_replaced_and_a_reload_is_everyones(workers: Workers) -> None:
     url = workers.ready()
     first = workers.children()
@@ -120,6 +126,7 @@ def test_a_worker_that_dies_is_replaced_and_a_reload_is_everyones(workers: Worke
     assert len(workers.events("stopped")) >= 2
 
 
+@slow
 def test_workers_end_with_their_supervisor(workers: Workers) -> None:
     workers.ready()
     children = workers.children()
@@ -128,7 +135,58 @@ def test_workers_end_with_their_supervisor(workers: Workers) -> None:
     until(lambda: not any(Path(f"/proc/{one}").exists() for one in children))
 
 
+@slow
 def test_what_cannot_be_read_ends_all(tmp_path: Path) -> None:
     made = Workers(tmp_path)
     assert made.process.wait(60) == 2
     assert made.lines()[-1].startswith("matchloom: error: faq is not a folder")
+
+
+def test_a_worker_takes_one_connection_at_a_time() -> None:
+    listening = bind("127.0.0.1", 0)
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    shared.setblocking(False)
+    with shared, socket.create_connection(shared.getsockname()), socket.create_connection(shared.getsockname()):
+        taken = []
+        for _ in range(2):
+            taken.append(shared.accept()[0])
+            with pytest.raises(BlockingIOError):  # another worker's turn
+                shared.accept()
+        for one in taken:
+            one.close()
+
+
+def test_a_connection_is_left_to_a_worker_that_has_fewer_for_a_moment() -> None:
+    spawn = get_context("spawn")
+    pids, connections = spawn.Array("i", [0, os.getpid()]), spawn.Array("i", 2, lock=False)
+    counts = Counts(pids, connections)
+    counts.join()
+    assert list(pids) == [os.getpid(), os.getpid()], "the first place was nobody's"
+    assert not counts.has_most()
+    counts.change(1)
+    assert counts.has_most()
+    listening = bind("127.0.0.1", 0)
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    shared.setblocking(False)
+    shared.counts = counts
+    with shared, socket.create_connection(shared.getsockname()):
+        waits = 0
+        while True:
+            try:
+                taken = shared.accept()[0]
+                break
+            except BlockingIOError:
+                waits += 1
+        assert 1 <= waits <= 20, "left to the other, and taken where that does not come"
+        taken.close()
+    connections[1] = 5
+    assert not counts.has_most()
+
+
+def test_the_place_of_a_dead_worker_is_taken() -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    spawn = get_context("spawn")
+    pids, connections = spawn.Array("i", [os.getppid(), dead.pid]), spawn.Array("i", [3, 7], lock=False)
+    Counts(pids, connections).join()
+    assert (list(pids), list(connections)) == ([os.getppid(), os.getpid()], [3, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import signal
 import socket
@@ -97,11 +98,11 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def config_of(app: Any, **options: Any) -> uvicorn.Config:
+def config_of(app: Any, *, http: type[Punctual] = Punctual, **options: Any) -> uvicorn.Config:
     """How uvicorn serves the app."""
     return uvicorn.Config(
         app,
-        http=Punctual,
+        http=http,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -143,6 +144,7 @@ def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None
 
     def ready() -> None:
         reload_on_hup(service)
+        gc.freeze()  # what was read stays: nobody need wait for a walk through it
         when_ready()
 
     service.when_failed, service.when_ready = fail, ready

@@ -6,6 +6,7 @@ journal. Limits and figures are those of each worker.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -27,6 +28,7 @@ from matchloom.service.app import create_app
 from matchloom.service.logs import log_to_stderr
 from matchloom.service.server import config_of, reload_on_hup
 from matchloom.service.service import Service
+from matchloom.service.sharing import Counted, Counts, SharedSocket
 from matchloom.types import MatchloomError
 
 
@@ -48,6 +50,7 @@ def worker_app(served: Served, told: SimpleQueue[str]) -> FastAPI:
 
     def ready() -> None:
         reload_on_hup(service)
+        gc.freeze()
         told.put("")
 
     def fail() -> None:
@@ -88,8 +91,12 @@ def run_workers(served: Served, listening: socket.socket, count: int, *, when_re
         count: How many workers.
         when_ready: Called when all have loaded everything.
     """
-    told: SimpleQueue[str] = get_context("spawn").SimpleQueue()
-    supervisor = Supervisor(config_of(partial(worker_app, served, told), factory=True, workers=count), [listening])
+    spawn = get_context("spawn")  # as uvicorn starts them
+    told: SimpleQueue[str] = spawn.SimpleQueue()
+    shared = SharedSocket(listening.family, listening.type, listening.proto, fileno=listening.detach())
+    shared.counts = Counts(spawn.Array("i", 2 * count), spawn.Array("i", 2 * count, lock=False))
+    config = config_of(partial(worker_app, served, told), http=Counted, factory=True, workers=count)
+    supervisor = Supervisor(config, [shared])
     failures: list[str] = []
 
     def listen() -> None:
