@@ -132,8 +132,8 @@ def main() -> None:
         print("| round | judgements | P@1 | p, round before | p, file alone | coverage | precision |")
         print("|---|---|---|---|---|---|---|", flush=True)
         result[f"wrong {wrong:g}"] = rounds(own, asked, valid, wrong)
-    with atomic_write(options.out) as file:
-        file.write(json.dumps(result, indent=1) + "\n")
+        with atomic_write(options.out) as file:
+            file.write(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
