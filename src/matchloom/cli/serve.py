@@ -31,11 +31,19 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Who knows a key of this file, one a line, may ask. Or MATCHLOOM_API_KEY.",
+            help="Who knows a key of this file may ask. A line is KEY, NAME KEY or NAME KEY ask. Or MATCHLOOM_API_KEY.",
             show_default=False,
         ),
     ] = None,
     writable: Annotated[bool, typer.Option("--writable", help="Let clients change collections and archives.")] = False,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="Another site whose pages may ask, such as https://shop.example; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     feedback: Annotated[
         Path | None,
         typer.Option(
@@ -129,6 +137,7 @@ def command(
         "feedback": feedback if feedback is not None or no_feedback else Path("feedback.jsonl"),
         "runs": runs,
         "refit": None if no_refit else _REFIT,
+        "origins": tuple(allow_origin or ()),
     }
     app = create_app(served, **options) if workers == 1 else None
     listening = bind(host, port)
@@ -138,7 +147,9 @@ def command(
     if app is not None:
         run(app, listening, when_ready=lambda: note(f"Ready: {address}"))
         return
+    from matchloom.service.origins import Origins
     from matchloom.service.workers import Served, run_workers
 
-    Shelf(served)  # names that are given twice are refused here
+    Shelf(served)  # names that are given twice are refused here, and so are origins that are none
+    Origins(options["origins"])
     run_workers(Served(served, options, quiet), listening, workers, when_ready=lambda: note(f"Ready: {address}"))

@@ -23,6 +23,7 @@ from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.metrics import CONTENT_TYPE
+from matchloom.service.origins import Origins
 from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.quick import QuickSearch
@@ -46,6 +47,7 @@ def create_app(
     feedback: Path | None = None,
     runs: Path | None = None,
     refit: float | None = None,
+    origins: Sequence[str] = (),
 ) -> FastAPI:
     """The service as an ASGI app; `app.state.service` is what it is made of.
 
@@ -57,6 +59,7 @@ def create_app(
         feedback: The file in which thumbs up and down are kept; None keeps none.
         runs: A folder of trainings to show.
         refit: How many seconds after the last change a collection is refitted, where it may be; None: never by itself.
+        origins: Other sites whose pages may ask, such as https://shop.example.
     """
     limits, keys = limits or Limits(), keys or Keys()
     service = Service(folders, limits=limits, keys=keys, writable=writable, feedback=feedback, runs=runs, refit=refit)
@@ -76,7 +79,14 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Guard, limits=limits, keys=keys, metrics=service.metrics, quick=QuickSearch(service))
+    app.add_middleware(
+        Guard,
+        limits=limits,
+        keys=keys,
+        metrics=service.metrics,
+        origins=Origins(origins),
+        quick=QuickSearch(service),
+    )
     _tell_errors(app, service)
     _add_state(app, service)
     _add_reading(app, service)

@@ -25,6 +25,7 @@ from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
+from matchloom.service.origins import Headers, Origins, is_for_owners
 from matchloom.service.problems import Refused, problem
 
 POLICY = (
@@ -36,7 +37,6 @@ _SAFE = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _GUARDED = ("/v1/", "/metrics")
 _GIVEN_ID = regex.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -53,9 +53,17 @@ class Guard:
     """Wraps the app. A service with keys may be reached by any name, one without by this machine's alone."""
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, keys: Keys, metrics: Metrics, quick: Quick = lambda *_: None
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        keys: Keys,
+        metrics: Metrics,
+        origins: Origins | None = None,
+        quick: Quick = lambda *_: None,
     ) -> None:
         self._app, self._limits, self._keys, self._metrics, self._quick = app, limits, keys, metrics, quick
+        self._origins = origins or Origins()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -71,7 +79,12 @@ class Guard:
         start = time.perf_counter()
         state = "answered"
         try:
-            self._check(scope, headers)
+            answer.shared = self._check(scope, headers)
+            told = self._origins.preflight(scope["method"], headers)
+            if told is not None:
+                await self._tell(answer, told)
+                return
+            self._check_key(scope, headers)
             body = await self._body(receive, headers)
             quick = self._quick(scope, body)
             if quick is not None:
@@ -101,17 +114,25 @@ class Guard:
         finally:
             self._count(scope, answer.status, time.perf_counter() - start, state, request_id)
 
-    def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Host, origin and key."""
+    def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Headers:
+        """Host and origin; the headers that the answer has for its page."""
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._keys and not _HERE.fullmatch(urlsplit(f"//{host}").hostname or ""):
             # Another site's name that leads here would make a visitor's browser ask on that site's behalf.
             raise Refused(421, "wrong_host", "without an API key this service is reached as localhost only")
-        origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin.decode("latin-1")).netloc != host:
-            raise Refused(403, "cross_origin", "pages of other sites may not ask here")
-        if scope["path"].startswith(_GUARDED) and not self._keys.allow(headers):
+        return self._origins.check(headers.get(b"origin"), host, scope["path"])
+
+    def _check_key(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """The key, whose holder the routes may ask for."""
+        path = scope["path"]
+        if not path.startswith(_GUARDED):
+            return
+        holder = self._keys.holder(headers)
+        if holder is None:
             raise Refused(401, "wrong_key", "expected a key that is known, as 'Authorization: Bearer KEY'")
+        if not holder.owner and is_for_owners(path):
+            raise Refused(403, "ask_only", "this key may ask, and not change or see what is for owners")
+        scope["state"]["holder"] = holder
 
     async def _body(self, receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
         """The whole body, unless it is too large or too slow."""
@@ -143,6 +164,12 @@ class Guard:
         body = b"".join(parts)
         _check_letters(body)
         return body
+
+    @staticmethod
+    async def _tell(answer: _Answer, headers: Headers) -> None:
+        """That a page may ask, with nothing else."""
+        await answer({"type": "http.response.start", "status": 204, "headers": headers})
+        await answer({"type": "http.response.body", "body": b""})
 
     async def _send(self, scope: Scope, answer: _Answer, content: bytes) -> None:
         """An answer that was there at once."""
@@ -213,10 +240,12 @@ class _Answer:
     def __init__(self, send: Send, request_id: str) -> None:
         self._send, self._id = send, request_id.encode()
         self.status = 0
+        self.shared: Headers = []  # for the page that asks
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", []), *_SAFE, (b"x-request-id", self._id)]
+            own = message.get("headers", [])
+            message["headers"] = [*own, *_SAFE, *self.shared, (b"x-request-id", self._id)]
         async with asyncio.timeout(_SEND):
             await self._send(message)
