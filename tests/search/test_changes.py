@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom.data.entries import Entry
-from matchloom.search import collection as module
-from matchloom.search.collection import Collection
+from matchloom.search import refitting as module
+from matchloom.search.collection import Collection, entries_of
 from matchloom.search.learning import Learnt, learn
 from matchloom.types import Pair
 from tests.drawing import examples
@@ -513,7 +513,7 @@ def test_a_fit_that_another_kept_meanwhile_stays(kept: Collection, monkeypatch: 
 def test_a_fit_that_is_worse_is_not_kept(kept: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.add([("kettle whistles", KETTLE)])
     before = kept.search(ASKED, top=None)
-    monkeypatch.setattr("matchloom.search.fusion.compare_weights", lambda *_: (0.9, 0.2, True))
+    monkeypatch.setattr("matchloom.search.refitting.compare_weights", lambda *_: (0.9, 0.2, True))
     found = kept.refit()
     assert (found.kept, found.before, found.after) == (False, 0.9, 0.2)
     assert "less often" in found.why
@@ -568,7 +568,7 @@ def test_large_with_where(use_questions: bool, tmp_path: Path) -> None:
         for n, pair in enumerate(many(330))
     ]
     with as_large():
-        entries = module.entries_of(rows)
+        entries = entries_of(rows)
         made = Collection.fit(entries, use_questions=use_questions)
         made.save(tmp_path / "kept")
         for collection in (made, Collection.open(tmp_path / "kept")):

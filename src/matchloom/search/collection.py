@@ -1,92 +1,55 @@
 """Collection: answers with their questions, that are asked, changed while they are asked, and kept in a folder.
 
-    question -> Queries (read once) -> candidates -> features -> fusion -> calibration -> Hits
-
-What `fit` keeps and what `index` makes is a collection, with or without weights that its questions taught.
+What `fit` keeps and what `index` makes is a collection, with or without weights that its questions taught. How it is
+searched is in `state.py`, how it learns anew in `refitting.py`, what its folder holds in `stored.py`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from matchloom import artifact
-from matchloom.artifact.checks import as_saved
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
-from matchloom.data.identity import digest, normalize_text
-from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
-from matchloom.search.calibration import Calibration, signals_of
-from matchloom.search.entries import Entries, best_first
+from matchloom.search.calibration import Calibration
+from matchloom.search.changes import added, checked, entries_of, removed, rows_of
+from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.feedback import Judgement, Judgements, as_judgements
-from matchloom.search.folder import (
-    ENCODER,
-    KIND,
-    REFIT_LOCK,
-    REMEDY,
-    open_collection,
-    refuse_used,
-    stamp,
-    write_collection,
-)
+from matchloom.search.folder import KIND, REFIT_LOCK, refuse_used, stamp
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
-from matchloom.search.judged import Comparison, FeedbackReport, Judged, compare_on_held_out, report_of, settle
-from matchloom.search.learning import Learnt, Settings, learn
-from matchloom.search.reader import Queries, Reader
-from matchloom.search.segment import Segment
-from matchloom.search.tracing import Compared, RightSide, trace_of
-from matchloom.search.view import Scored, View, Where
+from matchloom.search.learning import Settings, learn
+from matchloom.search.refitting import Refit, learn_anew
+from matchloom.search.state import ENCODER_ALONE, FITTED, WITH_ENCODER, State
+from matchloom.search.stored import About, read_state, write_state
+from matchloom.search.view import View, Where
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Added, Hit, Hits, MatchloomError, Pair, Scores, Trace
+from matchloom.types import Added, Hits, MatchloomError, Pair, Scores, Trace
 
 if TYPE_CHECKING:
     from matchloom.data.formats import PairsLike
     from matchloom.data.formats.columns import Columns
     from matchloom.matcher import Matcher
-    from matchloom.search.baselines import RankingBaseline
     from matchloom.search.checkup import CheckUp
 
+__all__ = ["ENCODER_ALONE", "FITTED", "WITH_ENCODER", "Collection", "Refit", "entries_of"]
+
 Feedback = str | Path | Judgements | Iterable[Judgement]
-PAGE = "report.html"
-FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
+LANCE, STORES = "archive", ("files", "lance")
 LANCE, STORES = "archive", ("files", "lance")
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
-
-
-class State(NamedTuple):
-    """What a search needs: entries, and what was learnt from their questions."""
-
-    view: View
-    fusion: Fusion
-    calibration: Calibration | None
-    figures: LeaveOneOut | None
-    judged: Judged = Judged()
-
-
-class Refit(NamedTuple):
-    """What became of a refit: how often left-out questions found their answer, before and after."""
-
-    entries: int
-    questions: int
-    before: float | None
-    after: float | None
-    kept: bool  # whether the new fit is in use
-    why: str
-    feedback: FeedbackReport | None = None  # where there were judgements
 
 
 class Collection:
@@ -104,10 +67,9 @@ class Collection:
 
     patience = 30.0  # seconds that a change waits for another writer
 
-    def __init__(self, state: State, settings: Settings, sentences: SentenceVectors | None = None) -> None:
+    def __init__(self, state: State, sentences: SentenceVectors | None = None) -> None:
         """Not for callers: use `fit`, `create` or `open`."""
-        self.settings = settings
-        self.name = _name(settings, sentences)
+        self.name = state.name
         self.folder: Path | None = None
         self.report: dict[str, Any] | None = None  # what `fit` measured
         self.page: bytes | None = None  # the report for people
@@ -117,7 +79,6 @@ class Collection:
         self._stamp: tuple[int, int] = (0, 0)
         self._held = 0  # bytes of the journal that the state holds
         self._changes: list[Change] = []  # since the fit
-        self._made: tuple[View, RankingBaseline] | None = None
         self._lock = threading.RLock()
 
     # ---- making
@@ -172,7 +133,7 @@ class Collection:
             tuple(features),
             tuple(sorted(set(unanswerable)))[:_IN_VAIN],
         )
-        return cls(_state(learn(entries, settings, sentences, progress=progress)), settings, sentences)
+        return cls(State.of(learn(entries, settings, sentences, progress=progress), settings), sentences)
 
     @classmethod
     def create(
@@ -235,7 +196,7 @@ class Collection:
         made = cls.__new__(cls)
         made._lock = threading.RLock()
         made.folder = path
-        made._sentences = made._made = None
+        made._sentences = None
         made._load()
         return made
 
@@ -254,6 +215,11 @@ class Collection:
 
             return LanceCollection.check(path)
         return check_collection(path)
+
+    @property
+    def settings(self) -> Settings:
+        """What questions are compared with."""
+        return self._state.settings
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -402,12 +368,15 @@ class Collection:
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            return _answered(self._search([question], top, where, explain)[0], threshold)
+            return _answered(self._current().search([question], top=top, where=where, explain=explain)[0], threshold)
         if isinstance(question, bytes) or not isinstance(question, Iterable):
             raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
-        found = (self._search(block, top, where, explain) for block in track(blocks, self.name, show=progress))
+        found = (
+            self._current().search(block, top=top, where=where, explain=explain)
+            for block in track(blocks, self.name, show=progress)
+        )
         return [_answered(hits, threshold) for block in found for hits in block]
 
     def threshold(self, precision: float) -> float:
@@ -429,110 +398,13 @@ class Collection:
             )
         return found
 
-    def _search(self, questions: Sequence[str], top: int | None, where: Where | None, explain: bool) -> list[Hits]:
-        state = self._current()
-        if self.settings.baseline is not None:
-            return [self._by_baseline(state, question, top, where, explain) for question in questions]
-        queries = state.view.base.reader.read(questions)
-        found: list[Hits] = []
-        for scored in state.view.scored(queries, where):
-            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
-            answerable = self._answerable(
-                state, scored, scores, queries.coverage[len(found) : len(found) + len(scores)]
-            )
-            for n in range(len(scores)):
-                query = queries.one(len(found))
-                found.append(self._hits(state, query, scored, n, scores[n], answerable[n], top, explain))
-        return found
-
     def signals(self, questions: Sequence[str]) -> Floats:
         """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
 
         Args:
             questions: The questions.
         """
-        state = self._current()
-        queries = state.view.base.reader.read(list(questions))
-        found, start = [], 0
-        for scored in state.view.scored(queries):
-            scores = state.fusion.score(scored.raw, scored.mean, scored.spread)
-            coverage = queries.coverage[start : start + len(scores)]
-            found.append(signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage))
-            start += len(scores)
-        return np.concatenate(found) if found else np.empty((0, 4))
-
-    @staticmethod
-    def _answerable(state: State, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
-        """How likely it is of each question that any answer is right; None where that was not learnt."""
-        if state.calibration is None:
-            return [None] * len(scores)
-        signals = signals_of(state.fusion.names, state.fusion.weights, scored.raw, scores, coverage)
-        found: list[float | None] = state.calibration.answerable(signals).tolist()
-        return found
-
-    def _hits(
-        self,
-        state: State,
-        query: Queries,
-        scored: Scored,
-        n: int,
-        scores: Floats,
-        answerable: float | None,
-        top: int | None,
-        explain: bool,
-    ) -> Hits:
-        """The answers to one question, from the scores of the rows."""
-        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
-        if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
-            return Hits(known=None if answerable is None else 0.0)
-        ranked = Hits(known=answerable)
-        likely = None
-        if answerable is not None and state.calibration is not None and state.calibration.earned:
-            likely = state.calibration.probabilities(scores, answerable)
-        wrong = _places_of(state, scored, query.texts[0])
-        best = best_first(scores, None if top is None else top + len(wrong)).tolist()
-        if wrong:
-            best = [one for one in best if one not in wrong][:top]
-            if likely is not None:
-                ranked.known = max(0.0, float(answerable or 0.0) - float(likely[sorted(wrong)].sum()))
-        rows = [int(scored.rows[one]) for one in best]
-        for one, row, nearest in zip(best, rows, _nearest(state.view, query, rows), strict=True):
-            segment, own = state.view.find(row)
-            name, text = segment.entries.ids[own], segment.entries.texts[own]
-            columns = dict(segment.entries.columns[own]) or None if segment.entries.columns else None
-            why = None
-            if explain:
-                traced = self._trace(state, query, scored, n, one, nearest, text)
-                why = explanation_of(self, query.texts[0], text, traced)
-            score, probability = float(scores[one]), None if likely is None else float(likely[one])
-            ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
-        return ranked
-
-    def _by_baseline(self, state: State, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
-        """What a baseline finds; answers that are all equal are no answers."""
-        view, wrong = state.view, state.judged.wrong_for(question)
-        baseline, mask = self._baseline(view), view.matching(where)
-        found = baseline.search(question, top=top if where is None and not wrong else None)
-        if found and found[0].score == found[-1].score:
-            scores = baseline.scores(question)
-            if len(scores) > 1 and scores.min() == scores.max():
-                return Hits()
-        rows = [(hit, view.row_of(hit.id) or 0) for hit in found if hit.id not in wrong]
-        kept = [(hit, row) for hit, row in rows if mask is None or mask[row]][:top]
-        hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
-        if explain:
-            traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
-            return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
-        return hits
-
-    def _baseline(self, view: View) -> RankingBaseline:
-        """The baseline over the entries of a view, made once."""
-        if self._made is None or self._made[0] is not view:
-            from matchloom.search.baselines import BASELINES
-
-            assert self.settings.baseline is not None
-            self._made = (view, BASELINES[self.settings.baseline](view.entries(), self.tokenizer))
-        return self._made[1]
+        return self._current().signals(questions)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair of a question and an answer; higher matches better.
@@ -544,30 +416,7 @@ class Collection:
             pairs: Pairs of a question and a text.
             progress: Whether to show a bar.
         """
-        state = self._current()
-        if self.settings.baseline is not None:
-            return self._baseline(state.view).score(pairs, progress=progress)
-        view, reader = state.view, state.view.base.reader
-        places: dict[str, list[int]] = {}
-        for n, pair in enumerate(pairs):
-            places.setdefault(pair.query, []).append(n)
-        scores = np.zeros(len(pairs), dtype=np.float32)
-        texts: dict[str, Queries] = {}
-        for question, own in track(places.items(), self.name, total=len(places), show=progress):
-            query = reader.read([question])
-            scored = view.scored(query)[0]
-            raw = np.empty((1, scored.raw.shape[1], len(own)))
-            for column, n in enumerate(own):
-                row = view.row_of_text(pairs[n].text, pairs[n].text_id)
-                if row is None:
-                    text = pairs[n].text
-                    if text not in texts:
-                        texts[text] = reader.read([text], answers=True)
-                    raw[0, :, column] = _outside(view, query, texts[text])
-                else:
-                    raw[0, :, column] = self._raw(view, query, scored, row)
-            scores[own] = state.fusion.score(raw, scored.mean, scored.spread)[0]
-        return scores
+        return self._current().score(pairs, progress=progress)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Why a text got its score: the words of the question against those of the matched question and the text.
@@ -576,42 +425,7 @@ class Collection:
             query: The question.
             text: An answer, or any other text.
         """
-        state = self._current()
-        if self.settings.baseline is not None:
-            return self._baseline(state.view).trace(query, text)
-        asked = state.view.base.reader.read([query])
-        scored = state.view.scored(asked)[0]
-        row = state.view.row_of_text(text)
-        if row is None:
-            outside = state.view.base.reader.read([text], answers=True)
-            features = state.view.base.features
-            added = [feature.outside(asked, outside) for feature in features if feature is not None]
-            compared = Compared(features, added, scored.mean[0], scored.spread[0])
-            return self._traced(state, asked, compared, None, text)
-        nearest = _nearest(state.view, asked, [row])[0]
-        return self._traced(state, asked, _compared(state.view, asked, scored, 0, row), nearest, text)
-
-    def _trace(
-        self, state: State, query: Queries, scored: Scored, n: int, place: int, nearest: str | None, text: str
-    ) -> tuple[list[str], list[str], Trace]:
-        compared = _compared(state.view, query, scored, n, int(scored.rows[place]))
-        return self._traced(state, query, compared, nearest, text)
-
-    def _traced(
-        self, state: State, query: Queries, compared: Compared, question: str | None, text: str
-    ) -> tuple[list[str], list[str], Trace]:
-        right = RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text))
-        trace = trace_of(state.view.base.reader, state.fusion, compared, query, right)
-        return list(query.words[0]), [*right.matched, *right.told], trace
-
-    def _raw(self, view: View, query: Queries, scored: Scored, row: int) -> Floats:
-        """What every feature says of one row, also where it is no candidate. (E,)"""
-        place = np.flatnonzero(scored.rows == row)
-        if len(place):
-            found: Floats = scored.raw[0, :, place[0]]
-            return found
-        segment, own = view.find(row)
-        return segment.some(query, np.array([own]))[:, 0]
+        return self._current().trace(query, text)
 
     # ---- changing
 
@@ -627,23 +441,15 @@ class Collection:
             columns: Your names of the columns, such as {"query": "title", "text": "body"}.
             progress: Whether to show a bar.
         """
-        rows = list(_rows_of(pairs, columns))
+        rows = list(rows_of(pairs, columns))
         wrong = sum(not pair.is_positive for pair, _ in rows)
         if wrong == len(rows):
             return Added(0, 0, wrong)
         entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])
         with self._writing():
-            view, new = self._state.view, 0
-            put: dict[str, Entry] = {}
-            for n in range(len(entries)):
-                entry = entries[n]
-                row = view.row_of(entry.id)
-                row = view.row_of_text(entry.text) if row is None else row
-                new += row is None
-                old = entry if row is None else view.entry(row)
-                put[old.id] = entry if row is None else _joined(put.get(old.id, old), entry)
-            self._change(Change(list(put.values())))
-        return Added(new, len(put) - new, wrong)
+            change, new = added(self._state.view, entries)
+            self._change(change)
+        return Added(new, len(change.put) - new, wrong)
 
     def replace(self, entries: Iterable[Entry]) -> int:
         """Put entries as they are given, questions and columns too, in place of those with the same ids.
@@ -651,7 +457,7 @@ class Collection:
         Args:
             entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
         """
-        put = [_checked(entry) for entry in entries]
+        put = [checked(entry) for entry in entries]
         with self._writing():
             if put:
                 self._change(Change(put))
@@ -667,14 +473,10 @@ class Collection:
             raise MatchloomError(f"ids is {ids!r}; expected a list of ids, such as [{ids!r}]", code="wrong_type")
         names = list(ids)
         with self._writing():
-            view = self._state.view
-            rows = {row for name in names if (row := view.row_of(name)) is not None}
-            gone = [view.entry(row).id for row in sorted(rows)]
-            if len(gone) == len(view):
-                raise MatchloomError("a collection keeps one entry at least; remove its folder instead", code="no_data")
-            if gone:
-                self._change(Change((), gone))
-        return len(gone)
+            change = removed(self._state.view, names)
+            if change.remove:
+                self._change(change)
+        return len(change.remove)
 
     def unknown(self, ids: Iterable[str]) -> list[str]:
         """Those of the ids that no entry has.
@@ -716,7 +518,7 @@ class Collection:
 
     def _take(self, view: View) -> None:
         """From now on searches see this. What it holds of the journal is said last: till then others wait for it."""
-        self._state = self._state._replace(view=view)
+        self._state = self._state.having(view)
         self._held = 0 if self._journal is None else self._journal.size
 
     # ---- learning anew
@@ -732,7 +534,7 @@ class Collection:
             own = dict(zip(entries.ids, entries.columns, strict=True))
             table = replace(view.base.entries, columns=[own.get(name, {}) for name in view.base.entries.ids])
             segments = (replace(view.base, entries=table), *view.segments[1:])
-            self._state = self._state._replace(view=replace(view, segments=segments))
+            self._state = self._state.having(replace(view, segments=segments))
 
     def refit(self, *, feedback: Feedback | None = None, progress: bool = False) -> Refit:
         """Learn from all entries as they are now; searches and changes go on meanwhile.
@@ -753,35 +555,14 @@ class Collection:
         with self._lock:
             state, count = self._current(), len(self._changes)
             seen = self._stamp
-        entries, judged, report = state.view.entries(), state.judged, None
-        if given is not None:
-            entries, judged, report = self._judged(state, given)
-        learnt = learn(entries, self.settings, self._sentences, progress=progress)
-        before, after, worse = _compare(state, learnt)
-        done = Refit(len(entries), len(learnt.segment.questions), before, after, False, "", report)
-        if worse:
-            return done._replace(why="left-out questions find their answer less often, by more than chance")
+        made, done = learn_anew(state, given, self._sentences, progress=progress)
+        if made is None:
+            return done
         with self._writing():
             if self._stamp != seen:
-                return done._replace(why="another fit was kept meanwhile")
-            self._keep(learnt, judged, self._changes[count:], state.view.changes)
-        return done._replace(kept=True, why=learnt.fusion.why)
-
-    def _judged(self, state: State, given: Judgements) -> tuple[Entries, Judged, FeedbackReport]:
-        """Entries with what judgements teach, or as they are where held-out questions are worse for it."""
-        entries = state.view.entries()
-        own = state.judged.untaught(entries)
-        settled = settle(given.judgements, entries, own)
-        judged = state.judged.joined(settled, entries)
-        taught, found = judged.taught(own), Comparison()
-        if any(set(one) != set(other) for one, other in zip(taught.questions, entries.questions, strict=True)):
-            found = compare_on_held_out(own, entries, taught, self._made_of)
-        report = report_of(given, settled, found)
-        return (taught, judged, report) if report.learnt else (entries, state.judged, report)
-
-    def _made_of(self, entries: Entries) -> Collection:
-        """Other entries, learnt in the same way."""
-        return Collection(_state(learn(entries, self.settings, self._sentences)), self.settings, self._sentences)
+                return done._replace(kept=False, why="another fit was kept meanwhile")
+            self._keep(made, self._changes[count:], state.view.changes)
+        return done
 
     @property
     def _served_name(self) -> str:
@@ -799,14 +580,13 @@ class Collection:
                 raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
 
-    def _keep(self, learnt: Learnt, judged: Judged, later: Sequence[Change], number: int) -> None:
+    def _keep(self, state: State, later: Sequence[Change], number: int) -> None:
         """Switch to a fit that has learnt so many changes, and to what was changed while it was made."""
-        state = _state(learnt)._replace(judged=judged)
         view = state.view
         for change in later:
             view = view.changed(change)
         before = self._state, self._changes, self.since_report
-        self._state, self._changes = state._replace(view=view), list(later)
+        self._state, self._changes = state.having(view), list(later)
         self.since_report += number
         if self.folder is not None:
             try:
@@ -834,29 +614,8 @@ class Collection:
             self._load()
 
     def _write(self, folder: Path) -> None:
-        segment = self._state.view.base
-        settings: dict[str, Any] = {
-            "tokenizer": self.tokenizer._asdict(),
-            "words": self.settings.words,
-            "use_questions": self.settings.use_questions,
-            "learn": self.settings.learn,
-            "baseline": self.settings.baseline,
-            "only": list(self.settings.features),
-            "unanswerable": list(self.settings.unanswerable),
-            "whole": segment.reader.whole,
-            "features": list(self.fusion.names),
-            "weights": self.fusion.weights.tolist(),
-            "why": self.fusion.why,
-            "calibration": None if self.calibration is None else self.calibration._asdict(),
-            "leave_one_out": None if self.leave_one_out is None else self.leave_one_out._asdict(),
-            "note": segment.entries.note,
-            "report": self.report,
-            "since_report": self.since_report,
-        }
-        encoder = None if self._sentences is None else self._sentences.matcher
-        files = {} if self.page is None else {PAGE: self.page}
-        arrays = {**segment.arrays(), **self._state.judged.arrays()}
-        write_collection(folder, settings, arrays, self._changes, files=files, encoder=encoder)
+        about = About(self.report, self.page, self.since_report)
+        write_state(folder, self._state, self._changes, about, self._sentences)
 
     def _load(self) -> None:
         """Read the folder as it is now."""
@@ -875,37 +634,12 @@ class Collection:
                 time.sleep(_PAUSE)
 
     def _read(self, folder: Path) -> None:
-        settings, arrays, journal, saved = open_collection(folder)
-        with as_saved(folder, REMEDY):
-            tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
-            self.settings = Settings(
-                tokenizer, **own, features=tuple(settings["only"]), unanswerable=tuple(settings["unanswerable"])
-            )
-            reader = Reader.load(
-                tokenizer,
-                settings["whole"],
-                {name.removeprefix("reader."): one for name, one in arrays.items() if name.startswith("reader.")},
-            )
-            if self._sentences is None:
-                matcher = saved.inside(ENCODER)
-                self._sentences = None if matcher is None else SentenceVectors(matcher)
-            self.name = _name(self.settings, self._sentences)
-            segment = Segment.load(arrays, reader, settings["features"], self._sentences)
-            segment = replace(segment, entries=replace(segment.entries, note=settings["note"]))
-            weights = np.array(settings["weights"], dtype=np.float64)
-            fusion = Fusion(tuple(settings["features"]), weights, settings["why"])
-            figures = None if settings["leave_one_out"] is None else LeaveOneOut(**settings["leave_one_out"])
-            changes = journal.read()
-            view = View.of(segment)
-            for change in changes:
-                view = view.changed(change)
-            self.report, self.since_report = settings["report"], int(settings["since_report"])
-            self.page = saved.content(PAGE) if saved.has(PAGE) else None
-            calibration = _calibration(settings["calibration"])
-            judged = Judged.load(arrays)
-        self._state = State(view, fusion, calibration, figures, judged)
-        self._journal, self._changes, self._held = journal, changes, journal.size
+        stored = read_state(folder, self._sentences)
+        self._sentences = stored.sentences
+        self.report, self.page, self.since_report = stored.about
+        self._state, self._journal = stored.state, stored.journal
+        self.name = self._state.name
+        self._changes, self._held = stored.changes, stored.journal.size
 
     def _current(self) -> State:
         """The state as it is now, with what other processes wrote."""
@@ -942,12 +676,6 @@ class Collection:
         self._take(view)
 
 
-def entries_of(pairs: PairsLike, columns: Columns | None = None) -> Entries:
-    """The entries of pairs, with the user's own columns."""
-    rows = list(_rows_of(pairs, columns))
-    return Entries.of([pair for pair, _ in rows], [own for _, own in rows])
-
-
 def _matcher(given: Matcher | Path | str) -> Matcher:
     from matchloom.matcher import Matcher
 
@@ -970,103 +698,9 @@ def _created_in_lance(
     return cast(Collection, made)
 
 
-def _rows_of(pairs: PairsLike, columns: Columns | None) -> Iterator[tuple[Pair, Mapping[str, str]]]:
-    from matchloom.data.formats.sources import as_rows
-    from matchloom.data.formats.values import own_columns
-
-    return ((pair, own_columns(row)) for pair, row in as_rows(pairs, columns=columns, whole=True))
-
-
-def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
-    if plain is None:
-        return None
-    own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
-    made = Calibration(**own)
-    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
-        raise ValueError("a calibration has four signals")
-    return made
-
-
 def _answered(hits: Hits, threshold: float | None) -> Hits:
     """Say whether the first answer is sure enough; where it is not, the nearest few are what there is."""
     if threshold is None:
         return hits
     answered = bool(hits) and (hits[0].probability or 0.0) >= threshold
     return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered)
-
-
-def _name(settings: Settings, sentences: SentenceVectors | None) -> str:
-    """What ranks: words, words and an encoder, an encoder alone, or a baseline."""
-    if settings.baseline is not None:
-        return settings.baseline
-    if sentences is None:
-        return FITTED
-    return WITH_ENCODER if settings.words else ENCODER_ALONE
-
-
-def _state(learnt: Learnt) -> State:
-    return State(View.of(learnt.segment), learnt.fusion, learnt.calibration, learnt.figures)
-
-
-def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None]:
-    """Of each row the known question that is nearest."""
-    found: dict[int, str | None] = {}
-    for offset, segment in zip(view.offsets, view.segments, strict=True):
-        own = [row for row in rows if offset <= row < offset + len(segment.entries)]
-        if own:
-            found |= zip(own, segment.nearest(query, [row - offset for row in own]), strict=True)
-    return [found[row] for row in rows]
-
-
-def _places_of(state: State, scored: Scored, question: str) -> set[int]:
-    """Where entries that were judged wrong for a question stand among those that were scored."""
-    names = state.judged.wrong_for(question)
-    if not names:
-        return set()
-    rows = [row for name in names if (row := state.view.row_of(name)) is not None]
-    return set(np.flatnonzero(np.isin(scored.rows, rows)).tolist())
-
-
-def _outside(view: View, query: Queries, text: Queries) -> Floats:
-    """What every feature says of a text that is not in the collection. (E,)"""
-    features = view.base.features
-    return np.array([np.nan if one is None else one.outside(query, text).sum() for one in features])
-
-
-def _compared(view: View, query: Queries, scored: Scored, n: int, row: int) -> Compared:
-    """What each feature adds to the score of a row."""
-    segment, own = view.find(row)
-    features, added = list(segment.features), []
-    for e, feature in enumerate(features):
-        entry = own
-        if feature is None and view.carried[row] >= 0:
-            feature, entry = view.base.features[e], int(view.carried[row])
-            features[e] = feature
-        added.append(np.zeros(0) if feature is None else feature.contributions(query, entry))
-    return Compared(features, added, scored.mean[n], scored.spread[n])
-
-
-def _joined(old: Entry, new: Entry) -> Entry:
-    """An entry that is there with more questions, and with the new text where its id says that it is the same."""
-    known = {normalize_text(question) for question in old.questions}
-    questions = [*old.questions, *(one for one in new.questions if normalize_text(one) not in known)]
-    told = new.id == old.id and new.id != digest(
-        normalize_text(new.text)
-    )  # else the text itself was all that was known
-    text = new.text if told else old.text
-    return Entry(old.id, text, tuple(sorted(questions)), {**old.columns, **new.columns})
-
-
-def _checked(entry: Entry) -> Entry:
-    if not (isinstance(entry.id, str) and entry.id and isinstance(entry.text, str) and entry.text.strip()):
-        raise MatchloomError(f"the entry {str(entry)[:80]!r} lacks an id or a text", code="bad_row")
-    return Entry(entry.id, entry.text, tuple(dict.fromkeys(entry.questions)), dict(entry.columns))
-
-
-def _compare(state: State, learnt: Learnt) -> tuple[float | None, float | None, bool]:
-    """The first answer right on left-out questions: by the old weights, by the new ones, and whether that is worse."""
-    from matchloom.search.fusion import compare_weights
-
-    if learnt.figures is None or state.fusion.names != learnt.fusion.names:
-        return None, None if learnt.figures is None else learnt.figures.precision_at_1, False
-    return compare_weights(learnt.cases, state.fusion.weights, learnt.fusion.weights)

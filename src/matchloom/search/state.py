@@ -1,0 +1,286 @@
+"""Everything that a search needs, at one moment: entries, and what was learnt from their questions.
+
+    question -> Queries (read once) -> candidates -> features -> fusion -> calibration -> Hits
+
+A state never changes: a search sees one from its first step to its last. Changes and fits make another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matchloom.basics.progress import track
+from matchloom.explanation import explanation_of
+from matchloom.lexical.columns import Floats
+from matchloom.search.calibration import Calibration, signals_of
+from matchloom.search.entries import best_first
+from matchloom.search.fusion import Fusion, LeaveOneOut
+from matchloom.search.judged import Judged
+from matchloom.search.learning import Learnt, Settings
+from matchloom.search.reader import Queries
+from matchloom.search.tracing import Compared, RightSide, trace_of
+from matchloom.search.view import Scored, View, Where
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Hit, Hits, Pair, Scores, Trace
+
+if TYPE_CHECKING:
+    from matchloom.search.baselines import RankingBaseline
+
+FITTED, WITH_ENCODER, ENCODER_ALONE = "answer_ranker", "encoder_ranker", "encoder_nearest"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Entries, and what was learnt from their questions."""
+
+    settings: Settings
+    view: View
+    fusion: Fusion
+    calibration: Calibration | None
+    figures: LeaveOneOut | None
+    judged: Judged = field(default_factory=Judged)
+
+    @classmethod
+    def of(cls, learnt: Learnt, settings: Settings) -> State:
+        """What was just learnt."""
+        return cls(settings, View.of(learnt.segment), learnt.fusion, learnt.calibration, learnt.figures)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How texts become words."""
+        return self.settings.tokenizer
+
+    @cached_property
+    def name(self) -> str:
+        """What ranks: words, words and an encoder, an encoder alone, or a baseline."""
+        if self.settings.baseline is not None:
+            return self.settings.baseline
+        if self.view.base.dense is None:
+            return FITTED
+        return WITH_ENCODER if self.settings.words else ENCODER_ALONE
+
+    def having(self, view: View) -> State:
+        """The same with another view, which a change made."""
+        return replace(self, view=view)
+
+    # ---- searching
+
+    def search(
+        self, question: Sequence[str], *, top: int | None = 10, where: Where | None = None, explain: bool = False
+    ) -> list[Hits]:
+        """The answers that fit each of some questions best."""
+        if self.settings.baseline is not None:
+            return [self._by_baseline(one, top, where, explain) for one in question]
+        queries = self.view.base.reader.read(question)
+        found: list[Hits] = []
+        for scored in self.view.scored(queries, where):
+            scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+            answerable = self._answerable(scored, scores, queries.coverage[len(found) : len(found) + len(scores)])
+            for n in range(len(scores)):
+                query = queries.one(len(found))
+                found.append(self._hits(query, scored, n, scores[n], answerable[n], top, explain))
+        return found
+
+    def signals(self, questions: Sequence[str]) -> Floats:
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+
+        Args:
+            questions: The questions.
+        """
+        queries = self.view.base.reader.read(list(questions))
+        found, start = [], 0
+        for scored in self.view.scored(queries):
+            scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+            coverage = queries.coverage[start : start + len(scores)]
+            found.append(signals_of(self.fusion.names, self.fusion.weights, scored.raw, scores, coverage))
+            start += len(scores)
+        return np.concatenate(found) if found else np.empty((0, 4))
+
+    def _answerable(self, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
+        """How likely it is of each question that any answer is right; None where that was not learnt."""
+        if self.calibration is None:
+            return [None] * len(scores)
+        signals = signals_of(self.fusion.names, self.fusion.weights, scored.raw, scores, coverage)
+        found: list[float | None] = self.calibration.answerable(signals).tolist()
+        return found
+
+    def _hits(
+        self,
+        query: Queries,
+        scored: Scored,
+        n: int,
+        scores: Floats,
+        answerable: float | None,
+        top: int | None,
+        explain: bool,
+    ) -> Hits:
+        """The answers to one question, from the scores of the rows."""
+        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
+        if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
+            return Hits(known=None if answerable is None else 0.0)
+        ranked = Hits(known=answerable)
+        likely = None
+        if answerable is not None and self.calibration is not None and self.calibration.earned:
+            likely = self.calibration.probabilities(scores, answerable)
+        wrong = self._places_of(scored, query.texts[0])
+        best = best_first(scores, None if top is None else top + len(wrong)).tolist()
+        if wrong:
+            best = [one for one in best if one not in wrong][:top]
+            if likely is not None:
+                ranked.known = max(0.0, float(answerable or 0.0) - float(likely[sorted(wrong)].sum()))
+        rows = [int(scored.rows[one]) for one in best]
+        for one, row, nearest in zip(best, rows, _nearest(self.view, query, rows), strict=True):
+            segment, own = self.view.find(row)
+            name, text = segment.entries.ids[own], segment.entries.texts[own]
+            columns = dict(segment.entries.columns[own]) or None if segment.entries.columns else None
+            why = None
+            if explain:
+                traced = self._trace(query, scored, n, one, nearest, text)
+                why = explanation_of(self, query.texts[0], text, traced)
+            score, probability = float(scores[one]), None if likely is None else float(likely[one])
+            ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
+        return ranked
+
+    def _places_of(self, scored: Scored, question: str) -> set[int]:
+        """Where entries that were judged wrong for a question stand among those that were scored."""
+        names = self.judged.wrong_for(question)
+        if not names:
+            return set()
+        rows = [row for name in names if (row := self.view.row_of(name)) is not None]
+        return set(np.flatnonzero(np.isin(scored.rows, rows)).tolist())
+
+    def _by_baseline(self, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
+        """What a baseline finds; answers that are all equal are no answers."""
+        view, wrong = self.view, self.judged.wrong_for(question)
+        baseline, mask = self._baseline, view.matching(where)
+        found = baseline.search(question, top=top if where is None and not wrong else None)
+        if found and found[0].score == found[-1].score:
+            scores = baseline.scores(question)
+            if len(scores) > 1 and scores.min() == scores.max():
+                return Hits()
+        rows = [(hit, view.row_of(hit.id) or 0) for hit in found if hit.id not in wrong]
+        kept = [(hit, row) for hit, row in rows if mask is None or mask[row]][:top]
+        hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
+        if explain:
+            traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
+            return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
+        return hits
+
+    @cached_property
+    def _baseline(self) -> RankingBaseline:
+        """The baseline over the entries, made once."""
+        from matchloom.search.baselines import BASELINES
+
+        assert self.settings.baseline is not None
+        return BASELINES[self.settings.baseline](self.view.entries(), self.tokenizer)
+
+    def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
+        """One score for each pair of a question and an answer; higher matches better.
+
+        A known answer, told by its text or else its id, gets its score in the ranking. Another text is scored by the
+        same features as an answer without questions; classifiers, which do not know it, give it nothing.
+
+        Args:
+            pairs: Pairs of a question and a text.
+            progress: Whether to show a bar.
+        """
+        if self.settings.baseline is not None:
+            return self._baseline.score(pairs, progress=progress)
+        view, reader = self.view, self.view.base.reader
+        places: dict[str, list[int]] = {}
+        for n, pair in enumerate(pairs):
+            places.setdefault(pair.query, []).append(n)
+        scores = np.zeros(len(pairs), dtype=np.float32)
+        texts: dict[str, Queries] = {}
+        for question, own in track(places.items(), self.name, total=len(places), show=progress):
+            query = reader.read([question])
+            scored = view.scored(query)[0]
+            raw = np.empty((1, scored.raw.shape[1], len(own)))
+            for column, n in enumerate(own):
+                row = view.row_of_text(pairs[n].text, pairs[n].text_id)
+                if row is None:
+                    text = pairs[n].text
+                    if text not in texts:
+                        texts[text] = reader.read([text], answers=True)
+                    raw[0, :, column] = _outside(view, query, texts[text])
+                else:
+                    raw[0, :, column] = self._raw(view, query, scored, row)
+            scores[own] = self.fusion.score(raw, scored.mean, scored.spread)[0]
+        return scores
+
+    def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
+        """Why a text got its score: the words of the question against those of the matched question and the text.
+
+        Args:
+            query: The question.
+            text: An answer, or any other text.
+        """
+        if self.settings.baseline is not None:
+            return self._baseline.trace(query, text)
+        asked = self.view.base.reader.read([query])
+        scored = self.view.scored(asked)[0]
+        row = self.view.row_of_text(text)
+        if row is None:
+            outside = self.view.base.reader.read([text], answers=True)
+            features = self.view.base.features
+            added = [feature.outside(asked, outside) for feature in features if feature is not None]
+            compared = Compared(features, added, scored.mean[0], scored.spread[0])
+            return self._traced(asked, compared, None, text)
+        nearest = _nearest(self.view, asked, [row])[0]
+        return self._traced(asked, _compared(self.view, asked, scored, 0, row), nearest, text)
+
+    def _trace(
+        self, query: Queries, scored: Scored, n: int, place: int, nearest: str | None, text: str
+    ) -> tuple[list[str], list[str], Trace]:
+        compared = _compared(self.view, query, scored, n, int(scored.rows[place]))
+        return self._traced(query, compared, nearest, text)
+
+    def _traced(
+        self, query: Queries, compared: Compared, question: str | None, text: str
+    ) -> tuple[list[str], list[str], Trace]:
+        right = RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text))
+        trace = trace_of(self.view.base.reader, self.fusion, compared, query, right)
+        return list(query.words[0]), [*right.matched, *right.told], trace
+
+    def _raw(self, view: View, query: Queries, scored: Scored, row: int) -> Floats:
+        """What every feature says of one row, also where it is no candidate. (E,)"""
+        place = np.flatnonzero(scored.rows == row)
+        if len(place):
+            found: Floats = scored.raw[0, :, place[0]]
+            return found
+        segment, own = view.find(row)
+        return segment.some(query, np.array([own]))[:, 0]
+
+
+def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None]:
+    """Of each row the known question that is nearest."""
+    found: dict[int, str | None] = {}
+    for offset, segment in zip(view.offsets, view.segments, strict=True):
+        own = [row for row in rows if offset <= row < offset + len(segment.entries)]
+        if own:
+            found |= zip(own, segment.nearest(query, [row - offset for row in own]), strict=True)
+    return [found[row] for row in rows]
+
+
+def _outside(view: View, query: Queries, text: Queries) -> Floats:
+    """What every feature says of a text that is not in the collection. (E,)"""
+    features = view.base.features
+    return np.array([np.nan if one is None else one.outside(query, text).sum() for one in features])
+
+
+def _compared(view: View, query: Queries, scored: Scored, n: int, row: int) -> Compared:
+    """What each feature adds to the score of a row."""
+    segment, own = view.find(row)
+    features, added = list(segment.features), []
+    for e, feature in enumerate(features):
+        entry = own
+        if feature is None and view.carried[row] >= 0:
+            feature, entry = view.base.features[e], int(view.carried[row])
+            features[e] = feature
+        added.append(np.zeros(0) if feature is None else feature.contributions(query, entry))
+    return Compared(features, added, scored.mean[n], scored.spread[n])

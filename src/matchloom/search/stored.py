@@ -1,0 +1,119 @@
+"""A state as a folder keeps it: settings in the manifest, arrays in the index, later changes in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchloom.artifact.checks import as_saved
+from matchloom.search.calibration import Calibration
+from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.folder import ENCODER, REMEDY, open_collection, write_collection
+from matchloom.search.fusion import Fusion, LeaveOneOut
+from matchloom.search.journal import Change, Journal
+from matchloom.search.judged import Judged
+from matchloom.search.learning import Settings
+from matchloom.search.reader import Reader
+from matchloom.search.segment import Segment
+from matchloom.search.state import State
+from matchloom.search.view import View
+from matchloom.text.tokenize import Tokenizer
+
+PAGE = "report.html"
+
+
+class About(NamedTuple):
+    """What a folder tells of a collection that no search needs."""
+
+    report: dict[str, Any] | None = None  # what `fit` measured
+    page: bytes | None = None  # the report for people
+    since_report: int = 0  # entries that were changed between the report and the last fit
+
+
+class Stored(NamedTuple):
+    """What was read: the state with all changes, these changes, and the journal behind them."""
+
+    state: State
+    about: About
+    sentences: SentenceVectors | None
+    journal: Journal
+    changes: list[Change]
+
+
+def write_state(
+    folder: Path, state: State, changes: Sequence[Change], about: About, sentences: SentenceVectors | None
+) -> None:
+    """Write the fit of a state and the changes since: all of it or nothing."""
+    segment, own = state.view.base, state.settings
+    settings: dict[str, Any] = {
+        "tokenizer": own.tokenizer._asdict(),
+        "words": own.words,
+        "use_questions": own.use_questions,
+        "learn": own.learn,
+        "baseline": own.baseline,
+        "only": list(own.features),
+        "unanswerable": list(own.unanswerable),
+        "whole": segment.reader.whole,
+        "features": list(state.fusion.names),
+        "weights": state.fusion.weights.tolist(),
+        "why": state.fusion.why,
+        "calibration": None if state.calibration is None else state.calibration._asdict(),
+        "leave_one_out": None if state.figures is None else state.figures._asdict(),
+        "note": segment.entries.note,
+        "report": about.report,
+        "since_report": about.since_report,
+    }
+    encoder = None if sentences is None else sentences.matcher
+    files = {} if about.page is None else {PAGE: about.page}
+    arrays = {**segment.arrays(), **state.judged.arrays()}
+    write_collection(folder, settings, arrays, changes, files=files, encoder=encoder)
+
+
+def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored:
+    """Read a folder as it is now; `sentences` is its encoder where that is in memory already."""
+    settings, arrays, journal, saved = open_collection(folder)
+    with as_saved(folder, REMEDY):
+        tokenizer = Tokenizer.from_dict(settings["tokenizer"])
+        own = {name: settings[name] for name in ("words", "use_questions", "learn", "baseline")}
+        only, unanswerable = tuple(settings["only"]), tuple(settings["unanswerable"])
+        reader = Reader.load(
+            tokenizer,
+            settings["whole"],
+            {name.removeprefix("reader."): one for name, one in arrays.items() if name.startswith("reader.")},
+        )
+        if sentences is None:
+            matcher = saved.inside(ENCODER)
+            sentences = None if matcher is None else SentenceVectors(matcher)
+        segment = Segment.load(arrays, reader, settings["features"], sentences)
+        segment = replace(segment, entries=replace(segment.entries, note=settings["note"]))
+        weights = np.array(settings["weights"], dtype=np.float64)
+        figures = None if settings["leave_one_out"] is None else LeaveOneOut(**settings["leave_one_out"])
+        changes = journal.read()
+        view = View.of(segment)
+        for change in changes:
+            view = view.changed(change)
+        state = State(
+            Settings(tokenizer, **own, features=only, unanswerable=unanswerable),
+            view,
+            Fusion(tuple(settings["features"]), weights, settings["why"]),
+            _calibration(settings["calibration"]),
+            figures,
+            Judged.load(arrays),
+        )
+        page = saved.content(PAGE) if saved.has(PAGE) else None
+        about = About(settings["report"], page, int(settings["since_report"]))
+    return Stored(state, about, sentences, journal, changes)
+
+
+def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
+    if plain is None:
+        return None
+    own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
+    made = Calibration(**own)
+    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
+        raise ValueError("a calibration has four signals")
+    return made
