@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from matchloom.types import Pair, Scores
+from matchloom.types import Calibrates, Pair, Scorer, Scores
 
 Floats = NDArray[np.float64]
 
@@ -82,3 +82,23 @@ def platt(scores: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
 
     slope, offset = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)]).x
     return float(slope / deviation), float(offset - slope * mean / deviation)
+
+
+def relevance(scorer: Scorer, scores: Scores) -> Floats:
+    """Scores between 0 and 1, in the same order, as programs want them that know nothing of the scorer.
+
+    Probabilities where the scorer has them. Else they only order: a score that is between 0 and 1 by nature (`bounds`
+    of the scorer) stays as it is; one that begins at 0, such as BM25's, becomes s / (1 + s), any other 1 / (1 + e^-s).
+
+    Args:
+        scorer: What made the scores.
+        scores: What its `score` gave.
+    """
+    known = scorer.probabilities(scores) if isinstance(scorer, Calibrates) else None
+    found = np.asarray(scores if known is None else known, np.float64)
+    least, most = (0.0, 1.0) if known is not None else getattr(scorer, "bounds", (-np.inf, np.inf))
+    if least != 0:
+        found = expit(found)
+    elif most != 1:
+        found = found / (1 + found)
+    return np.clip(found, 0.0, 1.0)

@@ -45,6 +45,8 @@ class BM25:
     array([0.3150669, 0.       ], dtype=float32)
     """
 
+    bounds = (0.0, float("inf"))
+
     def __init__(
         self,
         collection: WordStatistics,

@@ -227,6 +227,11 @@ class Collection:
         return self.settings.tokenizer
 
     @property
+    def encoder(self) -> Matcher | None:
+        """What makes its sentence vectors; None where only words are compared."""
+        return None if self._sentences is None else self._sentences.matcher
+
+    @property
     def fusion(self) -> Fusion:
         """The features and their weights."""
         return self._state.fusion

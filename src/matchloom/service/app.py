@@ -23,10 +23,12 @@ from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.metrics import CONTENT_TYPE
+from matchloom.service.models import add_models
 from matchloom.service.origins import Origins
 from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.quick import QuickSearch
+from matchloom.service.rerank import add_rerank
 from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
 from matchloom.service.systems import Folder
@@ -90,6 +92,8 @@ def create_app(
     _tell_errors(app, service)
     _add_state(app, service)
     _add_reading(app, service)
+    add_rerank(app, service)
+    add_models(app, service)
     add_changing(app, service)
     _add_feedback(app, service)
     _add_runs(app, service)

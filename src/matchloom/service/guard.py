@@ -38,7 +38,7 @@ _SAFE = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
-_GUARDED = ("/v1/", "/metrics")
+_GUARDED = ("/v1/", "/v2/", "/rerank", "/metrics")
 _GIVEN_ID = regex.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HERE = regex.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
 _HALF = regex.compile(rb"\\u[dD][89a-fA-F]")

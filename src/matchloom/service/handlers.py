@@ -44,17 +44,22 @@ def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
 
 def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None) -> Plain:
     """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
-    if system is None:
-        scorer: Scorer = fit_scorer("bm25_stemmed", candidates or [""])
-        found = _ranked(scorer, query, candidates, top)
-    else:
-        scorer = scorer_of(system)
-        found = _ranked_by(system, scorer, query, candidates, top)
+    scorer, found = ranked(system, query, candidates, top)
     likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
     rows = [{**one._asdict(), "probability": None} for one in found]
     for row, value in zip(rows, likely or [], strict=False):
         row["probability"] = value
     return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
+
+
+def ranked(
+    system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None
+) -> tuple[Scorer, list[Ranked]]:
+    """What ranks candidates, and the best of them."""
+    if system is None:
+        scorer = fit_scorer("bm25_stemmed", candidates or [""])
+        return scorer, _ranked(scorer, query, candidates, top)
+    return scorer_of(system), _ranked_by(system, scorer_of(system), query, candidates, top)
 
 
 def _ranked_by(system: ServedSystem, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:

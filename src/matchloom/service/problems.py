@@ -23,8 +23,10 @@ class Refused(Exception):  # noqa: N818 (nothing went wrong here)
 
 def problem(refused: Refused, request_id: str) -> Response:
     """The answer that tells it."""
+    message = printable(refused.message)
     told: dict[str, Any] = {
-        "error": {"code": refused.code, "message": printable(refused.message), "request_id": request_id}
+        "error": {"code": refused.code, "message": message, "request_id": request_id},
+        "detail": message,
     }
     headers = {} if refused.retry is None else {"retry-after": str(refused.retry)}
     if refused.status == 401:

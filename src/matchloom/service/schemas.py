@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
-def _whole(value: object) -> object:
+def whole_number(value: object) -> object:
     """1.0 is a whole number in JSON, as 1 is; `true` is none."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 # Bounds stand before the validator: only so does the description have them.
-UpTo100 = Annotated[int, Field(ge=1, le=100), BeforeValidator(_whole)]
-UpTo1000 = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(_whole)]
-UpTo10000 = Annotated[int, Field(ge=1, le=10_000), BeforeValidator(_whole)]
-Label = Annotated[int, Field(ge=0, le=1), BeforeValidator(_whole)]
+UpTo100 = Annotated[int, Field(ge=1, le=100), BeforeValidator(whole_number)]
+UpTo1000 = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(whole_number)]
+UpTo10000 = Annotated[int, Field(ge=1, le=10_000), BeforeValidator(whole_number)]
+Label = Annotated[int, Field(ge=0, le=1), BeforeValidator(whole_number)]
 Text = Annotated[str, Field(description="Any text.")]
 Name = Annotated[
     str | None, Field(default=None, description="A served system; the first one by default.", max_length=64)
@@ -317,3 +317,4 @@ class ErrorAnswer(Answered):
     """What every refused request gets."""
 
     error: Problem
+    detail: str = Field(description="The message again, where clients of other services look for it.")
