@@ -7,7 +7,7 @@ COPY src src
 # torch's own index has a build without CUDA, a tenth of the size.
 RUN python -m venv /opt/matchloom \
  && /opt/matchloom/bin/pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \
-      --constraint constraints.txt '.[serve]'
+      --constraint constraints.txt .
 
 FROM python:3.11-slim
 COPY --from=build /opt/matchloom /opt/matchloom

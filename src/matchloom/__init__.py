@@ -72,7 +72,10 @@ def __getattr__(name: str) -> Any:
         return version("matchloom")
     if name not in _HOMES:
         raise AttributeError(f"module 'matchloom' has no attribute {name!r}")
-    return getattr(import_module(f"matchloom.{_HOMES[name]}"), name)
+    from matchloom.basics.extras import named_extras
+
+    with named_extras(f"matchloom.{name}"):
+        return getattr(import_module(f"matchloom.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

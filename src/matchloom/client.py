@@ -6,7 +6,7 @@
         for answer in service.search("I forgot my password", top=3):
             print(f"{answer.score:.2f}  {answer.text}")
 
-`AsyncClient` has the same methods, to be awaited. It needs the extra `serve` (httpx).
+`AsyncClient` has the same methods, to be awaited.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import httpx
 import numpy as np
 
 from matchloom.basics.validation import many_texts, one_text
@@ -23,13 +24,6 @@ from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
 from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Scores
-
-try:
-    import httpx
-except ImportError:  # pragma: no cover
-    raise MatchloomError(
-        "matchloom.client needs httpx, which is not installed; pip install 'matchloom[serve]'", code="needs_extra"
-    ) from None
 
 T = TypeVar("T")
 _RETRIES = 3  # after a 503, which says when to come again

@@ -142,7 +142,7 @@ def compare(
     """Train or fit several systems on the same pairs, and measure, time and test them on others.
 
     Each model has its own default arguments and the training settings that suit it; all share words, first vectors,
-    lists and seed. A system that fails leaves the others their rows.
+    lists and seed. A system that fails leaves the others their rows. It needs the extra `networks`.
 
     Args:
         training: Labelled pairs to train on; lexical scorers count their words in them.

@@ -78,7 +78,10 @@ class ReadPairs(NamedTuple):
 
 @dataclass
 class Matcher:
-    """Scores how well two texts match, ranks candidates, and says why. Made by `train`, or by `Matcher.load`."""
+    """Scores how well two texts match, ranks candidates, and says why. Made by `train`, or by `Matcher.load`.
+
+    It needs the extra `networks`.
+    """
 
     name: str
     arguments: dict[str, Argument]

@@ -180,5 +180,5 @@ def test_how_much_of_a_text_is_read(tmp_path: Path) -> None:
 
 def test_without_tokenizers_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with refused("needs_extra", "'matchloom[encoder]'"):
+    with refused("needs_extra", "tokenizers", "[encoder]"):
         Transformer.load(write_folder(tmp_path))

@@ -111,12 +111,5 @@ def test_where_it_may_listen(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
         bind("127.0.0.1", held.getsockname()[1])
 
 
-def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    monkeypatch.setattr("matchloom.cli.serve.find_spec", lambda name: None)
-    assert error_of(run("serve", "faq")) == (
-        "serve needs fastapi, which is not installed; pip install 'matchloom[serve]'"
-    )
-
-
 def test_memory_is_kept_where_the_c_library_can() -> None:
     assert keep_memory() == ("glibc" in platform.libc_ver()[0])

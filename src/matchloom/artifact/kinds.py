@@ -9,6 +9,7 @@ from typing import Any
 
 from matchloom.artifact.checks import is_folder
 from matchloom.artifact.manifest import holds
+from matchloom.basics.extras import named_extras
 from matchloom.basics.validation import one_path
 from matchloom.types import MatchloomError, Scorer, Searchable
 
@@ -35,6 +36,8 @@ def kind_of(folder: Path | str) -> str | None:
 def load(folder: Path | str) -> Scorer | Searchable:
     """Load what `fit`, `train` or `index` made, whatever it is. What is damaged or newer is refused in one line.
 
+    A matcher needs the extra `networks`, with a pretrained encoder `encoder`, an archive `archive`.
+
     Args:
         folder: Its folder.
     """
@@ -50,5 +53,6 @@ def load_kind(folder: Path) -> Any:
         told = "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
         raise MatchloomError(f"{folder} {told}; expected what one of these writes", code="missing")
     module, _, name = KINDS[kind].partition(":")
-    loader: Any = reduce(getattr, name.split("."), import_module(module))
-    return loader(folder)
+    with named_extras(str(folder)):
+        loader: Any = reduce(getattr, name.split("."), import_module(module))
+        return loader(folder)

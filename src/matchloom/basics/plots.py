@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchloom.basics.extras import need
 from matchloom.basics.files import atomic_write
 from matchloom.types import MatchloomError
 
@@ -22,12 +23,7 @@ def check_plot(path: Path | str) -> None:
         raise MatchloomError(
             f"the picture {path} cannot be written: its folder is not there; make it first", code="unwritable"
         )
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MatchloomError(
-            f"the picture {path} needs matplotlib; run pip install 'matchloom[plots]'", code="needs_extra"
-        ) from None
+    need("matplotlib", f"the picture {path}")
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -90,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if isinstance(error, MatchloomError):
             _complain(str(error))
+        elif (line := _missing_extra(error)) is not None:
+            _complain(line)
         elif isinstance(error, OSError) and error.errno in _REFUSALS:
             where = f"{error.filename}: " if error.filename is not None else ""
             _complain(f"{where}{error.strerror}; check permissions, limits and the room on the disk")
@@ -108,6 +110,14 @@ def _run(given: list[str]) -> object:
         logging.lastResort.setFormatter(PrintableLog())
     with without_native_noise() if given[0] in _OF_ARCHIVES else nullcontext():
         return command.main(args=given, prog_name="matchloom", standalone_mode=False)
+
+
+def _missing_extra(error: Exception) -> str | None:
+    """The line for a package that an extra brings."""
+    from matchloom.basics.extras import EXTRAS, missing
+
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return str(missing(package, "this command")) if package in EXTRAS else None
 
 
 def _complain(message: str) -> None:

@@ -112,7 +112,9 @@ def models_page() -> str:
 _API_HEAD = """# Python
 
 This page is generated from the code (`make docs`); a test keeps it up to date. Everything below is imported from
-`matchloom` itself; torch is loaded when the first name that needs it is asked for.
+`matchloom` itself; torch is loaded when the first name that needs it is asked for. What says that it needs an extra
+tells the command, in one line, where that is not installed; all else comes with `pip install matchloom`. Data frames
+need the extra `parquet`, collections that are kept in LanceDB (`store="lance"`) the extra `archive`.
 """
 
 
@@ -126,7 +128,9 @@ def api_page() -> str:
         thing = getattr(matchloom, name)
         if not callable(thing):
             known = ", ".join(f"`{key}`" for key in thing)
-            sections.append(f"## {name}\n\nThe models by name (see [models](models.md)): {known}.\n")
+            sections.append(
+                f"## {name}\n\nThe models by name (see [models](models.md)), of the extra `networks`: {known}.\n"
+            )
             continue
         sections.append(
             _section(f"## {name}", name, thing, listed=not inspect.isclass(thing) or is_made_by_callers(thing))

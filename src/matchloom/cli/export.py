@@ -42,7 +42,7 @@ def command(
 
     --int8 writes the matrices of a pretrained encoder in eight bits, with a scale for each of their outputs, and tells
     how near the words' vectors come to those of the encoder as it was, and how many texts either encodes in a second,
-    on one thread. It needs pip install 'matchloom[onnx]'.
+    on one thread. It needs the extras networks and onnx.
 
     \b
     Examples:

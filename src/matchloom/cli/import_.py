@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Show how a file or folder is read, and write it as pairs.
 
-    Reads .xlsx and .ods (which need python-calamine: pip install 'matchloom[sheets]'), TSV and CSV in UTF-8 or UTF-16,
+    Reads .xlsx and .ods, TSV and CSV in UTF-8 or UTF-16,
     JSON and JSONL (also nested, with several questions an answer, chats, and what Zendesk, Freshdesk and Intercom
     export), Markdown and HTML whose headings are questions, Parquet, .zip archives and folders of all these. Columns
     are found by their names, in English and some twenty other languages.

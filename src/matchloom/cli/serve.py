@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from matchloom.cli.printing import note
 from matchloom.types import MatchloomError
 
 _REFIT = 30.0  # seconds after the last change
-_NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
 
 def command(
@@ -98,11 +96,6 @@ def command(
       matchloom serve --runs runs
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise MatchloomError(
-            f"serve needs {missing[0]}, which is not installed; pip install 'matchloom[serve]'", code="needs_extra"
-        )
     from matchloom.service import Limits, create_app
     from matchloom.service.keys import read_keys
     from matchloom.service.logs import log_to_stderr

@@ -19,6 +19,7 @@ from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
+from matchloom.basics.extras import has, missing
 from matchloom.encoders.card import SOURCES
 from matchloom.encoders.folder import CARD, CONFIG, TOKENIZER, WEIGHTS, is_encoder
 from matchloom.types import MatchloomError
@@ -88,6 +89,8 @@ def add_encoder(what: str, *, say: Callable[[str], None] = lambda _: None) -> Fo
 
     A folder that is damaged, or weights of a known name with another digest, are refused before anything is kept.
     """
+    if not has("torch"):  # which reads the weights: said before anything is fetched
+        raise missing("torch", "an encoder", "encoder")
     path = Path(what)
     if path.is_dir():
         return _keep(path.resolve().name, str(path), lambda target: _copy(path, target))

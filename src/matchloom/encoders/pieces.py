@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from matchloom.basics.extras import need
 from matchloom.data.reader import WordPieces
 from matchloom.encoders.shape import Shape
 from matchloom.text.tokenize import Span
@@ -79,13 +80,7 @@ class PieceTokenizer:
 
 
 def _load(text: str) -> Any:
-    try:
-        import tokenizers
-    except ImportError:
-        raise MatchloomError(
-            "pretrained encoders need the package tokenizers, which is not installed: pip install 'matchloom[encoder]'",
-            code="needs_extra",
-        ) from None
+    tokenizers = need("tokenizers", "a pretrained encoder")
     try:
         made = tokenizers.Tokenizer.from_str(text)
     except Exception:  # it raises nothing more specific

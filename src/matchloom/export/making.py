@@ -40,6 +40,7 @@ def export_onnx(
     Every size of every input is open. The graphs are compared with the matcher on batches of many sizes before anything
     is written; what a text becomes is in export.json, and `GraphReader` does it. Positions of late interaction are
     exported as they are and not in whole numbers, so that its scores differ from the matcher's own in the third digit.
+    It needs the extras `networks` and `onnx`.
 
     Args:
         matcher: Any matcher but one whose model says that it cannot be exported.

@@ -7,19 +7,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from matchloom.types import MatchloomError
+from matchloom.basics.extras import need
 
 
 def require_onnx() -> None:
     """Refuse in one line where a package is missing, before any work."""
     for name in ("onnx", "onnxruntime"):
-        try:
-            __import__(name)
-        except ImportError:
-            raise MatchloomError(
-                f"ONNX graphs need the package {name}, which is not installed: pip install 'matchloom[onnx]'",
-                code="needs_extra",
-            ) from None
+        need(name, "an ONNX graph")
 
 
 class Session:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
+from matchloom.basics.extras import has, install_command
 from matchloom.encoders.library import Found, find_encoder, found_encoders
 from matchloom.search.features.dense import encoding_seconds
 from matchloom.types import Pair
@@ -25,8 +25,8 @@ def encoder_for(wanted: Path | str | None, say: Callable[[str], None]) -> Found 
     found = next(iter(found_encoders()), None)
     if found is None:
         return None
-    if find_spec("tokenizers") is None:
-        say(f"The pretrained encoder {found.name} is there, but not used: pip install 'matchloom[encoder]' for it.")
+    if not (has("torch") and has("tokenizers")):
+        say(f"The pretrained encoder {found.name} is there, but not used; for it: {install_command('encoder')}")
         return None
     say(f"The pretrained encoder {found.name} is found and tried, too; encoder 'none' leaves it out.")
     return found

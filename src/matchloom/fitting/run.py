@@ -54,6 +54,9 @@ def fit(
     all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
     chosen among rankers of answers is made again from everything.
 
+    Questions with answers need no extra, judged lists and labelled pairs the extra `networks`, and who uses a
+    pretrained encoder the extra `encoder`.
+
     Args:
         sources: Files of pairs, or pairs; several are joined.
         out: The folder to write; without, nothing is written.

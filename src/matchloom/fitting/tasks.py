@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from matchloom.basics.extras import named_extras
 from matchloom.data.kinds import ANSWERS, LISTS, PAIRS
 from matchloom.fitting.systems import Task
 from matchloom.types import MatchloomError
@@ -22,5 +23,6 @@ def task_for(kind: str, encoder: Path | None) -> Task:
     if kind not in TASKS:
         raise MatchloomError(f"pairs of kind {kind!r} cannot be fitted", code="unknown_name")
     module, name = TASKS[kind].split(":")
-    made: Task = getattr(import_module(module), name)(encoder)
+    with named_extras(f"fit of {kind}"):
+        made: Task = getattr(import_module(module), name)(encoder)
     return made

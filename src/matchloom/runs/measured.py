@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchloom.basics.extras import named_extras
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.full_ranking import full_ranking
 from matchloom.data.identity import with_ids
@@ -50,6 +51,7 @@ class RunMeasured:
         return {name: values[measure] for name, values in found.items() if measure in values}
 
 
+@named_extras("a matcher")
 def measure_run(folder: Path, pairs: PairsLike, measure: str = "RR", *, progress: bool = False) -> RunMeasured:
     """Measure the matcher that a run has kept; pairs without negatives are ranked against all of their texts."""
     from matchloom.matcher import Matcher  # brings torch, which a page of a run needs none of

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from matchloom import artifact
+from matchloom.basics.extras import named_extras
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
@@ -681,12 +682,14 @@ class Collection:
         self._take(view)
 
 
+@named_extras("an encoder", "encoder")
 def _matcher(given: Matcher | Path | str) -> Matcher:
     from matchloom.matcher import Matcher
 
     return given if isinstance(given, Matcher) else Matcher.load(given)
 
 
+@named_extras("an archive (LanceDB)")
 def _created_in_lance(
     folder: Path,
     pairs: PairsLike,

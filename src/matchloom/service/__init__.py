@@ -1,4 +1,4 @@
-"""matchloom over HTTP: an API for programs and a page for people. It needs the extra `serve`."""
+"""matchloom over HTTP: an API for programs and a page for people."""
 
 from matchloom.service.app import create_app
 from matchloom.service.limits import Limits

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.extras import need
 from matchloom.basics.progress import track
 
 Words = NDArray[np.int64]
@@ -42,7 +43,7 @@ def paired_topics(
     would be among the likeliest of many topics. Same seed, same topics, whatever `progress` is; another processor may
     round otherwise.
     """
-    import tomotopy  # here, because few commands need it
+    tomotopy = need("tomotopy", "deep_match")
 
     model = tomotopy.LDAModel(k=topics, tw=tomotopy.TermWeight.IDF, seed=seed)
     for pair in pairs:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.extras import need
 from matchloom.basics.files import open_bytes, write_lines
 from matchloom.basics.progress import track
 from matchloom.text.vocab import PADDING, Vocab
@@ -198,13 +199,13 @@ def train_vectors(
     With one worker the same texts, in whatever order, and the same seed give the same bits; more workers are faster,
     but no two runs are equal.
     """
-    from gensim.models import Word2Vec  # here, because it takes a second to import and few commands need it
+    word2vec = need("gensim.models", "training of word vectors").Word2Vec  # takes a second, and few commands need it
 
     # Training walks through the texts in turn. A digest is an order of its own, whatever the order they came in.
     shuffled = sorted((list(text) for text in texts), key=lambda words: _digest("\0".join(words), seed))
     parts = [text[i : i + _LONGEST] for text in shuffled for i in range(0, len(text), _LONGEST)]
     # gensim wants a hash function that does not change from run to run.
-    model = Word2Vec(
+    model = word2vec(
         vector_size=dimensions,
         window=window,
         min_count=min_count,

@@ -86,7 +86,7 @@ def train(
     `check_every` evaluates on them more often; what is said here of epochs then holds for its rounds.
     With a folder the best matcher, a checkpoint after each epoch and a log are written there, and `resume` goes on
     from the checkpoint to exactly the weights of an uninterrupted run.
-    Nothing depends on the order of the pairs.
+    Nothing depends on the order of the pairs. It needs the extra `networks`, and with an encoder `encoder`.
 
     Args:
         pairs: Positives, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from pathlib import Path
 
@@ -38,12 +37,6 @@ def test_merged_cells_a_title_above_and_a_sheet_beside() -> None:
     ]
     assert [one.place for one in found.left_out] == ["sheet 'Read me'", "sheet 'FAQ', row 2"]
     assert found.own[0] == {"URL": "/pay"}
-
-
-def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with refused("needs_extra", "libreoffice.xlsx", "matchloom[sheets]"):
-        list(read_pairs(FILES / "libreoffice.xlsx"))
 
 
 @pytest.mark.parametrize("name", ["p.xlsx", "p.ods"])

@@ -33,7 +33,7 @@ def read_pairs(
     """Yield the pairs of a file or folder as a stream.
 
     The format follows from the name unless `format` is given: `.tsv` or `.txt`, `.csv`, `.jsonl` or `.ndjson`, `.json`,
-    `.md` and `.html` (each also with `.gz`), `.parquet` or `.pq`, `.xlsx` and `.ods` (which need python-calamine),
+    `.md` and `.html` (each also with `.gz`), `.parquet` or `.pq` (which need the extra `parquet`), `.xlsx` and `.ods`,
     `.zip`, or a folder of such files. Text is UTF-8, or UTF-16 with its mark. CSV may be separated by commas,
     semicolons, bars or tabs, as its first lines show; TSV knows no quotes; JSON is a list of objects, {"data": [...]},
     an export of Zendesk, Freshdesk or Intercom, or nested objects; an object may hold several questions or the messages

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
-
+from matchloom.basics.extras import need
 from matchloom.basics.files import open_bytes
 from matchloom.data.formats.columns import Columns, find_columns
 from matchloom.data.formats.row import OwnColumns, Row
@@ -19,9 +17,10 @@ _BATCH = 1_000  # rows of a table that are Python objects at a time
 
 def parquet_rows(path: Path, given: Columns | None, *, whole: bool = True) -> Iterator[Row]:
     """The rows of a Parquet file. Columns that we do not know are read, as the user's own, only if `whole`."""
+    parquet, pyarrow = need("pyarrow.parquet", str(path)), need("pyarrow")
     with open_bytes(path) as stream:
         try:
-            file = pyarrow.parquet.ParquetFile(stream)
+            file = parquet.ParquetFile(stream)
             names = file.schema_arrow.names
             known = find_columns(str(path), names, given, header=False).values()
             wanted = list(range(len(names))) if whole else sorted(known)

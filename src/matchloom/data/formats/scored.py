@@ -11,9 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow
-import pyarrow.parquet
-
+from matchloom.basics.extras import need
 from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.row import OwnColumns
 from matchloom.data.formats.sheet_guard import guarded
@@ -122,6 +120,7 @@ def _text(value: Any) -> str:
 
 def _write_parquet(path: Path, rows: Iterable[ScoredRow], wanted: Sequence[str], scorer: str) -> None:
     """Numbers and truth values stay what they are, if they are so in the first rows; all else is text."""
+    parquet, pyarrow = need("pyarrow.parquet", str(path)), need("pyarrow")
     rows = iter(rows)
     some = list(islice(rows, _GROUP))
     names = list(some[0].own.names) if some else []
@@ -131,7 +130,7 @@ def _write_parquet(path: Path, rows: Iterable[ScoredRow], wanted: Sequence[str],
     types = [*kinds, *(pyarrow.float32() for _ in added)]
     schema = pyarrow.schema(list(zip([*names, *added], types, strict=True)))
     number = 0
-    with atomic_write(path, "wb") as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
         while some:
             values = [
                 [*_as_first(row.own, names, number + n), *map(float, row.added)] for n, row in enumerate(some, start=1)
@@ -142,7 +141,9 @@ def _write_parquet(path: Path, rows: Iterable[ScoredRow], wanted: Sequence[str],
             some = list(islice(rows, _GROUP))
 
 
-def _kind(column: Iterable[Any]) -> pyarrow.DataType:
+def _kind(column: Iterable[Any]) -> Any:
+    import pyarrow
+
     found = {type(value) for value in column if value is not None}
     if found == {bool}:
         return pyarrow.bool_()
@@ -151,7 +152,9 @@ def _kind(column: Iterable[Any]) -> pyarrow.DataType:
     return pyarrow.float64() if found and found <= {int, float} else pyarrow.string()
 
 
-def _array(column: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+def _array(column: Sequence[Any], kind: Any) -> Any:
+    import pyarrow
+
     if kind == pyarrow.string():
         return pyarrow.array([None if value is None else _text(value) for value in column], kind)
     try:

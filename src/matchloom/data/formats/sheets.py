@@ -37,13 +37,8 @@ def sheet_rows(path: Path, given: Columns | None) -> Iterator[Found]:
 
 
 def _open(path: Path) -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise MatchloomError(
-            f"{path}: sheets are read by python-calamine, which is not installed: pip install 'matchloom[sheets]'",
-            code="needs_extra",
-        ) from None
+    import python_calamine
+
     return _guarded(path, lambda: python_calamine.load_workbook(str(path)))
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import pyarrow
-
+from matchloom.basics.extras import need
 from matchloom.data.formats.columns import Columns, check_given, find_columns
 from matchloom.data.formats.pairs import read_rows
 from matchloom.data.formats.parquet import table_rows
@@ -107,6 +106,7 @@ def _of_items(items: Iterable[Any], columns: Columns | None, graded: bool) -> It
 
 
 def _of_table(table: DataFrame, columns: Columns | None, graded: bool, whole: bool) -> Iterator[tuple[Pair, Row]]:
+    pyarrow = need("pyarrow", "a data frame")
     try:
         reader = pyarrow.RecordBatchReader.from_stream(table)
         known = find_columns("table", reader.schema.names, columns, header=False).values()

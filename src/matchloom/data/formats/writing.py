@@ -8,9 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-import pyarrow
-import pyarrow.parquet
 
+from matchloom.basics.extras import need
 from matchloom.basics.files import atomic_write, write_lines
 from matchloom.data.formats.columns import COLUMNS
 from matchloom.data.formats.sheet_guard import guarded
@@ -91,10 +90,11 @@ def _without_nul(path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _write_parquet(path: Path, pairs: Iterable[Pair]) -> None:
+    parquet, pyarrow = need("pyarrow.parquet", str(path)), need("pyarrow")
     types = {name: pyarrow.float64() if name == "label" else pyarrow.string() for name in COLUMNS}
     schema = pyarrow.schema(list(types.items()))
     pairs = iter(pairs)
-    with atomic_write(path, "wb") as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
         while rows := list(islice(pairs, _ROWS)):
             columns = {name: [getattr(pair, name) for pair in rows] for name in COLUMNS}
             writer.write_table(pyarrow.table(columns, schema=schema))

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from matchloom.basics.extras import need
 from matchloom.types import MatchloomError
 
 _OF_RUST = re.compile(r",? ?[^ ]*\.rs:[0-9:]+")  # where in LanceDB's own sources
@@ -75,7 +76,7 @@ def run(call: Coroutine[Any, Any, T]) -> T:
 def connect(folder: Path) -> Any:
     """A connection; what it keeps in memory of the indices serves all handles that it opens."""
     os.environ.setdefault("LANCEDB_LOG", "error")  # or users read of empty clusters and skipped partitions
-    import lancedb  # takes a second, which only archives should cost
+    lancedb = need("lancedb", str(folder))  # takes a second, which only archives should cost
 
     with told_in_one_line(folder):
         return run(lancedb.connect_async(folder))
