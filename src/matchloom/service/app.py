@@ -17,6 +17,7 @@ from starlette.responses import Response
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
+from matchloom.service.bodies import ReadRoute
 from matchloom.service.changing import add_changing
 from matchloom.service.feedback import judgement_of
 from matchloom.service.guard import Guard
@@ -81,6 +82,7 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
+    app.router.route_class = ReadRoute
     app.add_middleware(
         Guard,
         limits=limits,
@@ -177,7 +179,8 @@ def _add_state(app: FastAPI, service: Service) -> None:
     @app.post("/v1/reload", tags=["state"], response_model=s.ReloadAnswer, responses=ERRORS)
     async def reload(asked: s.ReloadRequest) -> Response:
         """Take up systems that were trained or written anew; a broken one is refused and the old one goes on."""
-        done = await service.reload(asked.systems)
+        async with service.workers.admitted():
+            done = await service.reload(asked.systems)
         service.when_reloaded()
         return answer({"reloaded": done.taken, "refused": done.refused})
 

@@ -8,7 +8,6 @@ request that is slow to arrive holds a connection and nothing else: it is not ad
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import time
@@ -21,12 +20,14 @@ from urllib.parse import urlsplit
 import regex
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from matchloom.service.bodies import Bodies
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.origins import Headers, Origins, is_for_owners
-from matchloom.service.problems import Refused, problem
+from matchloom.service.problems import Refused, overloaded, problem
+from matchloom.service.room import CLIENT, SMALL, Held, Room
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -41,7 +42,6 @@ _SAFE = [
 _GUARDED = ("/v1/", "/v2/", "/rerank", "/metrics")
 _GIVEN_ID = regex.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HERE = regex.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
-_HALF = regex.compile(rb"\\u[dD][89a-fA-F]")
 _QUICK = SimpleNamespace(path="/v1/search")  # the route of what is answered here, for the figures
 _SEND = 30.0  # seconds that a client may take to read what it asked for
 
@@ -62,7 +62,8 @@ class Guard:
         origins: Origins | None = None,
         quick: Quick = lambda *_: None,
     ) -> None:
-        self._app, self._limits, self._keys, self._metrics, self._quick = app, limits, keys, metrics, quick
+        self._app, self._keys, self._metrics, self._quick = app, keys, metrics, quick
+        self._bodies = Bodies(limits, Room(limits.room))
         self._origins = origins or Origins()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,9 +76,17 @@ class Guard:
         given = headers.get(b"x-request-id", b"")
         request_id = given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id)
+        CLIENT.set((scope.get("client") or ("",))[0])
+        with self._bodies.held() as held:
+            await self._serve(scope, receive, headers, _Answer(send, request_id, held), held)
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes], answer: _Answer, held: Held
+    ) -> None:
+        request_id: str = scope["state"]["request_id"]
         start = time.perf_counter()
         state = "answered"
+        body: bytes | None = None
         try:
             answer.shared = self._check(scope, headers)
             told = self._origins.preflight(scope["method"], headers)
@@ -85,8 +94,10 @@ class Guard:
                 await self._tell(answer, told)
                 return
             self._check_key(scope, headers)
-            body = await self._body(receive, headers)
-            quick = self._quick(scope, body)
+            body = await self._bodies.take(held, receive, headers)
+            quick = self._quick(scope, body) if len(body) <= SMALL else None
+            if quick is None and body:
+                await self._bodies.read(scope, body)
             if quick is not None:
                 await self._send(scope, answer, await quick)
             elif not await self._run(scope, receive, answer, body):
@@ -95,7 +106,7 @@ class Guard:
         except Refused as refused:
             self._metrics.rejected.labels(refused.code).inc()
             response = problem(refused, request_id)
-            if refused.status in (408, 413):
+            if body is None and _sends_more(headers):
                 response.headers["connection"] = "close"  # what it still sends is not read
             await response(scope, receive, answer)
         except ConnectionError:
@@ -117,7 +128,11 @@ class Guard:
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Headers:
         """Host and origin; the headers that the answer has for its page."""
         host = headers.get(b"host", b"").decode("latin-1")
-        if not self._keys and not _HERE.fullmatch(urlsplit(f"//{host}").hostname or ""):
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:  # such as "["
+            raise Refused(400, "bad_host", "the Host of the request is no name of a host") from None
+        if not self._keys and not _HERE.fullmatch(name):
             # Another site's name that leads here would make a visitor's browser ask on that site's behalf.
             raise Refused(421, "wrong_host", "without an API key this service is reached as localhost only")
         return self._origins.check(headers.get(b"origin"), host, scope["path"])
@@ -133,37 +148,7 @@ class Guard:
         if not holder.owner and is_for_owners(path):
             raise Refused(403, "ask_only", "this key may ask, and not change or see what is for owners")
         scope["state"]["holder"] = holder
-
-    async def _body(self, receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
-        """The whole body, unless it is too large or too slow."""
-        too_large = Refused(413, "too_large", f"a request may have {self._limits.body:,} bytes")
-        declared = headers.get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > self._limits.body:
-            raise too_large
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(self._limits.upload):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ConnectionError
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self._limits.body:
-                        raise too_large
-                    if not message.get("more_body", False):
-                        break
-        except TimeoutError:
-            raise Refused(
-                408, "too_slow", f"the request did not arrive within {self._limits.upload:g} seconds"
-            ) from None
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if size and kind != b"application/json":  # also what a form of another site could send unasked
-            raise Refused(415, "not_json", "expected JSON, with 'Content-Type: application/json'")
-        body = b"".join(parts)
-        _check_letters(body)
-        return body
+        CLIENT.set(f"{holder.name} {CLIENT.get()}")  # many may share the key of a page
 
     @staticmethod
     async def _tell(answer: _Answer, headers: Headers) -> None:
@@ -220,32 +205,44 @@ class Guard:
         )
 
 
-def _check_letters(body: bytes) -> None:
-    """Refuse what is no UTF-8, and texts with half a character, which JSON can write and no answer could hold."""
-    try:
-        body.decode()
-        if _HALF.search(body):  # most of these are halves of whole characters
-            json.dumps(json.loads(body), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Refused(422, "invalid", "a text holds half a character (an unpaired surrogate)") from None
-    except UnicodeDecodeError:
-        raise Refused(400, "not_json", "the body is not UTF-8") from None
-    except (ValueError, RecursionError):
-        return  # no JSON at all, which is told where it is read
+def _sends_more(headers: Mapping[bytes, bytes]) -> bool:
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 class _Answer:
-    """What sends: it adds headers, remembers the status, and lets go of a client who reads nothing."""
+    """What sends: it adds headers, remembers the status, and lets go of a client who reads nothing.
 
-    def __init__(self, send: Send, request_id: str) -> None:
-        self._send, self._id = send, request_id.encode()
+    A large answer needs room until its client has read it. The head is held back till then: where there is no room, the
+    client is told to come again.
+    """
+
+    def __init__(self, send: Send, request_id: str, held: Held) -> None:
+        self._send, self._id, self._held = send, request_id.encode(), held
+        self._head: Message | None = None
+        self._refused = False
         self.status = 0
         self.shared: Headers = []  # for the page that asks
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            own = message.get("headers", [])
-            message["headers"] = [*own, *_SAFE, *self.shared, (b"x-request-id", self._id)]
+            self.status, self._head = message["status"], message
+            return
+        if self._refused:
+            return
+        if not self._held.grow(len(message.get("body", b""))):
+            if self._head is None:
+                raise TimeoutError  # a stream that nobody reads
+            self._refused = True
+            told = problem(overloaded("too many large answers wait to be read"), self._id.decode())
+            self.status = told.status_code
+            self._head = {**self._head, "status": told.status_code, "headers": told.raw_headers}
+            message = {"type": "http.response.body", "body": told.body}
+        if self._head is not None:
+            head, self._head = self._head, None
+            head["headers"] = [*head.get("headers", []), *_SAFE, *self.shared, (b"x-request-id", self._id)]
+            await self._out(head)
+        await self._out(message)
+
+    async def _out(self, message: Message) -> None:
         async with asyncio.timeout(_SEND):
             await self._send(message)

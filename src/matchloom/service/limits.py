@@ -24,6 +24,9 @@ class Limits:
         waiting: Requests that are worked on or wait (--queue); one more is 503 at once.
         seconds: From a request's first line to its answer (--timeout); later is 503.
         upload: Seconds in which a request must have arrived; a slower one is 408.
+        connections: Connections that are open; one more closes the one that was idle longest, or is told 503.
+        room: Bytes of large requests and answers that are held at a time, of which one client may have half; more is
+            503. What has 16 kB or less needs none.
         threads: Calls of the library at a time (--threads).
         workers: Processes (--workers); all other limits are those of each.
     """
@@ -36,6 +39,8 @@ class Limits:
     waiting: int = 256
     seconds: float = 10.0
     upload: float = 10.0
+    connections: int = 512
+    room: int = 128_000_000
     threads: int = 2
     workers: int = 1
 

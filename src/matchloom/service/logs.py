@@ -38,7 +38,7 @@ def log_to_stderr(*, quiet: bool = False) -> None:
     """Set up the logs of a serving process, the server's own included; `quiet` leaves out what went well."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("matchloom", "uvicorn", "uvicorn.error"):
+    for name in ("matchloom", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.WARNING if quiet or name != "matchloom" else logging.INFO)

@@ -17,32 +17,75 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matchloom.basics.memory import keep_memory
+from matchloom.service.limits import Limits
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
 _IDLE = 30  # seconds that a connection may be kept without a request
-_END = 30  # seconds in which accepted requests are finished
+_END = 15  # seconds in which accepted requests are finished
+_PIECE, _CRUMBS = 16_384, 500  # bytes that are read at a time, and ends of lines in so many bytes of a chunked body
+_AT_ONCE = 16  # connections that are taken before others are served again
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\n\r\n%s"
+)
+_TOLD = b'{"error":{"code":"overloaded","message":"too many connections; try again in a second","request_id":""}}'
 
 
 class Punctual(H11Protocol):
-    """A connection whose client does not finish the head of a request in time is closed; uvicorn would wait forever."""
+    """A connection whose client does not finish the head of a request in time is closed; uvicorn would wait forever.
 
+    There are `most` of them at a time. One more closes the one that has been idle longest; where all are at work, it is
+    told to come again.
+    """
+
+    most = Limits.connections
     _late: asyncio.TimerHandle | None = None
+    _heard = 0.0  # when it last said something
 
     def connection_made(self, transport: Any) -> None:
         """The first request is awaited."""
+        full = len(self.connections) >= self.most
+        if full:
+            idle = [one for one in self.connections if isinstance(one, Punctual) and one.is_idle]
+            for one in sorted(idle, key=lambda one: one._heard)[: len(self.connections) + 1 - self.most]:
+                self.connections.discard(one)
+                one.transport.close()
+                full = False
         super().connection_made(transport)
+        self._heard = self.loop.time()
+        if full:
+            transport.write(_FULL % (len(_TOLD), _TOLD))
+            transport.close()
+            return
         self._await_head()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way."""
+        return self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete)
+
     def data_received(self, data: bytes) -> None:
-        """Part of a request."""
-        super().data_received(data)
+        """Part of a request, in pieces that do not take long."""
+        self._heard = self.loop.time()
+        for start in range(0, len(data), _PIECE):
+            if self.transport.is_closing():
+                return
+            piece = data[start : start + _PIECE]
+            if self.conn.their_state is h11.SEND_BODY and piece.count(b"\r\n") > _CRUMBS and self._is_chunked:
+                self.transport.close()  # a body in crumbs, each of which costs as much as a request
+                return
+            super().data_received(piece)
         if self.conn.their_state is not h11.IDLE:
             self._forget()
         elif self._late is None:
             self._await_head()
+
+    @property
+    def _is_chunked(self) -> bool:
+        return any(name == b"transfer-encoding" for name, _ in self.headers or ())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
@@ -73,6 +116,19 @@ class Punctual(H11Protocol):
             self._late = None
 
 
+class Patient(socket.socket):
+    """A listening socket that gives a few connections at a time: asyncio would take two thousand, and serve nobody."""
+
+    _given = 0
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """A connection, and from time to time none, though more may wait."""
+        self._given = (self._given + 1) % (_AT_ONCE + 1)
+        if not self._given:
+            raise BlockingIOError
+        return super().accept()
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches it."""
     with suppress(ValueError):
@@ -84,7 +140,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket that listens, or one line that says why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP: only then does asyncio send small pieces at once, and an answer is not held back by 40 milliseconds.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made = Patient(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))

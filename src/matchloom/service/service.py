@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchloom.service.batching import Batcher
 from matchloom.service.feedback import FeedbackFile
@@ -22,6 +23,13 @@ from matchloom.service.working import Workers
 if TYPE_CHECKING:
     from matchloom.search.collection import Collection
     from matchloom.search.lance.collection import LanceCollection
+
+
+class _Next(NamedTuple):
+    """A reload that has not begun: of what, and who waits for it."""
+
+    names: set[str]
+    done: asyncio.Future[Reloaded]
 
 
 class Service:
@@ -50,6 +58,9 @@ class Service:
         self.when_reloaded: Callable[[], None] = lambda: None  # because a client asked for it
         self._batchers: dict[str, tuple[ServedSystem, Batcher]] = {}
         self._writers: dict[str, tuple[ServedSystem, LanceCollection]] = {}
+        self._aside = ThreadPoolExecutor(1, "matchloom-load")  # reads folders; whoever ends the service has another
+        self._reloading: asyncio.Task[None] | None = None
+        self._next: _Next | None = None  # what is to be read anew when that is done
         self._loading: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -61,7 +72,7 @@ class Service:
 
     async def _load(self) -> None:
         try:
-            await asyncio.to_thread(self.shelf.load)
+            await asyncio.get_running_loop().run_in_executor(self._aside, self.shelf.load)
         except Exception as error:
             self.failure = error
             say("cannot start", level=logging.ERROR, why=" ".join(str(error).split()))
@@ -77,25 +88,52 @@ class Service:
             await asyncio.wait({self._loading})
         if self._watching is not None:
             self._watching.cancel()
-        await asyncio.to_thread(self.refits.close)
-        await asyncio.to_thread(self.workers.close)
+        if self._next is not None:
+            self._next.done.cancel()
+        with ThreadPoolExecutor(1, "matchloom-end") as ending:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(ending, self.refits.close)
+            await loop.run_in_executor(ending, self.workers.close)
+        self._aside.shutdown(wait=False, cancel_futures=True)
         say("stopped")
 
     async def reload(self, names: Sequence[str] = ()) -> Reloaded:
-        """Read systems anew, aside from everything else."""
+        """Read systems anew, aside from everything else. All who ask while it is being done get one more, together."""
         for name in names:
             if name not in self.shelf.folders:
                 raise unknown("system", name, list(self.shelf.folders))
         if not self.shelf.ready:
             raise self.not_ready()
-        done = await asyncio.shield(asyncio.to_thread(self.shelf.reload, names))
-        for name in done.taken:
-            self.metrics.reloads.labels("taken").inc()
-            say("reloaded", system=name, generation=self.shelf.systems[name].generation)
-        for name, why in done.refused.items():
-            self.metrics.reloads.labels("refused").inc()
-            say("reload refused", level=logging.WARNING, system=name, why=why)
-        return done
+        if self._next is None:
+            self._next = _Next(set(), asyncio.get_running_loop().create_future())
+        coming = self._next
+        coming.names.update(names or self.shelf.folders)
+        if self._reloading is None:
+            self._reloading = asyncio.create_task(self._reload())
+        done = await asyncio.shield(coming.done)
+        asked = set(names or self.shelf.folders)
+        return Reloaded(
+            [one for one in done.taken if one in asked], {n: w for n, w in done.refused.items() if n in asked}
+        )
+
+    async def _reload(self) -> None:
+        """One after the other, until nobody asks any more."""
+        loop = asyncio.get_running_loop()
+        try:
+            while self._next is not None:
+                coming, self._next = self._next, None
+                names = [name for name in self.shelf.folders if name in coming.names]
+                done = await loop.run_in_executor(self._aside, self.shelf.reload, names)
+                for name in done.taken:
+                    self.metrics.reloads.labels("taken").inc()
+                    say("reloaded", system=name, generation=self.shelf.systems[name].generation)
+                for name, why in done.refused.items():
+                    self.metrics.reloads.labels("refused").inc()
+                    say("reload refused", level=logging.WARNING, system=name, why=why)
+                if not coming.done.done():
+                    coming.done.set_result(done)
+        finally:
+            self._reloading = None
 
     # ---- what requests ask for
 
@@ -144,7 +182,7 @@ class Service:
 
         def opened() -> Collection | LanceCollection:  # in the thread that writes
             if system.collection is not None:
-                system.collection.patience = self.limits.seconds / 2
+                system.collection.patience = self.workers.seconds_left()
                 return system.collection
             held = self._writers.get(name)
             if held is None or held[0] is not system:

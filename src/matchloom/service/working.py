@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from typing import ParamSpec, TypeVar
+import time
+from collections.abc import AsyncIterator, Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar, copy_context
+from typing import Any, ParamSpec, TypeVar, cast
 
 from matchloom.service.limits import Limits
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import overloaded
+from matchloom.service.room import CLIENT
+from matchloom.service.turns import Turn, Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
+_DEADLINE: ContextVar[float] = ContextVar("deadline", default=0.0)  # of time.monotonic
+_LARGE = 0.25  # CPU seconds after which a request gives its place to one that has had none, where all are taken
+
+
+class _Place:
+    """A request that was admitted."""
+
+    def __init__(self, turn: Turn, timeout: asyncio.Timeout) -> None:
+        self.turn, self.timeout = turn, timeout
+        self.gave_way = False
+
+    def give_way(self) -> None:
+        self.gave_way = True
+        self.timeout.reschedule(asyncio.get_running_loop().time())
 
 
 class Workers:
@@ -25,43 +44,85 @@ class Workers:
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
-        self._readers = ThreadPoolExecutor(limits.threads, "matchloom-read")
+        self._turns = Turns(limits.threads)
         self._writers: dict[str, ThreadPoolExecutor] = {}
-        self._inside = 0
+        self._inside: dict[_Place, None] = {}
 
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
         """A place for one request, or a refusal at once; what takes longer than the limit is given up.
 
-        Work that has begun in a thread ends there, work that has not is dropped: nothing piles up behind a deadline.
+        Work that has begun in a thread ends with its step, work that has not is dropped: nothing piles up behind a
+        deadline. Where all places are taken, a newcomer gets one of the client who has most of them, if it has
+        fewer itself, or of a request that has had much already.
         """
-        if self._inside >= self._limits.waiting:
-            raise overloaded(f"{self._inside} requests are waiting already")
-        self._inside += 1
-        self._metrics.waiting.set(self._inside)
+        turn = Turn(CLIENT.get())
+        if len(self._inside) >= self._limits.waiting:
+            self._make_place(turn)
+        place = None
+        _TURN.set(turn)
+        _DEADLINE.set(time.monotonic() + self._limits.seconds)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._limits.seconds) as timeout:
+                place = _Place(turn, timeout)
+                self._inside[place] = None
+                self._metrics.waiting.set(len(self._inside))
                 yield
         except TimeoutError:
+            if place is not None and place.gave_way:
+                raise overloaded("many requests wait, and smaller ones come first") from None
             raise overloaded(f"there was no answer within {self._limits.seconds:g} seconds") from None
         finally:
-            self._inside -= 1
-            self._metrics.waiting.set(self._inside)
+            if place is not None:
+                self._inside.pop(place, None)
+            self._metrics.waiting.set(len(self._inside))
 
-    async def call(self, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """Call the library in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: work(*given, **named))
+    def _make_place(self, newcomer: Turn) -> None:
+        """Let a request give way, or refuse the newcomer."""
+        of: dict[str, list[_Place]] = {}
+        for place in self._inside:
+            of.setdefault(place.turn.client, []).append(place)
+        most = max(of.values(), key=len)
+        largest = max(most, key=lambda place: place.turn.seconds)
+        if len(most) > len(of.get(newcomer.client, ())) + 1 or largest.turn.seconds > _LARGE:
+            del self._inside[largest]
+            largest.give_way()
+            return
+        raise overloaded(f"{len(self._inside)} requests are waiting already")
+
+    async def call(self, work: Callable[P, T | Generator[Any, None, T]], /, *given: P.args, **named: P.kwargs) -> T:
+        """Call the library in a thread. Work that yields gives others a turn there."""
+        turn = _TURN.get() or Turn(CLIENT.get())
+        return cast("T", await self._turns.call(lambda: work(*given, **named), turn))
 
     async def write(self, what: str, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """Change `what` in the one thread that does; what has begun is finished, whoever waits for it."""
+        """Change `what` in the one thread that does.
+
+        What has not begun when its time is over is never done. What has begun is finished, and waited for: who is told
+        that a write failed can rely on it.
+        """
         writer = self._writers.get(what)
         if writer is None:
             writer = self._writers[what] = ThreadPoolExecutor(1, "matchloom-write")
-        made = asyncio.get_running_loop().run_in_executor(writer, lambda: work(*given, **named))
-        return await asyncio.shield(made)
+        context = copy_context()  # in which the deadline stands
+        made: Future[T] = writer.submit(lambda: context.run(work, *given, **named))
+        waited = asyncio.wrap_future(made)
+        try:
+            return await asyncio.shield(waited)
+        except asyncio.CancelledError:
+            if made.cancel():  # nobody has begun it
+                raise
+        while True:
+            with suppress(asyncio.CancelledError):
+                return await asyncio.shield(waited)
+
+    @staticmethod
+    def seconds_left(least: float = 0.05) -> float:
+        """How long the request that is worked on may still take; read where it was admitted."""
+        return max(least, _DEADLINE.get() - time.monotonic())
 
     def close(self) -> None:
         """Finish what was begun."""
-        self._readers.shutdown(cancel_futures=True)
+        self._turns.close()
         for writer in self._writers.values():
-            writer.shutdown()
+            writer.shutdown(cancel_futures=True)
