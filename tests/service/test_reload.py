@@ -97,3 +97,17 @@ def test_what_cannot_be_served(tmp_path: Path, served: Path) -> None:
     for name in ("bm25=x", "a/b=x", "=x", "..=x"):
         with refused("bad_value", "cannot"):
             Folder.of(name)
+
+
+def test_reloads_that_are_asked_for_meanwhile_are_one(served: Path) -> None:
+    app = make_app(served, "mv", "faq")
+
+    async def work(client: httpx.AsyncClient) -> list[httpx.Response]:
+        return await asyncio.gather(
+            *(client.post("/v1/reload", json={"systems": ["mv"] if n % 2 else []}) for n in range(60))
+        )
+
+    answers = within(app, work)
+    assert {response.status_code for response in answers} == {200}
+    assert {tuple(response.json()["reloaded"]) for response in answers} == {("mv", "faq"), ("mv",)}
+    assert app.state.service.shelf.systems["mv"].generation <= 4, "one that went on, one for all the others"

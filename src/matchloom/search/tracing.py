@@ -28,6 +28,7 @@ from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 
 Cells = dict[tuple[int, int], float]
+_FEW = 16  # pairs of occurrences that are sooner counted one by one
 
 
 class RightSide(NamedTuple):
@@ -114,19 +115,46 @@ def shared_cells(
     features: Ids, added: Floats, left: Positions, right: Positions, shift: int = 0
 ) -> tuple[Cells, float]:
     """What each feature adds, parted among the places where both sides have it; what is left is the second."""
-    cells: Cells = defaultdict(float)
+    rows, columns = _length(left), _length(right)
+    grid = np.zeros((rows, columns))
     elsewhere = 0.0
     for feature, value in zip(features.tolist(), added, strict=True):
         here, there = left.get(feature, []), right.get(feature, [])
         if not (here and there):
             elsewhere += float(value)
         elif value:
-            for one, other in product(here, there):
-                # Two stems meet two stems one by one; letters across two words meet all of theirs.
-                met = list(zip(one, other, strict=True)) if len(one) == len(other) else list(product(one, other))
-                for i, j in met:
-                    cells[i, j + shift] += float(value) / (len(here) * len(there) * len(met))
-    return cells, elsewhere
+            _share(grid, float(value) / (len(here) * len(there)), here, there)
+    i, j = np.nonzero(grid)
+    return dict(zip(zip(i.tolist(), (j + shift).tolist(), strict=True), grid[i, j].tolist(), strict=True)), elsewhere
+
+
+def _length(positions: Positions) -> int:
+    return 1 + max((max(one) for some in positions.values() for one in some), default=-1)
+
+
+def _share(grid: Floats, value: float, here: Sequence[tuple[int, ...]], there: Sequence[tuple[int, ...]]) -> None:
+    """Part a value among all pairs of occurrences; a word that occurs a thousand times on both sides is one product."""
+    if len(here) * len(there) <= _FEW:
+        for one, other in product(here, there):
+            met = list(zip(one, other, strict=True)) if len(one) == len(other) else list(product(one, other))
+            for i, j in met:
+                grid[i, j] += value / len(met)
+        return
+    for size, own in _by_size(here).items():
+        for more, theirs in _by_size(there).items():
+            # Two stems meet two stems one by one; letters across two words meet all of theirs.
+            ways = [(k, k) for k in range(size)] if size == more else list(product(range(size), range(more)))
+            for a, b in ways:
+                rows, times = np.unique(own[:, a], return_counts=True)
+                columns, as_often = np.unique(theirs[:, b], return_counts=True)
+                grid[rows[:, None], columns] += value / len(ways) * np.outer(times, as_often)
+
+
+def _by_size(positions: Sequence[tuple[int, ...]]) -> dict[int, Ids]:
+    found: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for one in positions:
+        found[len(one)].append(one)
+    return {size: np.array(some) for size, some in found.items()}
 
 
 def trace_of_cells(

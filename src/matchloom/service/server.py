@@ -47,13 +47,7 @@ class Punctual(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """The first request is awaited."""
-        full = len(self.connections) >= self.most
-        if full:
-            idle = [one for one in self.connections if isinstance(one, Punctual) and one.is_idle]
-            for one in sorted(idle, key=lambda one: one._heard)[: len(self.connections) + 1 - self.most]:
-                self.connections.discard(one)
-                one.transport.close()
-                full = False
+        full = len(self.connections) >= self.most and not self._close_another()
         super().connection_made(transport)
         self._heard = self.loop.time()
         if full:
@@ -62,10 +56,21 @@ class Punctual(H11Protocol):
             return
         self._await_head()
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is under way."""
-        return self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete)
+    def _close_another(self) -> bool:
+        """Close the connection that has said nothing longest: an idle one, or else one whose request is not whole."""
+        for states in ((h11.IDLE,), (h11.SEND_BODY,)):
+            some = [one for one in self.connections if isinstance(one, Punctual) and one.is_in(states)]
+            if some:
+                first = min(some, key=lambda one: one._heard)
+                self.connections.discard(first)
+                first.transport.close()
+                return True
+        return False
+
+    def is_in(self, states: tuple[type, ...]) -> bool:
+        """Whether a request is awaited, or the rest of one, and none is answered."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return self.conn.their_state in states and (answered or h11.SEND_BODY in states)
 
     def data_received(self, data: bytes) -> None:
         """Part of a request, in pieces that do not take long."""
