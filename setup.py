@@ -25,6 +25,7 @@ KERNELS = (
     "lstm",
     "interact",
     "convolve",
+    "transformer",
     "matches",
     "k_max",
     "int8_cosines",

@@ -1,6 +1,8 @@
 """The networks against the best plain torch, and scores in single precision against double, as ratios in one run.
 
-    python -m experiments.benchmarks.networks              # about ten minutes; to experiments/results/networks.json
+    python -m experiments.benchmarks.networks              # half an hour; to experiments/results/networks.json
+
+Each row is written when it is measured; a run that was stopped goes on where it was, as long as the commit is the same.
 
 No text occurs twice. Contenders take turns; a figure is the median over rounds of units for each second of processor
 time, which a shared machine disturbs less than the clock (`wall` has the clock's). The rate of float32 matrix products
@@ -16,13 +18,10 @@ import json
 import multiprocessing
 import os
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import partial
 from multiprocessing.connection import Connection
-from statistics import median
 from typing import Any
 from unittest import mock
 
@@ -31,7 +30,9 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, normalize
 
 from experiments import places
+from experiments.benchmarks.cpu_turns import Wanted, Work, gemm, in_turn, line, one_turn, scaled, take_turns, without
 from experiments.benchmarks.every_model import DIMENSIONS, shards_of
+from experiments.benchmarks.minilm import encoder
 from experiments.benchmarks.mv_lstm import WORDS, Plain, text
 from experiments.benchmarks.spatial_gru import BATCH
 from experiments.reproduction.provenance import commit
@@ -53,7 +54,6 @@ from matchloom.text.vocab import Vocab
 from matchloom.types import Pair
 
 RESULTS = places.RESULTS / "networks.json"
-Work = Callable[[], float]
 MODELS: list[tuple[str, str, dict[str, Any]]] = [
     ("MV-LSTM cosine", "mv_lstm", {"interaction": "cosine", "lexical": False}),
     ("MV-LSTM tensor", "mv_lstm", {"interaction": "tensor", "lexical": False, "normalize": False}),
@@ -73,49 +73,33 @@ SCORED: list[tuple[str, str, dict[str, Any]]] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contender")
-    parser.add_argument("--only", choices=PARTS, help="one part; the others keep their figures")
+    parser.add_argument("--only", choices=PARTS, nargs="+", help="some parts; the others keep their figures")
+    parser.add_argument("--again", action="store_true", help="measure rows again that this commit has measured already")
     options = parser.parse_args()
-    load, rows = os.getloadavg()[0], []
+    known = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
+    rows = {(row["threads"], row["part"], row["what"]): row for row in known if row["part"] in PARTS}
+    about = {"rounds": options.rounds, "commit": commit()}
     keep_memory()
     for threads in (1, 2):
-        for name, part in PARTS.items():
-            if options.only in (None, name):
-                for row in part(threads, options.rounds):
-                    about = {"rounds": options.rounds, "commit": commit(), "load before": round(load, 2)}
-                    rows.append({"part": name, "threads": threads, **row, **about})
-                    print(json.dumps(rows[-1]), flush=True)
-    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if options.only and RESULTS.exists() else []
-    rows += [row for row in kept if row["part"] != options.only]
+        for name in options.only or PARTS:
+
+            def wanted(what: str, key: tuple[int, str] = (threads, name)) -> bool:
+                row = rows.get((*key, what), {})
+                return options.again or any(row.get(one) != value for one, value in about.items())
+
+            for row in PARTS[name](threads, options.rounds, wanted):
+                load = {"load": round(os.getloadavg()[0], 2)}
+                rows[threads, name, row["what"]] = {"part": name, "threads": threads, **row, **about, **load}
+                print(json.dumps(rows[threads, name, row["what"]]), flush=True)
+                write(list(rows.values()))  # a run that is stopped goes on behind this row
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """All rows, in the order of the parts."""
     rows.sort(key=lambda row: (row["threads"], list(PARTS).index(row["part"])))
     with atomic_write(RESULTS) as file:
         json.dump({"kernel": native.status(), "torch": str(torch.__version__), "rows": rows}, file, indent=1)
         file.write("\n")
-
-
-def one_turn(work: Work) -> tuple[float, float]:
-    """Units a second of processor time, and by the clock, of one turn."""
-    time.sleep(0.02)  # threads of torch's last loop spin for some milliseconds
-    began, clock, done = time.process_time(), time.perf_counter(), 0.0
-    while time.process_time() - began < 0.15:
-        done += work()
-    return done / (time.process_time() - began), done / (time.perf_counter() - clock)
-
-
-def in_turn(
-    contenders: dict[str, Callable[[], tuple[float, float]]], rounds: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The medians over rounds in which every contender has its turn; the first round warms up."""
-    speeds: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    for _ in range(rounds + 1):
-        for name, turn in contenders.items():
-            speeds[name].append(turn())
-    each = {name: tuple(map(median, zip(*found[1:], strict=True))) for name, found in speeds.items()}
-    return {name: both[0] for name, both in each.items()}, {name: both[1] for name, both in each.items()}
-
-
-def take_turns(contenders: dict[str, Work], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
-    """The same in this process."""
-    return in_turn({name: partial(one_turn, work) for name, work in contenders.items()}, rounds)
 
 
 @contextmanager
@@ -127,31 +111,12 @@ def no_kernels() -> Iterator[None]:
         yield
 
 
-def gemm() -> float:
-    """FLOP of one product of square matrices."""
-    torch.mm(_MATRIX, _MATRIX)
-    return 2.0 * len(_MATRIX) ** 3
-
-
-_MATRIX = torch.randn(1024, 1024)
-
-
-def without(work: Callable[[], Any], units: float) -> Work:
-    """Without gradients."""
-
-    def run() -> float:
-        with torch.no_grad():
-            work()
-        return units
-
-    return run
-
-
-def recurrences(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
+def recurrences(threads: int, rounds: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """The Bi-LSTM alone, in GFLOP/s of its products, beside the rate of matrix products."""
-    if threads > 1:
-        return  # texts are divided among the threads as whole groups: `networks` shows it
     N, L, D, H = BATCH, 50, 50, 50
+    what = f"Bi-LSTM, {N} texts of {L} words, D = H = 50: GFLOP/s"
+    if threads > 1 or not wanted(what):  # texts are divided among the threads as whole groups: `networks` shows it
+        return
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     plain, ours = nn.LSTM(D, H, batch_first=True, bidirectional=True), BiLSTM(D, H)
@@ -175,18 +140,7 @@ def recurrences(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
         for what in ("forward", "with backward")
         for one, other, name in (("ours", "plain", f"plain {what}"), ("ours", "GEMM", "GEMM"))
     }
-    yield line(f"Bi-LSTM, {N} texts of {L} words, D = H = 50: GFLOP/s", scaled(speeds), scaled(wall), ratios)
-
-
-def scaled(speeds: dict[str, float]) -> dict[str, float]:
-    """FLOP as GFLOP."""
-    return {name: speed / 1e9 for name, speed in speeds.items()}
-
-
-def line(what: str, speeds: dict[str, float], wall: dict[str, float], ratios: dict[str, float]) -> dict[str, Any]:
-    """One line of the results, in three digits."""
-    shown = [{name: float(f"{value:.3g}") for name, value in one.items()} for one in (speeds, wall, ratios)]
-    return {"what": what, "speeds": shown[0], "wall": shown[1], "ratios": shown[2]}
+    yield line(what, scaled(speeds), scaled(wall), ratios)
 
 
 class PlainKNRM(nn.Module):
@@ -236,28 +190,35 @@ def plain_of(model: PairModel, words: int) -> nn.Module:
 WHATS = ("forward", "with backward", "a step")
 
 
-def networks(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
+def networks(threads: int, rounds: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Forward, with backward, and a whole step with AdaGrad; pairs a second, batch 128.
 
     Plain torch has a process of its own, as it comes (`plain`) and with freed memory kept (`plain, kept`).
     """
+    rows = [
+        (f"{title}, {size} x {size}, batch {BATCH}: pairs/s", number, size)
+        for size in (50, 20)
+        for number, (title, _, _) in enumerate(MODELS)
+    ]
+    rows = [row for row in rows if wanted(row[0])]
+    if not rows:
+        return
     with Contender(threads, keep=False) as plain, Contender(threads, keep=True) as kept, Contender(threads) as ours:
-        for size in (50, 20):
-            for number, (title, _, _) in enumerate(MODELS):
-                contenders = {"GEMM": ours.turn(number, size, "GEMM")}
-                for who, process, own in (
-                    ("plain", plain, "plain"),
-                    ("plain, kept", kept, "plain"),
-                    ("ours", ours, "ours"),
-                ):
-                    contenders |= {f"{who} {what}": process.turn(number, size, f"{own} {what}") for what in WHATS}
-                speeds, wall = in_turn(contenders, rounds)
-                ratios = {
-                    f"{what}, ours / {who}": speeds[f"ours {what}"] / speeds[f"{who} {what}"]
-                    for who in ("plain", "plain, kept")
-                    for what in WHATS
-                }
-                yield line(f"{title}, {size} x {size}, batch {BATCH}: pairs/s", speeds, wall, ratios)
+        for name, number, size in rows:
+            contenders = {"GEMM": ours.turn(number, size, "GEMM")}
+            for who, process, own in (
+                ("plain", plain, "plain"),
+                ("plain, kept", kept, "plain"),
+                ("ours", ours, "ours"),
+            ):
+                contenders |= {f"{who} {what}": process.turn(number, size, f"{own} {what}") for what in WHATS}
+            speeds, wall = in_turn(contenders, rounds)
+            ratios = {
+                f"{what}, ours / {who}": speeds[f"ours {what}"] / speeds[f"{who} {what}"]
+                for who in ("plain", "plain, kept")
+                for what in WHATS
+            }
+            yield line(name, speeds, wall, ratios)
 
 
 class Contender:
@@ -339,15 +300,18 @@ def passes(who: str, model: nn.Module, shards: Sequence[tuple[Any, ...]], pool: 
     }
 
 
-def scores(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
+def scores(threads: int, rounds: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Matcher.score of 1,000 pairs and rank of 1,000 new candidates: ours, and torch alone in single and double."""
     rng, vocab = random.Random(0), Vocab.build([WORDS])
     torch.set_num_threads(threads)
     for title, name, arguments in SCORED:
+        count = 250 if name == "arc_ii" else 1000
+        row = f"{title}, {count} pairs 50 x 50, and 10 words to {count}: pairs/s"
+        if not wanted(row):
+            continue
         encoder = WordEmbedding(len(vocab), DIMENSIONS)
         model = build_model(name, arguments, encoder, seed=0).eval()
         reader = encoder.reader(Tokenizer("whitespace"), vocab)
-        count = 250 if name == "arc_ii" else 1000
         pairs = [Pair(text(50, rng), text(50, rng)) for _ in range(count)]
         contenders: dict[str, Work] = {}
         for who, context in (("ours", nullcontext), ("single", in_single), ("double", no_kernels)):
@@ -358,13 +322,16 @@ def scores(threads: int, rounds: int) -> Iterator[dict[str, Any]]:
             for what in ("score", "rank")
             for who in ("single", "double")
         }
-        yield line(f"{title}, {count} pairs 50 x 50, and 10 words to {count}: pairs/s", speeds, wall, ratios)
+        yield line(row, speeds, wall, ratios)
 
 
-def agreement(threads: int, _: int) -> Iterator[dict[str, Any]]:
+def agreement(threads: int, _: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """How far scores by the kernels lie from those in double precision, beside how far scores lie apart."""
     rng, vocab = random.Random(0), Vocab.build([WORDS])
     for title, name, arguments in SCORED if threads == 1 else ():
+        what = f"{title}, 100 pairs 50 x 50: scores by kernels and in double precision"
+        if not wanted(what):
+            continue
         encoder = WordEmbedding(len(vocab), DIMENSIONS)
         model, reader = (
             build_model(name, arguments, encoder, seed=0).eval(),
@@ -375,7 +342,7 @@ def agreement(threads: int, _: int) -> Iterator[dict[str, Any]]:
         with no_kernels():
             double = Matcher(name, arguments, model, reader).score(pairs)
         found = {"largest difference": float(abs(ours - double).max()), "deviation of scores": float(double.std())}
-        yield line(f"{title}, 100 pairs 50 x 50: scores by kernels and in double precision", found, {}, {})
+        yield line(what, found, {}, {})
 
 
 def timed(
@@ -409,7 +376,7 @@ def _itself(_: Any, model: PairModel) -> PairModel:
     return model
 
 
-PARTS = {"recurrences": recurrences, "networks": networks, "scores": scores, "agreement": agreement}
+PARTS = {"encoder": encoder, "recurrences": recurrences, "networks": networks, "scores": scores, "agreement": agreement}
 
 if __name__ == "__main__":
     main()

@@ -567,8 +567,14 @@ def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
 
 
 def _divided(cuts: list[Rows], read: Rows, pieces: bool) -> list[Rows]:
-    """A single large piece in as many as there are cores; a transformer's are large from two texts on."""
+    """Few large pieces, each in as many of like work as there are cores; a transformer's are large from two texts on."""
     threads = torch.get_num_threads()
-    if len(cuts) != 1 or threads == 1 or (not pieces and int(read[cuts[0]].sum()) <= _ALONE):
+    if threads == 1 or len(cuts) >= 2 * threads or (not pieces and sum(int(read[cut].sum()) for cut in cuts) <= _ALONE):
         return cuts
-    return np.array_split(cuts[0], min(threads, len(cuts[0])))
+    divided = []
+    for cut in cuts:
+        own = read[cut]
+        middles = np.cumsum(own) - own / 2
+        shares = np.arange(1, threads) * (own.sum() / threads)
+        divided += [some for some in np.split(cut, np.searchsorted(middles, shares)) if len(some)]
+    return divided

@@ -45,13 +45,16 @@ def files(tmp_path: Path) -> list[Path]:
 @torch.no_grad()
 def test_they_are_what_the_encoder_makes_of_each_text_alone(encoder: Transformer, tmp_path: Path) -> None:
     table = table_of(encoder, TEXTS)
-    alone = [encoder(rows(table, n))[0] for n in range(len(TEXTS))]
-    means = [encoder.mean(rows(table, n))[0] for n in range(len(TEXTS))]
+    scoring = encoder.in_double()
+    alone = [scoring(rows(table, n))[0] for n in range(len(TEXTS))]
+    means = [scoring.mean(rows(table, n))[0] for n in range(len(TEXTS))]
+    in_training = [encoder(rows(table, n))[0] for n in range(len(TEXTS))]
     with kept_positions(encoder, [table, table], workers=2):
-        together = encoder(rows(table, *range(len(TEXTS))))
+        together, looked_up = (one(rows(table, *range(len(TEXTS)))) for one in (scoring, encoder))
         for n, x in enumerate(alone):
             torch.testing.assert_close(together[n, : len(x)], x, rtol=0, atol=0)
-            torch.testing.assert_close(encoder.mean(rows(table, n))[0], means[n], rtol=0, atol=0)
+            torch.testing.assert_close(scoring.mean(rows(table, n))[0], means[n], rtol=0, atol=0)
+            torch.testing.assert_close(looked_up[n, : len(x)], in_training[n], rtol=0, atol=1e-6)
         other = table_of(encoder, ["read the list", "how do"])
         found = encoder(rows(other, 0, 1))  # one that is not among them is read
     torch.testing.assert_close(encoder(rows(other, 0, 1)), found, rtol=0, atol=0)

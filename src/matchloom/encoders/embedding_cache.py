@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from matchloom.basics.files import atomic_write, make_folder, sweep_leftovers
 from matchloom.basics.parallel import thread_pool
@@ -29,7 +30,9 @@ from matchloom.basics.progress import track
 from matchloom.batches import Pieces
 from matchloom.data.tokenized import TokenizedTexts
 from matchloom.encoders.library import cache
+from matchloom.encoders.text_by_text import TextByText
 from matchloom.encoders.transformer import Transformer
+from matchloom.kernels.native import status
 from matchloom.types import MatchloomError
 
 MOST = 8 * 2**30
@@ -108,6 +111,7 @@ def _digest(encoder: Transformer, texts: Sequence[bytes]) -> str:
     """Of what the numbers depend on, down to the last digit."""
     made = hashlib.sha256(encoder.digest())
     made.update(f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()} {encoder.device.type}".encode())
+    made.update(status().encode())
     for text in texts:
         made.update(len(text).to_bytes(8, "little") + text)
     return made.hexdigest()
@@ -116,18 +120,23 @@ def _digest(encoder: Transformer, texts: Sequence[bytes]) -> str:
 def _read(encoder: Transformer, texts: Sequence[bytes], workers: int, progress: bool) -> Iterator[NDArray[np.float32]]:
     """The vectors of each text's pieces, in the texts' order."""
 
-    @torch.no_grad()  # of each thread
-    def read(text: bytes) -> NDArray[np.float32]:
-        ids = torch.from_numpy(np.frombuffer(text, np.int64).copy())[None].to(encoder.device)
-        nothing = torch.full_like(ids, -1)
-        alone = Pieces(ids, nothing, torch.tensor([ids.shape[1]], device=ids.device))
-        found: NDArray[np.float32] = encoder.positions(alone)[0].cpu().numpy()
-        return found
+    by_text = TextByText(encoder)
 
-    starts = range(0, len(texts), _TEXTS_AT_ONCE)
+    @torch.no_grad()  # of each thread
+    def read(some: Sequence[bytes]) -> Sequence[NDArray[np.float32]]:
+        ids = [torch.from_numpy(np.frombuffer(text, np.int64).copy()) for text in some]
+        lengths = torch.tensor([len(one) for one in ids])
+        padded = pad_sequence(ids, batch_first=True)
+        pieces = Pieces(padded, torch.full_like(padded, -1), lengths).to(encoder.device)
+        x = by_text.positions(pieces).cpu().numpy()
+        return [own[:length] for own, length in zip(x, lengths.tolist(), strict=True)]
+
     with thread_pool(workers) as pool:
-        for start in track(starts, "reading texts once", show=progress):
-            yield from pool.map(read, texts[start : start + _TEXTS_AT_ONCE])
+        for start in track(range(0, len(texts), _TEXTS_AT_ONCE), "reading texts once", show=progress):
+            some = texts[start : start + _TEXTS_AT_ONCE]
+            step = -(-len(some) // workers)
+            for found in pool.map(read, [some[n : n + step] for n in range(0, len(some), step)]):
+                yield from found
 
 
 def _write(path: Path, shape: tuple[int, int], found: Iterator[NDArray[np.float32]]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,26 +12,23 @@ from matchloom.basics.parallel import inline_pool
 from matchloom.batches import Pieces, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.pooling import mean_of, pieces_of, words_of
+from matchloom.encoders.shape import ACTIVATIONS
 from matchloom.kernels import products
+from matchloom.kernels.transformer import PackedLayers
 
 if TYPE_CHECKING:
     from matchloom.encoders.transformer import Transformer
 
 
-_TOGETHER = 2048  # pieces that are read in one call
-_WHOLE = 32  # numbers that torch's GELU takes at once; what is left over at the end it computes otherwise
-
-
 class TextByText(Encoder):
-    """A transformer that reads every text unpadded and on one thread: nothing else can move its last digit.
+    """A transformer that reads every text unpadded and by itself: nothing else can move its last digit.
 
-    This gives what double precision gives to other encoders (`models/float64_copy.py`), in half the time. What comes
-    out is in double precision, in which the model above goes on. Its weights are the transformer's, not a copy, but for
-    those that the native kernel has packed.
+    This gives what double precision gives to other encoders (`models/float64_copy.py`), in less time. What comes out is
+    in double precision, in which the model above goes on. Its weights are the transformer's, not a copy, but for those
+    that the native kernel has packed.
 
-    Where the kernels serve, texts of as many pieces are read together: products are row by row alike
-    (`kernels/products.py`), attention works on one text and head at a time, and all else on one row or number. Without
-    kernels every text is read alone.
+    Where the kernels serve (`kernels/transformer.py`) many texts are laid end to end and go through a layer together.
+    Without kernels every text is read alone, on one thread.
     """
 
     vocabulary = None
@@ -42,7 +38,8 @@ class TextByText(Encoder):
         super().__init__()
         self.size = transformer.size
         self._transformer = [transformer]  # in a list: it is not a part of this one, and stays in its precision
-        self._packed: dict[nn.Linear, products.Packed] = {}
+        self._packed: PackedLayers | None = None
+        self._packing = Lock()
 
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, D)"""
@@ -62,11 +59,16 @@ class TextByText(Encoder):
 
     def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
         """Pair by pair. (B, D)"""
+        transformer = self._transformer[0]
+        if links is None and self._serves():
+            x, pieces = transformer.embed_pairs(left, right)
+            firsts = pieces.lengths.cumsum(0) - pieces.lengths
+            return self._layers()(x[pieces.mask], pieces.lengths.numpy())[firsts].double()
         found = []
         with inline_pool(1):
             for n in range(len(left.words)):
                 linked = None if links is None else links[n : n + 1].float()
-                found.append(self._transformer[0].together(_alone(left, n), _alone(right, n), linked))
+                found.append(transformer.together(_alone(left, n), _alone(right, n), linked))
         return torch.cat(found).double()
 
     def settings(self) -> dict[str, Any]:
@@ -78,38 +80,55 @@ class TextByText(Encoder):
         """Where the transformer is."""
         return self._transformer[0].device
 
-    def _positions(self, texts: Texts) -> Tensor:
-        pieces = pieces_of(texts)
-        x = torch.zeros(*pieces.ids.shape, self.size, dtype=torch.float64, device=pieces.ids.device)
+    def positions(self, pieces: Pieces) -> Tensor:
+        """The vectors of all pieces behind the last layer, in float32; 0 behind a text. (N, P, D)"""
         transformer = self._transformer[0]
-        together = products.serves(transformer.words) and transformer.shape.inner % _WHOLE == 0
+        known = transformer.known(pieces)
+        if known is not None:
+            return known
+        x = torch.zeros(*pieces.ids.shape, self.size, device=pieces.ids.device)
+        if self._serves():
+            x[pieces.mask] = self._layers()(transformer.embed(pieces)[pieces.mask], pieces.lengths.numpy())
+            return x
         with inline_pool(1):  # a second thread would part sums in another way
-            for rows, length in _of_one_length(pieces.lengths, _TOGETHER if together else 0):
-                own = Pieces(pieces.ids[rows, :length], pieces.words[rows, :length], pieces.lengths[rows])
-                x[rows, :length] = transformer.positions(own, *([self._multiply] if together else [])).double()
+            for n, length in enumerate(pieces.lengths.tolist()):
+                x[n, :length] = transformer.positions(_cut(pieces, n))[0]
         return x
 
-    def _multiply(self, x: Tensor, layer: nn.Linear) -> Tensor:
-        packed = self._packed.get(layer)
-        if packed is None:
-            packed = self._packed[layer] = products.Packed(layer.weight.detach().T, layer.bias.detach())
-        return packed(x)
+    def _positions(self, texts: Texts) -> Tensor:
+        return self.positions(pieces_of(texts)).double()
+
+    def _serves(self) -> bool:
+        transformer = self._transformer[0]
+        return products.serves(*transformer.parameters()) and not (transformer.training and transformer.learns)
+
+    def _layers(self) -> PackedLayers:
+        with self._packing:  # threads ask at the same time
+            if self._packed is None:
+                transformer = self._transformer[0]
+                shape, norm = transformer.shape, transformer.norm
+                self._packed = PackedLayers(
+                    [{name: _weights(part) for name, part in layer.named_children()} for layer in transformer.layers],
+                    _weights(norm),
+                    heads=shape.heads,
+                    epsilon=shape.epsilon,
+                    tanh=ACTIVATIONS[shape.activation] == "tanh",
+                )
+            return self._packed
 
 
-def _of_one_length(lengths: Tensor, most: int) -> Iterator[tuple[Tensor, int]]:
-    """The rows of texts with as many pieces, at most so many pieces together and at least one text; and that length."""
-    own = lengths.cpu().numpy()
-    order = np.argsort(own, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
-        length = int(own[rows[0]])
-        step = max(1, most // length)
-        for start in range(0, len(rows), step):
-            yield torch.from_numpy(rows[start : start + step]), length
+def _weights(part: nn.Module) -> tuple[Tensor, Tensor]:
+    """Of a product (inputs, outputs), of a normalisation (D,); and the bias."""
+    weight, bias = part.parameters()
+    return weight.T if weight.dim() == 2 else weight, bias
+
+
+def _cut(pieces: Pieces, n: int) -> Pieces:
+    """The n-th text without padding."""
+    row, length = slice(n, n + 1), int(pieces.lengths[n])
+    return Pieces(pieces.ids[row, :length], pieces.words[row, :length], pieces.lengths[row])
 
 
 def _alone(texts: Texts, n: int) -> Texts:
     """The n-th text without padding of its pieces."""
-    pieces, row = pieces_of(texts), slice(n, n + 1)
-    length = int(pieces.lengths[n])
-    own = Pieces(pieces.ids[row, :length], pieces.words[row, :length], pieces.lengths[row])
-    return Texts(texts.words[row], texts.lengths[row], None, own)
+    return Texts(texts.words[n : n + 1], texts.lengths[n : n + 1], None, _cut(pieces_of(texts), n))

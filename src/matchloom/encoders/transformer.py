@@ -42,13 +42,6 @@ from matchloom.types import MatchloomError
 _log = logging.getLogger("matchloom")
 
 
-Multiply = Callable[[Tensor, nn.Linear], Tensor]
-
-
-def _multiply(x: Tensor, layer: nn.Linear) -> Tensor:
-    return layer(x)  # type: ignore[no-any-return]
-
-
 class Layer(nn.Module):
     """Attention and a feed-forward network; behind each, the sum with its input is normalised."""
 
@@ -59,14 +52,14 @@ class Layer(nn.Module):
         self.up, self.down = _linear(D, shape.inner), _linear(shape.inner, D)
         self.first, self.second = nn.LayerNorm(D, shape.epsilon), nn.LayerNorm(D, shape.epsilon)
 
-    def forward(self, x: Tensor, mask: Tensor, p: float, multiply: Multiply = _multiply) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, p: float) -> Tensor:
         """(N, P, D) -> (N, P, D); the mask is as scaled_dot_product_attention takes it, p what dropout leaves out."""
         N, P, D = x.shape
-        q, k, v = multiply(x, self.qkv).view(N, P, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).view(N, P, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
         seen = scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
-        x = self.first(x + dropout(multiply(seen.transpose(1, 2).reshape(N, P, D), self.out), p))
-        inner = gelu(multiply(x, self.up), approximate=self.gelu)
-        return self.second(x + dropout(multiply(inner, self.down), p))  # type: ignore[no-any-return]
+        x = self.first(x + dropout(self.out(seen.transpose(1, 2).reshape(N, P, D)), p))
+        inner = gelu(self.up(x), approximate=self.gelu)
+        return self.second(x + dropout(self.down(inner), p))  # type: ignore[no-any-return]
 
 
 class Transformer(Encoder):
@@ -169,30 +162,41 @@ class Transformer(Encoder):
         found = torch.zeros(N, L + 1, dtype=torch.int64, device=words.device)  # graphs scatter no truth values
         return found.scatter(1, torch.where(words < 0, L, words), 1)[:, :L] > 0
 
-    def positions(self, pieces: Pieces, multiply: Multiply = _multiply) -> Tensor:
-        """The vectors of all pieces behind the last layer, (N, P, D); `multiply` does what an nn.Linear does."""
-        known = None if self.kept is None else self.kept(pieces)
-        if known is not None:
-            return known
-        return self._layers(embedding(pieces.ids, self.words), pieces.mask[:, None, None, :], multiply)
+    def positions(self, pieces: Pieces) -> Tensor:
+        """The vectors of all pieces behind the last layer, (N, P, D)."""
+        known = self.known(pieces)
+        return self._layers(self.embed(pieces), pieces.mask[:, None, None, :]) if known is None else known
+
+    def known(self, pieces: Pieces) -> Tensor | None:
+        """The same of texts that were all read before and kept, or None."""
+        return None if self.kept is None else self.kept(pieces)
+
+    def embed(self, pieces: Pieces) -> Tensor:
+        """The vector of each piece and that of its place, added up. (N, P, D)"""
+        first = self.shape.first
+        return embedding(pieces.ids, self.words) + self.places[first : first + pieces.ids.shape[1]]
 
     def together(self, left: Texts, right: Texts, links: Tensor | None = None) -> Tensor:
         """The vector of the first mark. At most half the positions are the left text's, the rest the right one's."""
-        first = _truncate(self._read(left), self.shape.most_pieces // 2)
-        pieces = self._joined(first, self._read(right), left.words.shape[1])
-        x = embedding(pieces.ids, self.words)
-        if self.tokenizer.second_typed:
-            x = x + (_places(pieces.ids) >= first.lengths[:, None])[:, :, None] * self.second
+        x, pieces = self.embed_pairs(left, right)
         return self._layers(x, attention_mask(pieces.words, pieces.mask, links))[:, 0]
 
-    def _layers(self, x: Tensor, mask: Tensor, multiply: Multiply = _multiply) -> Tensor:
-        """From the pieces' own vectors to those behind the last layer. (N, P, D)"""
+    def embed_pairs(self, left: Texts, right: Texts) -> tuple[Tensor, Pieces]:
+        """What goes into the first layer where two texts are read as one, and the pieces of both. (B, P, D)"""
+        first = _truncate(self._read(left), self.shape.most_pieces // 2)
+        pieces = self._joined(first, self._read(right), left.words.shape[1])
+        x = self.embed(pieces)
+        if self.tokenizer.second_typed:
+            x = x + (_places(pieces.ids) >= first.lengths[:, None])[:, :, None] * self.second
+        return x, pieces
+
+    def _layers(self, x: Tensor, mask: Tensor) -> Tensor:
+        """From what goes into the first layer to what comes out of the last. (N, P, D)"""
         # Nothing is dropped out below the first layer that learns.
         p, fixed = self.shape.dropout if self.training else 0.0, len(self.layers) - self.learns
-        first = self.shape.first
-        x = dropout(self.norm(x + self.places[first : first + x.shape[1]]), 0.0 if fixed else p)
+        x = dropout(self.norm(x), 0.0 if fixed else p)
         for n, layer in enumerate(self.layers):
-            x = layer(x, mask, p if n >= fixed else 0.0, multiply)
+            x = layer(x, mask, p if n >= fixed else 0.0)
         return x
 
     def _joined(self, left: Pieces, right: Pieces, L: int) -> Pieces:

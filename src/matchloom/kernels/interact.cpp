@@ -277,33 +277,6 @@ class Meeting {
     }
 };
 
-// out[row][column] = bias[column] + the sum over k of x[row][k] * w[k][column]
-struct Product {
-    const float *x, *bias;
-    int64_t rows, inputs, outputs;
-    float *out;
-    template <int NV>
-    void panel(int64_t first, const vec *columns) {
-        Tile<NV> start{};
-        for (int v = 0; bias && v < NV; v++)
-            for (int lane = 0; lane < WIDTH && first + v * WIDTH + lane < outputs; lane++)
-                start.at[0][v][lane] = bias[first + v * WIDTH + lane];
-        for (int r = 1; r < ROWS_AT_ONCE; r++)
-            for (int v = 0; v < NV; v++) start.at[r][v] = start.at[0][v];
-        for (int64_t row = 0; row < rows; row += ROWS_AT_ONCE) {
-            const float *own[ROWS_AT_ONCE];
-            for (int r = 0; r < ROWS_AT_ONCE; r++) own[r] = x + (row + r < rows ? row + r : rows - 1) * inputs;
-            Tile<NV> tile = start;
-            add_product<NV>(tile, own, inputs, columns);
-            for (int r = 0; r < ROWS_AT_ONCE && row + r < rows; r++)
-                for (int v = 0; v < NV; v++) {
-                    const int64_t at = first + v * WIDTH;
-                    store_some(out + (row + r) * outputs + at, tile.at[r][v], outputs - at);
-                }
-        }
-    }
-};
-
 }  // namespace
 
 extern "C" {
@@ -327,12 +300,7 @@ void matchloom_pack(const float *w, int64_t inputs, int64_t outputs, int64_t inp
 // x [rows][inputs], w as panels, bias [outputs] or null, out [rows][outputs].
 void matchloom_product(const float *x, int64_t rows, int64_t inputs, const float *w, int64_t outputs, const float *bias,
                        float *out) {
-    const vec *columns = reinterpret_cast<const vec *>(w);
-    for (int64_t first = 0; first < outputs; first += PANEL * WIDTH) {
-        const int nv = panel_vecs(outputs, first);
-        for_panel(nv, Product{x, bias, rows, inputs, outputs, out}, first, columns);
-        columns += nv * inputs;
-    }
+    multiply(x, rows, inputs, w, outputs, bias, out);
 }
 
 // Rows of a length of one: x / max(|x|, least). x and out [rows][numbers]; squares are added up in one order.

@@ -54,13 +54,34 @@ class MeetTask(ctypes.Structure):
     ]
 
 
-TASKS = {"task": Task, "lstm_task": LstmTask, "meet_task": MeetTask}
+class LayerWeights(ctypes.Structure):
+    """Where the weights of a transformer's layer are; transformer.cpp explains the fields."""
+
+    _fields_ = [
+        (name, ctypes.c_void_p)
+        for one in ("qkv", "out", "up", "down", "first", "second")
+        for name in (one, f"{one}_bias")
+    ]
+
+
+class TransformerTask(ctypes.Structure):
+    """What a call works on, some texts; transformer.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "heads", "inner", "layers", "tanh")),
+        ("epsilon", ctypes.c_double),
+        ("texts", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("starts", "weights", "norm", "norm_bias", "x")),
+    ]
+
+
+TASKS = {"task": Task, "lstm_task": LstmTask, "meet_task": MeetTask, "transformer_task": TransformerTask}
 
 
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask; and functions whose
-    arguments their sources explain."""
+    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask, `transformer` of a
+    TransformerTask; and functions whose arguments their sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -81,6 +102,7 @@ class Library:
         self.forward, self.backward, self.forward_double = of(Task, "forward", "backward", "forward_double")
         self.lstm_forward, self.lstm_backward = of(LstmTask, "lstm_forward", "lstm_backward")
         (self.meet,) = of(MeetTask, "meet")
+        (self.transformer,) = of(TransformerTask, "transformer")
         self.packed = bound("packed", size, size, gives=size)
         self.pack = bound("pack", place, *[size] * 4, place, gives=None)
         self.product = bound("product", place, size, size, place, size, place, place, gives=None)
