@@ -567,9 +567,9 @@ def _cuts(order: Rows, lengths: Rows, others: Rows) -> list[Rows]:
 
 
 def _divided(cuts: list[Rows], read: Rows, pieces: bool) -> list[Rows]:
-    """Few large pieces, each in as many of like work as there are cores; a transformer's are large from two texts on."""
-    threads = torch.get_num_threads()
-    if threads == 1 or len(cuts) >= 2 * threads or (not pieces and sum(int(read[cut].sum()) for cut in cuts) <= _ALONE):
+    """Few large pieces, each in as many of like work as there are cores; a transformer's are large from 2 texts on."""
+    threads, words = torch.get_num_threads(), sum(int(read[cut].sum()) for cut in cuts)
+    if threads == 1 or len(cuts) >= 2 * threads or (not pieces and words <= _ALONE):
         return cuts
     divided = []
     for cut in cuts:
