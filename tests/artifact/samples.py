@@ -141,7 +141,7 @@ SAMPLES: dict[str, Sample] = {
         scores,
     ),
     "pair_classifier": Sample(
-        lambda folder, seed: PairClassifier.fit(labelled(40, seed), labelled(20, 9), Tokenizer()).save(folder), scores
+        lambda folder, seed: PairClassifier.fit(labelled(60, seed), Tokenizer()).save(folder), scores
     ),
     "calibrated": Sample(make_calibrated, scores),
     "list_fusion": Sample(make_list_fusion, scores),

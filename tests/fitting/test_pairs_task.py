@@ -14,7 +14,8 @@ from matchloom.calibration import best_threshold, platt
 from matchloom.explanation import explain
 from matchloom.fitting import pairs_task
 from matchloom.fitting.calibrated import Calibrated
-from matchloom.fitting.pair_classifier import NAMES, PairClassifier, _side_of
+from matchloom.fitting.pair_classifier import PAIR_COLUMNS, PairClassifier, some_pairs
+from matchloom.fitting.pair_features import ENCODER, NAMES
 from matchloom.fitting.pairs_task import PairsTask
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.text.tokenize import Tokenizer
@@ -86,7 +87,8 @@ def test_few_pairs_of_a_label_are_refused_in_one_line() -> None:
 
 def test_a_network_is_worth_its_time_from_some_pairs_on() -> None:
     task = PairsTask()
-    assert [one.name for one in task.candidates(labelled(50), Tokenizer(), 0)] == ["overlap_both", "pair_classifier"]
+    few = ["overlap_both", "tfidf_classifier", "pair_classifier"]
+    assert [one.name for one in task.candidates(labelled(50), Tokenizer(), 0)] == few
     assert task.candidates(labelled(2000), Tokenizer(), 0)[-1].name == "mv_lstm"
 
 
@@ -111,7 +113,8 @@ def test_pairs_of_one_label_cannot_be_measured() -> None:
 
 def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer], tmp_path: Path) -> None:
     pairs = labelled(20, seed=1)
-    assert list(made)[:3] == ["overlap_both", "pair_classifier", "mv_lstm"]
+    with_encoder = ["encoder_cosine", "encoder_classifier"] if find_spec("tokenizers") else []
+    assert list(made) == ["overlap_both", "tfidf_classifier", "pair_classifier", *with_encoder, "mv_lstm"]
     for name, scorer in made.items():
         assert isinstance(scorer, Calibrated)
         assert isinstance(scorer, Explains)
@@ -128,26 +131,92 @@ def test_every_candidate_scores_explains_and_comes_back(made: dict[str, Scorer],
     assert PairsTask().measure_on(made["pair_classifier"], pairs).values["AP"] > 0.9
 
 
-def test_similarity_never_speaks_against_a_match() -> None:
-    """Even where labels are turned round."""
-    pairs = [pair._replace(label=1 - (pair.label or 0)) for pair in labelled(80)]
-    classifier = PairClassifier.fit(pairs[:60], pairs[60:], Tokenizer())
-    for name, weight in zip(NAMES, classifier.weights, strict=True):
-        assert weight * _side_of(name) >= 0, name
-    sides = {name: _side_of(name) for name in NAMES}
-    assert sides["same character n-grams"] == sides["back: BM25"] == sides["stems found"] == 1
-    assert sides["rarest content word missed"] == -1
-    assert sides["difference of lengths"] == sides["length ratio"] == 0
+def test_pairs_are_scored_one_by_one_and_in_either_order_by_words(made: dict[str, Scorer]) -> None:
+    pairs = labelled(12, seed=3)
+    for name in ("tfidf_classifier", "pair_classifier"):
+        scores = made[name].score(pairs)
+        assert [float(made[name].score([pair])[0]) for pair in pairs] == scores.tolist()
+    plain = made["tfidf_classifier"]
+    np.testing.assert_array_equal(plain.score([Pair(b, a) for a, b, *_ in pairs]), plain.score(pairs))
+
+
+def test_equal_pairs_make_equal_bytes_in_any_order(tmp_path: Path) -> None:
+    pairs = labelled(60)
+    for name, own in (("a", pairs), ("b", pairs[::-1])):
+        PairClassifier.fit(own, Tokenizer()).save(tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "b").iterdir())
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in files)
+
+
+def test_what_only_one_text_has_counts_and_so_do_words_that_stand_for_each_other() -> None:
+    random = Random(0)
+    pairs = []
+    for n in range(200):
+        words = random.sample(WORDS, 4)
+        ours, theirs = (["cheap"], ["affordable"]) if n % 2 else (["cheap"], ["free"])
+        pairs.append(Pair(" ".join([*words, *ours]), " ".join([*words, *theirs]), float(n % 2)))
+    classifier = PairClassifier.fit(pairs, Tokenizer())
+    same, other = classifier.score([Pair("cheap loom", "affordable loom"), Pair("cheap loom", "free loom")])
+    assert same > 0 > other
+    left, right, trace = classifier.trace("cheap loom", "affordable loom")
+    cells = {(left[cell.left], right[cell.right], cell.channel): cell.contribution for cell in trace.signals}
+    assert cells["cheap", "affordable", 1] > 0
+    names = {one.name: one.contribution for one in trace.components}
+    assert names["only in the text: affordable"] > 0
+    assert classifier.word_pair_columns(["a"], ["b"]) == {
+        ("a", "b"): classifier.word_pair_columns(["b"], ["a"])["b", "a"]
+    }
+    assert classifier.word_pair_columns(list("abcdefghi"), ["x"]) == {}
+    assert all(0 <= column < PAIR_COLUMNS for column in classifier.word_pair_columns(["a", "c"], ["b"]).values())
 
 
 def test_the_classifier_reads_chinese() -> None:
     texts = ["重疾险 怎么 理赔", "车险 多少 钱", "养老 保险 是 什么", "寿险 能 退保 吗"]
     pairs = [Pair(a + str(n), b, float(a == b)) for n in range(6) for a in texts for b in texts]
-    classifier = PairClassifier.fit(pairs[:64], pairs[64:], Tokenizer("chinese"))
+    classifier = PairClassifier.fit(pairs, Tokenizer("chinese"))
     same, other = classifier.score([Pair(texts[0], texts[0]), Pair(texts[0], texts[1])])
     assert same > other
-    explain(classifier, texts[0], texts[0])
-    explain(classifier, "", "没有")
+    for pair in (Pair(texts[0], texts[0]), Pair("", "没有"), Pair("\ud800 保险。", "车险，!")):
+        assert abs(explain(classifier, *pair[:2]).trace.residual) < 1e-5
+
+
+def test_one_label_teaches_nothing() -> None:
+    with pytest.raises(MatchloomError, match="label more pairs"):
+        PairClassifier.fit([pair._replace(label=1.0) for pair in labelled(20)], Tokenizer())
+
+
+def test_an_encoders_cosine_is_a_feature_and_is_saved_with_it(made: dict[str, Scorer], tmp_path: Path) -> None:
+    if "encoder_classifier" not in made:
+        pytest.skip("needs tokenizers")
+    calibrated = made["encoder_classifier"]
+    assert isinstance(calibrated, Calibrated)
+    assert isinstance(calibrated.scorer, PairClassifier)
+    assert calibrated.scorer.names == (*NAMES, ENCODER)
+    same = calibrated.scorer.columns([Pair("a loom", "a loom")]).features[0, -1]
+    assert same == pytest.approx(1, abs=1e-5)
+    calibrated.scorer.save(tmp_path)
+    assert (tmp_path / "encoder").is_dir()
+
+
+def test_few_pairs_are_development_pairs_once_each() -> None:
+    task, pairs = PairsTask(), labelled(60)
+    data = task.split(pairs, 0)
+    rounds = task.rounds(data, 0)
+    held = [pair for _, own in rounds for pair in own]
+    assert len(rounds) == 5
+    assert sorted(pair.query for pair in held) == sorted(pair.query for pair in [*data.train, *data.development])
+    for train, own in rounds:
+        assert not {pair.query for pair in train} & {pair.query for pair in own}
+        assert {pair.label for pair in own} == {0.0, 1.0}
+    assert task.learns_more(data, pairs)
+    assert not task.learns_more(task.split_with(pairs, pairs[:4], 0), pairs)
+
+
+def test_at_most_so_many_pairs_whatever_their_order() -> None:
+    pairs = labelled(50)
+    assert set(some_pairs(pairs, 7)) == set(some_pairs(pairs[::-1], 7))
+    assert some_pairs(pairs, 50) is pairs
 
 
 def test_an_exchanged_scorer_is_refused(made: dict[str, Scorer], tmp_path: Path) -> None:

@@ -227,6 +227,25 @@ def split_labelled(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[P
     return parts
 
 
+def fold_labelled(pairs: Sequence[Pair], folds: int) -> list[int]:
+    """The fold of each labelled pair: groups as those of `split_labelled` stay together, labels are alike.
+
+    There are fewer folds where a label has fewer groups; the order of the pairs does not show.
+    """
+    grouped = group_texts(list(with_ids(pairs)))
+    rare = 2 * sum(pair.is_labelled_positive for pair in grouped) < len(grouped)
+    kinds = {pair.group for pair in grouped if pair.is_labelled_positive == rare}
+    count = min(folds, len(kinds), len({pair.group for pair in grouped if pair.is_labelled_positive != rare}))
+    if count < 2:
+        raise MatchloomError(
+            f"{len(kinds)} independent groups of pairs have label {rare:.0f}, expected 2 or more; label more pairs"
+        )
+    others = {pair.group for pair in grouped} - kinds
+    order = [*sorted(kinds), *sorted(others)]  # named by digests, so that this is a draw
+    homes = {group: n % count for n, group in enumerate(order)}
+    return [homes[pair.group] for pair in grouped]
+
+
 def _in_three(pairs: Sequence[Pair], groups: set[str], seed: int) -> tuple[list[Pair], ...]:
     """The pairs of these groups, 70:15:15, with 20 groups or a quarter to choose and to test on where that is more."""
     held = max(round(0.15 * len(groups)), min(_ENOUGH, len(groups) // 4))

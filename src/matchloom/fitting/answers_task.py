@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,12 +14,13 @@ from matchloom.data.identity import answers_of, questions_of
 from matchloom.data.splits import asked_once, hold_out_questions, texts_alone
 from matchloom.explanation import explain
 from matchloom.explanation.cells import cells
+from matchloom.fitting.encoder import Encoded
 from matchloom.fitting.report import Asked, Confusion, Promise
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.collection import ENCODER_ALONE, FITTED, WITH_ENCODER, Collection
 from matchloom.search.entries import Entries
-from matchloom.search.features.dense import SentenceVectors, encoding_seconds
+from matchloom.search.features.dense import encoding_seconds
 from matchloom.search.features.ridge import LARGEST
 from matchloom.search.segment import WHOLE
 from matchloom.text.tokenize import Tokenizer
@@ -41,7 +41,7 @@ _LEAST = 5  # questions to learn from and to measure on
 _CURVED = 40  # questions from which a learning curve says something
 _MOST_TESTED = 1000  # questions: more make no figure better
 _VAST = 50_000  # answers from which a third of them must do: each question meets all answers
-_CROSSED = 1000  # questions up to which every one is a development question once
+_ENOUGH = 1000  # development questions, where there are so many
 _TRANSLATED = 300_000  # questions times answers up to which TransLM, which is slow, meets them all
 _CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
 _FIRST = 100  # ranks that count in RR
@@ -82,10 +82,11 @@ class AnswersTask(Task):
         return Data(list(pairs), [], list(test))
 
     def rounds(self, data: Data, seed: int) -> list[Round]:
-        """Training and development pairs: five folds where there are few questions, else one part."""
-        if len(questions_of(data.train)) > _CROSSED:
+        """Training and development pairs: so many of five folds that there are development questions enough."""
+        folds = _rounds(len(questions_of(data.train)))
+        if folds == 1:
             return [_held_out(data.train, _TEST, seed + 1)]
-        return [_held_out(data.train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(_FOLDS)]
+        return [_held_out(data.train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(folds)]
 
     def note(self, pairs: Sequence[Pair]) -> str:
         """How answers are told apart, where text_ids do not name them."""
@@ -142,9 +143,9 @@ class AnswersTask(Task):
             seconds += 8e-10 * examples**3
         made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer, self.unanswerable), False, seconds))
         if self.encoder is not None:
-            encoded = _Encoded(self.encoder, tokenizer)
+            encoded = Encoded(self.encoder, tokenizer)
             # Every text is encoded once, in the first round.
-            rounds = 1 + (1 if asked > _CROSSED else _FOLDS)
+            rounds = 1 + _rounds(asked)
             once = encoding_seconds(texts) / rounds
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
                 make = _ranker(tokenizer, self.unanswerable, encoded, words=words)
@@ -241,7 +242,7 @@ def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequ
 
 
 def _ranker(
-    tokenizer: Tokenizer, unanswerable: Sequence[str], encoded: _Encoded | None = None, *, words: bool = True
+    tokenizer: Tokenizer, unanswerable: Sequence[str], encoded: Encoded | None = None, *, words: bool = True
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         pairs, sentences = [*train, *development], None if encoded is None else encoded.sentences
@@ -257,18 +258,9 @@ def _ranker(
     return make
 
 
-class _Encoded:
-    """The encoder, loaded when it is first needed, with the vectors that all rounds share."""
-
-    def __init__(self, encoder: Path, tokenizer: Tokenizer) -> None:
-        self._encoder, self._tokenizer = encoder, tokenizer
-
-    @cached_property
-    def sentences(self) -> SentenceVectors:
-        """Vectors of the texts seen so far."""
-        from matchloom.matcher import Matcher  # torch comes with it
-
-        return SentenceVectors(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
+def _rounds(questions: int) -> int:
+    """How many of the folds are development questions once."""
+    return min(_FOLDS, max(1, -(-_ENOUGH * _FOLDS // max(1, questions))))
 
 
 def _ends(asked: list[Asked], wanted: Callable[[Asked], bool]) -> list[Asked]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from matchloom.basics.extras import has, install_command
 from matchloom.encoders.library import Found, find_encoder, found_encoders
-from matchloom.search.features.dense import encoding_seconds
+from matchloom.search.features.dense import SentenceVectors, encoding_seconds
+from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair
 
 AUTO = "auto"
@@ -30,6 +32,20 @@ def encoder_for(wanted: Path | str | None, say: Callable[[str], None]) -> Found 
         return None
     say(f"The pretrained encoder {found.name} is found and tried, too; encoder 'none' leaves it out.")
     return found
+
+
+class Encoded:
+    """The encoder, loaded when it is first needed, with the vectors that all rounds share."""
+
+    def __init__(self, encoder: Path, tokenizer: Tokenizer) -> None:
+        self._encoder, self._tokenizer = encoder, tokenizer
+
+    @cached_property
+    def sentences(self) -> SentenceVectors:
+        """Vectors of the texts seen so far."""
+        from matchloom.matcher import Matcher  # torch comes with it
+
+        return SentenceVectors(Matcher.untrained(self._encoder, model="sentence_bert", tokenizer=self._tokenizer))
 
 
 def development_seconds(pairs: Sequence[Pair]) -> float:

@@ -1,265 +1,322 @@
-"""Do two texts match? A logistic regression on what they share, told from the texts of one file alone.
+"""Do two texts match? One logistic regression on words, character n-grams and what the texts share.
 
-    score(q, t) = b + sum over features f of  w_f (x_f(q, t) - mean_f) / deviation_f
+    score(q, t) = b + sum over columns k of  u_k |q_k - t_k| + v_k q_k t_k        TF-IDF of words and n-grams
+                    + sum over pairs (x, y) of  p_xy                              x only in q, y only in t
+                    + sum over features f of  w_f (x_f(q, t) - mean_f) / deviation_f
 
-Features are those of `matchloom.data.features` in both directions, cosines of words and of character n-grams, BM25 in
-both directions, and lengths. Similarities of the two texts have w >= 0, and what they lack w <= 0: no accident of few
-pairs can make a shared word speak against a match. All other weights are free. Nothing is drawn at random.
+The first line learns which words may differ and which must not, the second which words stand for each other, the third
+how much has to be shared (`pair_features.py`, with an encoder its cosine, too). How far weights are held back, the
+threshold and the probabilities come from folds of the training pairs. Nothing is drawn at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from matchloom.artifact import as_saved, packed, read, write
-from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
+from matchloom.calibration import LOG_ODDS, Calibration, best_threshold, labels, platt
 from matchloom.data.identity import both_sides, digest
+from matchloom.data.splits import fold_labelled
 from matchloom.data.tokenized import deduplicate
-from matchloom.fitting.word_scorers import COUNTS, REMEDY, dump_collection, load_collection, swapped
-from matchloom.lexical import BM25, Words, WordStatistics
-from matchloom.text.tokenize import Tokenizer, stem
+from matchloom.evaluation.labelled import measure_labelled
+from matchloom.fitting.pair_features import ENCODER, NAMES, SCALE, PairFeatures, letter
+from matchloom.fitting.pair_trace import traced
+from matchloom.fitting.word_scorers import COUNTS, REMEDY, dump_collection, load_collection
+from matchloom.search.features.tfidf import TfIdf
+from matchloom.text.tokenize import Tokenizer, replace_surrogates, word_hash
 from matchloom.text.vocab import Vocab
-from matchloom.traces import empty_grid, grid_trace
-from matchloom.types import Component, MatchloomError, Pair, Scores, Trace
+from matchloom.types import MatchloomError, Pair, Scores, Trace
 
-VOCAB, WEIGHTS, FORMAT = "vocab.txt", "weights.safetensors", 2  # 1 had its checksums in the weights
-BACK = "back: "  # of the text in the query
-ALIKE = ("same character n-grams", "same words", "BM25", "back: BM25", "length ratio")
-_BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing
-NAMES = (*FEATURES["pair"], *(f"{BACK}{name}" for name in _BACK), *FEATURES["paraphrase"], *ALIKE)
-_SIMILARITY = {
-    *OVERLAP,
-    *COVERAGE,
-    "names found",
-    "text's content words asked for",
-    "same numbers",
-    *(name for name in FEATURES["paraphrase"] if " in the " in name),
-    *ALIKE[:-1],
-}
-_LACK = {"rarest content word missed"}
-_STRENGTHS = (3.0, 30.0, 300.0)  # of the penalty on weights; development pairs choose
-_FAR = 4.0  # deviations from the mean beyond which a feature says no more
-_COLUMNS = 1 << 17  # of hashed words and character n-grams
+if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
+    from matchloom.matcher import Matcher
+    from matchloom.search.features.dense import SentenceVectors
+
+VOCAB, WEIGHTS, FORMAT = "vocab.txt", "weights.safetensors", 3  # 2 had no words of their own
+PLAIN = "tfidf_classifier"
+HELD_BACK = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # what the sum of losses counts against the weights; folds choose
+FOLDS = 5
+FAR = 4.0  # deviations from the mean beyond which a feature says no more
+PAIR_COLUMNS = 1 << 18  # of hashed pairs of words
+MOST_ALONE = 8  # words that one text alone has, beyond which no pairs of words are counted
+FEW = 2_000  # pairs up to which all folds choose, and weights are rather held back than not
+MOST = 50_000  # pairs to learn from
+_CHARACTERS = 10_000_000  # of all their texts, about: a number for each of their n-grams is in memory, some times over
 _CHUNK = 8192
-MOST = 20_000  # pairs to learn from
+_FLATTEST = 1e-3  # slope of the probabilities, where held-out pairs say that nothing was learnt: order stays
+_SEEN = 2  # pairs that have a column; what one alone has tells nothing of others
+_LETTERS = ("chinese", "japanese")  # kinds of texts where a character is nearly a word
 Floats = NDArray[np.float64]
 
 
-def _side_of(name: str) -> int:
-    """1 for what may only speak for a match, -1 against it, 0 for either."""
-    plain = name.removeprefix(BACK)
-    return 1 if plain in _SIMILARITY else -1 if plain in _LACK else 0
+class Columns(NamedTuple):
+    """What the regression sees of some pairs."""
 
-
-class Cosines:
-    """Hashed TF-IDF vectors of words or of character n-grams; the cosines of pairs of texts."""
-
-    def __init__(self, kind: str, words: Words | None, idf: Floats) -> None:
-        """Of the stems that `words` gives, or of character n-grams, in a way that suits the tokenizer's `kind`."""
-        if words is None:
-            chinese = kind == "chinese"
-            analyzer: Any = "char" if chinese else "char_wb"
-            options: dict[str, Any] = {"ngram_range": (1, 2) if chinese else (3, 4), "lowercase": True}
-        else:
-            analyzer, options = lambda text: [stem(word) for word in words(text)], {}
-        self._counts = HashingVectorizer(
-            analyzer=analyzer, n_features=_COLUMNS, norm=None, alternate_sign=False, dtype=np.float64, **options
-        )
-        self.idf = idf
-
-    def fit(self, texts: Sequence[str]) -> None:
-        """Take document frequencies from these texts."""
-        counts = self._counts.transform(texts)
-        found = np.bincount(counts.indices, minlength=_COLUMNS)
-        self.idf = np.log((1 + len(texts)) / (1 + found)) + 1
-
-    def vectors(self, texts: Sequence[str]) -> sp.csr_array:
-        """L2-normalised, or 0 without words."""
-        found = sp.csr_array(self._counts.transform(texts))
-        found.data = (1 + np.log(found.data)) * self.idf[found.indices]
-        lengths = np.sqrt(np.asarray(found.multiply(found).sum(axis=1))).ravel()
-        scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return sp.csr_array(sp.diags_array(scale) @ found)
+    features: Floats  # (B, F), as they are
+    differ: sp.csr_array  # (B, S)
+    shared: sp.csr_array  # (B, S)
+    pairs: sp.csr_array  # (B, P)
 
 
 class PairClassifier:
-    """A logistic regression on features of the pair. `fit` makes it from labelled pairs, `load` from a folder."""
-
-    name = "pair_classifier"
+    """A logistic regression on two texts. `fit` makes it from labelled pairs, `load` from a folder."""
 
     def __init__(
-        self, tokenizer: Tokenizer, vocab: Vocab, counts: WordStatistics, char_ngrams: Floats, of_words: Floats
+        self, features: PairFeatures, seen: TfIdf, *, plain: bool = False, matcher: Matcher | None = None
     ) -> None:
-        self.tokenizer, self.vocab, self.counts = tokenizer, vocab, counts
+        """`plain` is TF-IDF of words and nothing else, for comparison. A `matcher` has the vectors of texts."""
+        self.features, self.seen, self.plain, self.matcher = features, seen, plain, matcher
+        self.tokenizer = features.tokenizer
+        self.name = PLAIN if plain else "pair_classifier" if matcher is None else "encoder_classifier"
+        self.names = () if plain else (*NAMES, *([] if matcher is None else [ENCODER]))
+        self.mean, self.deviation, self.weights = (np.full(len(self.names), x, np.float64) for x in (0, 1, 0))
+        self.differ, self.shared = np.zeros(seen.size, np.float32), np.zeros(seen.size, np.float32)
+        self.word_pairs = np.zeros(0 if plain else PAIR_COLUMNS, np.float32)
+        self.bias, self.calibration = 0.0, LOG_ODDS
 
-        @lru_cache(maxsize=1 << 16)  # both directions of BM25, and the cosine, read each text
-        def words(text: str, /) -> list[str]:
-            return tokenizer(text)
-
-        self.bm25 = BM25(counts, tokenizer=words, stem=True, stop_words=True, normalize=True)
-        self._cosines = (Cosines(tokenizer.kind, None, char_ngrams), Cosines(tokenizer.kind, words, of_words))
-        self.mean, self.deviation, self.weights = np.zeros(len(NAMES)), np.ones(len(NAMES)), np.zeros(len(NAMES))
-        self.bias = 0.0
+    # ---- learning
 
     @classmethod
-    def fit(cls, pairs: Sequence[Pair], development: Sequence[Pair], tokenizer: Tokenizer) -> PairClassifier:
-        """Learn from labelled pairs; how much weights are held back is chosen on development pairs.
-
-        Fifty weights need no more than some thousand pairs: of many, 20,000 are taken, and a quarter as many to choose.
-        """
-        pairs, development = some_pairs(pairs, MOST), some_pairs(development, MOST // 4)
-        texts = sorted(both_sides(pairs))
-        words_of = [tokenizer(text) for text in texts]
-        if not any(words_of):
-            raise MatchloomError(f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one")
-        counts = BM25.fit(texts, tokenizer=tokenizer, stem=True, stop_words=True).collection
-        made = cls(tokenizer, Vocab.build(words_of), counts, np.ones(_COLUMNS), np.ones(_COLUMNS))
-        for cosines in made._cosines:
-            cosines.fit(texts)
-        x, y = made.features(pairs), _labels(pairs)
-        made.mean, deviation = x.mean(axis=0), x.std(axis=0)
+    def fit(
+        cls,
+        pairs: Sequence[Pair],
+        tokenizer: Tokenizer,
+        *,
+        sentences: SentenceVectors | None = None,
+        plain: bool = False,
+    ) -> PairClassifier:
+        """Learn from labelled pairs of both labels; `calibration` is then that of their folds."""
+        pairs = sorted(pairs, key=_by_content)[: _most(pairs)]  # their order does not show, not in the last digit
+        texts = [replace_surrogates(text) for text in sorted(both_sides(pairs))]
+        features = PairFeatures.fit(texts, tokenizer)
+        words = [_words(tokenizer, text) for text in texts]
+        seen = TfIdf.fit([] if plain else texts, words)
+        made = cls(features, seen, plain=plain, matcher=None if sentences is None else sentences.matcher)
+        columns, right = made.columns(pairs, sentences), labels(pairs)
+        made.mean, deviation = columns.features.mean(axis=0), columns.features.std(axis=0)
         made.deviation = np.where(deviation > 1e-6, deviation, 1.0)
-        scaled, aside, wanted = made._scaled(x), made._scaled(made.features(development)), _labels(development)
-        found = []
-        for strength in _STRENGTHS:
-            weights, bias = fit_logistic(scaled, y, strength)
-            found.append((log_loss(aside @ weights + bias, wanted), -strength, weights, bias))
-        _, _, made.weights, made.bias = min(found, key=lambda one: one[:2])
+        x, used, size = made._joined(columns)
+        held_back, scores = _in_folds(x, right, np.array(fold_labelled(pairs, FOLDS)), made._strengths(pairs))
+        # A regression that is held back says too little of everything, its bias included: a score of 0 is no even
+        # chance. What held-out pairs say of its scores is, and so it is a part of the weights.
+        slope, offset = platt(scores, right)
+        slope = max(slope, _FLATTEST)
+        weights = np.zeros(size)
+        learnt, bias = learn_weights(x, right, held_back)
+        weights[used], made.bias = slope * learnt, slope * bias + offset
+        made.calibration = Calibration(best_threshold(slope * scores + offset, right), 1.0, 0.0)
+        ends = np.cumsum([len(made.weights), len(made.differ), len(made.shared)])
+        made.weights, *rest = np.split(weights, ends)
+        made.differ, made.shared, made.word_pairs = (one.astype(np.float32) for one in rest)
         return made
 
-    def features(self, pairs: Sequence[Pair]) -> Floats:
-        """What is known of each pair, in the order of NAMES. (B, F)"""
-        if not pairs:
-            return np.empty((0, len(NAMES)))
-        chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
-        return np.concatenate([self._features(chunk) for chunk in chunks])
+    def _strengths(self, pairs: Sequence[Pair]) -> Sequence[float]:
+        return (1.0,) if self.plain else HELD_BACK if len(pairs) <= FEW else HELD_BACK[3:]
 
-    def _features(self, pairs: Sequence[Pair]) -> Floats:
-        (left, lefts), (right, rights) = (
-            deduplicate([pair.query for pair in pairs]),
-            deduplicate([pair.text for pair in pairs]),
+    def _joined(self, columns: Columns) -> tuple[sp.csr_matrix, NDArray[np.int64], int]:
+        """The columns of two pairs or more, as scikit-learn takes them; which they are, of how many (F + 2 S + P)."""
+        parts = [sp.csr_array(SCALE * self.scaled(columns.features)), columns.differ, columns.shared, columns.pairs]
+        made = sp.hstack(parts, format="csr")
+        used = np.flatnonzero(np.bincount(made.indices, minlength=made.shape[1]) >= _SEEN)
+        x = sp.csr_matrix(made[:, used])
+        x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
+        return x, used, made.shape[1]
+
+    # ---- reading
+
+    def columns(self, pairs: Sequence[Pair], sentences: SentenceVectors | None = None) -> Columns:
+        """What is known of each pair; `sentences` has vectors that were made before."""
+        chunks = [pairs[start : start + _CHUNK] for start in range(0, max(1, len(pairs)), _CHUNK)]
+        parts = [self._columns(chunk, sentences) for chunk in chunks]
+        features = np.concatenate([one.features for one in parts])
+        return Columns(features, *(sp.vstack([one[n] for one in parts], format="csr") for n in (1, 2, 3)))
+
+    def _columns(self, pairs: Sequence[Pair], sentences: SentenceVectors | None) -> Columns:
+        pairs = [Pair(replace_surrogates(pair.query), replace_surrogates(pair.text)) for pair in pairs]
+        texts, rows = deduplicate([text for pair in pairs for text in (pair.query, pair.text)])
+        words = [self.tokenizer(text) for text in texts]
+        vectors = self.seen.matrix(texts, [own + _letters(self.tokenizer, own) for own in words])
+        left, right = vectors[rows[::2]], vectors[rows[1::2]]
+        shared = sp.csr_array(left.multiply(right))
+        found = [(n, self.word_pair_columns(words[i], words[j])) for n, (i, j) in enumerate(rows.reshape(-1, 2))]
+        return Columns(
+            self._features(pairs, shared, texts, rows, sentences),
+            sp.csr_array(abs(left - right)),
+            shared,
+            _counted([(n, column) for n, own in found for column in own.values()], len(pairs), len(self.word_pairs)),
         )
-        words_of = [[self.tokenizer.tokenize(text) for text in side] for side in (left, right)]
-        columns = []
-        for name in ("pair", "paraphrase"):
-            ours, theirs = (FeatureTexts(name, side, self.vocab, lower=self.tokenizer.lower) for side in words_of)
-            columns.append(pair_features(ours, theirs, lefts, rights))
-            if name == "pair":
-                columns.append(pair_features(theirs, ours, rights, lefts)[:, : len(_BACK)])
-        for cosines in self._cosines:
-            both = cosines.vectors(left)[lefts].multiply(cosines.vectors(right)[rights])
-            columns.append(np.asarray(both.sum(axis=1)).reshape(-1, 1))
-        columns += [self.bm25.score(some)[:, None] for some in (pairs, [swapped(pair) for pair in pairs])]
-        lengths = [
-            np.array([len(text) for text in side])[rows] for side, rows in zip(words_of, (lefts, rights), strict=True)
-        ]
-        columns.append((np.minimum(*lengths) / np.maximum(1, np.maximum(*lengths)))[:, None])
-        return np.concatenate(columns, axis=1).astype(np.float64)
 
-    def _scaled(self, features: Floats) -> Floats:
-        scaled: Floats = np.clip((features - self.mean) / self.deviation, -_FAR, _FAR)
+    def _features(
+        self,
+        pairs: Sequence[Pair],
+        shared: sp.csr_array,
+        texts: Sequence[str],
+        rows: NDArray[np.int64],
+        sentences: SentenceVectors | None,
+    ) -> Floats:
+        if self.plain or not pairs:
+            return np.empty((len(pairs), len(self.names)))
+        words = self.seen.word_count
+        cosines = np.stack([shared[:, :words].sum(axis=1), shared[:, words:].sum(axis=1)], axis=1)
+        found = self.features.of(pairs, cosines)
+        if self.matcher is None:
+            return found
+        vectors = self.matcher.vectors(texts) if sentences is None else sentences.of(texts)
+        cosine = (vectors[rows[::2]].astype(np.float64) * vectors[rows[1::2]]).sum(axis=1)
+        return np.concatenate([found, cosine[:, None]], axis=1)
+
+    def word_pair_columns(self, left: Sequence[str], right: Sequence[str]) -> dict[tuple[str, str], int]:
+        """The columns of the pairs of a word that only `left` has and one that only `right` has, in either order."""
+        if self.plain:
+            return {}
+        ours, theirs = (
+            [w for w in dict.fromkeys(a) if w not in b] for a, b in ((left, set(right)), (right, set(left)))
+        )
+        if max(len(ours), len(theirs)) > MOST_ALONE:
+            return {}
+        return {(x, y): word_hash("\0".join(sorted((x, y)))) % PAIR_COLUMNS for x in ours for y in theirs}
+
+    def scaled(self, features: Floats) -> Floats:
+        """Features in deviations from their mean."""
+        scaled: Floats = np.clip((features - self.mean) / self.deviation, -FAR, FAR)
         return scaled
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The logarithm of the odds that each pair matches, as the training pairs had them."""
-        return np.asarray((self._scaled(self.features(pairs)) * self.weights).sum(axis=1) + self.bias, np.float32)
+        """The logarithm of the odds that each pair matches, as held-out training pairs had them: 0 is an even chance."""
+        chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
+        return np.concatenate([np.empty(0, np.float32), *(self._score(chunk) for chunk in chunks)])
+
+    def _score(self, pairs: Sequence[Pair]) -> Scores:
+        features, differ, shared, word_pairs = self._columns(pairs, None)
+        linear = differ @ self.differ + shared @ self.shared + word_pairs @ self.word_pairs
+        added = (SCALE * self.scaled(features) * self.weights).sum(axis=1)
+        return np.asarray(added + linear + self.bias, np.float32)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """What similarity adds is parted among the words whose stems both texts have, by rarity; all else has its name.
+        """What words of both texts add, and words of one of them; all else has its name."""
+        return traced(self, query, text)
 
-        Similarity counts from none at all; what a mean pair has of it is a component.
-        """
-        pair = Pair(query, text)
-        values = self.features([pair])[0]
-        added = self._scaled(values[None])[0] * self.weights
-        left, right = self.tokenizer(query), self.tokenizer(text)
-        stems = [stem(word) for word in right]
-        grid = empty_grid(len(left), len(right))
-        for i, word in enumerate(left):
-            for j in [j for j, other in enumerate(stems) if other == stem(word)]:
-                grid[0, i, j] = self.vocab.stem_idf(stem(word)) + 1e-3  # a word of all texts still is shared
-        of_words = np.array([_side_of(name) > 0 for name in NAMES]) & (grid.sum() > 0)
-        none = self._scaled(np.zeros((1, len(NAMES))))[0] * self.weights
-        similarity = float((added - none)[of_words].sum())
-        components = [Component("similarity of a mean pair", 0.0, float(none[of_words].sum()), 0)]
-        components += [
-            Component(name, float(value), float(contribution))
-            for name, value, contribution, inside in zip(NAMES, values, added, of_words, strict=True)
-            if contribution and not inside
-        ]
-        parts = grid / max(float(grid.sum()), 1e-12) * similarity
-        return left, right, grid_trace(float(self.score([pair])[0]), grid, parts, ["shared words"], components)
+    # ---- saving
 
     def save(self, folder: Path | str) -> None:
         """Write weights, vocabulary and word counts: numbers and text."""
-        tensors = {"mean": self.mean, "deviation": self.deviation, "weights": self.weights}
-        tensors |= {name: cosines.idf for name, cosines in zip(("char_ngrams", "words"), self._cosines, strict=True)}
-        settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": NAMES}
-        files = {VOCAB: self.vocab.dumps().encode(), COUNTS: dump_collection(self.counts), WEIGHTS: packed(tensors)}
-        write(folder, "pair_classifier", FORMAT, settings, files)
+        tensors: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _TENSORS}
+        settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": self.names}
+        files = {
+            VOCAB: self.features.vocab.dumps().encode(),
+            COUNTS: dump_collection(self.features.counts),
+            WEIGHTS: packed(tensors | self.seen.arrays()),
+        }
+        inside: Any = {} if self.matcher is None else {"encoder": self.matcher}
+        write(folder, "pair_classifier", FORMAT, settings, files, inside=inside)
 
     @classmethod
     def load(cls, folder: Path | str) -> PairClassifier:
         """Read what `save` wrote; what is missing, altered or newer is refused in one line."""
         saved = read(folder, "pair_classifier", FORMAT, remedy=REMEDY)
         settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
-        if settings.get("features") != list(NAMES):
+        names = settings.get("features")
+        if names not in ([], [*NAMES], [*NAMES, ENCODER]):
             raise MatchloomError(f"{folder} has the features of another version; {REMEDY}", code="wrong_format")
-        sizes = {"char_ngrams": _COLUMNS, "words": _COLUMNS} | dict.fromkeys(
-            ("mean", "deviation", "weights"), len(NAMES)
-        )
-        kinds = {name: (x.shape, x.dtype) for name, x in tensors.items()}
-        if kinds != {name: ((size,), np.dtype(np.float64)) for name, size in sizes.items()}:
-            raise MatchloomError(f"{folder} holds numbers of other kinds than it should; {REMEDY}", code="damaged")
         with as_saved(folder, REMEDY):
             vocab = Vocab.loads(saved.content(VOCAB), Path(folder) / VOCAB)
             counts = load_collection(saved.content(COUNTS))
-            tokenizer = Tokenizer.from_dict(settings["tokenizer"])
-            made = cls(tokenizer, vocab, counts, tensors["char_ngrams"], tensors["words"])
-            made.mean, made.deviation, made.weights = (tensors[x] for x in ("mean", "deviation", "weights"))
+            features = PairFeatures(Tokenizer.from_dict(settings["tokenizer"]), vocab, counts)
+            matcher = saved.inside("encoder") if ENCODER in names else None
+            made = cls(features, TfIdf.load(tensors), plain=not names, matcher=matcher)
+            for name in _TENSORS:
+                own = getattr(made, name)
+                if tensors[name].shape != own.shape or tensors[name].dtype != own.dtype:
+                    raise ValueError(name)
+                setattr(made, name, tensors[name])
             made.bias = float(settings["bias"])
         if not (abs(made.bias) < 1e30 and (made.deviation > 0).all()):
             raise MatchloomError(f"{folder} holds numbers that no scores can be made of; {REMEDY}", code="damaged")
         return made
 
 
+_TENSORS = ("mean", "deviation", "weights", "differ", "shared", "word_pairs")
+
+
+def learn_weights(x: sp.csr_matrix, right: NDArray[np.bool_], held_back: float) -> tuple[Floats, float]:
+    """The weights (F,) and bias of least loss; a small `held_back` keeps weights small."""
+    from sklearn.linear_model import LogisticRegression
+
+    found = LogisticRegression(C=held_back, solver="liblinear").fit(x, right)
+    return np.asarray(found.coef_[0], np.float64), float(found.intercept_[0])
+
+
+def _in_folds(
+    x: sp.csr_matrix, right: NDArray[np.bool_], folds: NDArray[np.int64], strengths: Sequence[float]
+) -> tuple[float, Floats]:
+    """Of the strengths the one with the highest average precision of held-out pairs, and these pairs' scores.
+
+    Of many pairs two folds choose: the others would cost more than they tell.
+    """
+
+    def held_out(held_back: float, some: Iterable[int]) -> Floats:
+        scores = np.full(len(right), np.nan)
+        for fold in some:
+            if len(set(right[folds != fold])) < 2:
+                raise MatchloomError("too few groups of pairs have both labels to learn from; label more pairs")
+            weights, bias = learn_weights(x[folds != fold], right[folds != fold], held_back)
+            scores[folds == fold] = x[folds == fold] @ weights + bias
+        return scores
+
+    every = range(int(folds.max()) + 1)
+    first = every if len(right) <= FEW else every[:2]
+    found = {held_back: held_out(held_back, first) for held_back in strengths}
+    best = _least(found, right)
+    rest = held_out(best, every[len(first) :])
+    return best, np.where(np.isnan(rest), found[best], rest)
+
+
+def _least(found: Mapping[float, Floats], right: NDArray[np.bool_]) -> float:
+    """The strength with the highest average precision; of few pairs the least that is within a standard error of it."""
+    each = {}
+    for strength, scores in found.items():
+        asked = ~np.isnan(scores)
+        each[strength] = measure_labelled(scores[asked], right[asked], None).each["AP"]
+    best = max(each, key=lambda strength: each[strength].mean())
+    if len(right) > FEW:
+        return best
+    apart = {strength: each[best] - own for strength, own in each.items()}
+    return next(s for s, gap in apart.items() if gap.mean() <= gap.std() / np.sqrt(len(gap)))
+
+
 def some_pairs(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     """At most so many of the pairs, whatever order they came in."""
     if len(pairs) <= most:
         return pairs
-    return sorted(pairs, key=lambda pair: (digest(pair.query, pair.text), pair.label))[:most]
+    return sorted(pairs, key=_by_content)[:most]
 
 
-def fit_logistic(x: Floats, y: Floats, strength: float) -> tuple[Floats, float]:
-    """The weights (F,) and bias of least loss, each weight on its side of 0; `strength` holds weights back."""
-    signs = 2 * y - 1
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        weights, bias = parameters[:-1], parameters[-1]
-        margins = signs * (x @ weights + bias)
-        pulled = -signs * expit(-margins)
-        value = np.logaddexp(0, -margins).sum() + strength / 2 * weights @ weights
-        return float(value), np.append(x.T @ pulled + strength * weights, pulled.sum())
-
-    bounds = [{1: (0, None), -1: (None, 0), 0: (None, None)}[_side_of(name)] for name in NAMES] + [(None, None)]
-    found = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(found.x[:-1], np.float64), float(found.x[-1])
+def _by_content(pair: Pair) -> tuple[str, bool]:
+    return digest(pair.query, pair.text), pair.is_labelled_positive
 
 
-def log_loss(scores: Floats, labels: Floats) -> float:
-    """The mean surprise at the labels."""
-    return float(np.logaddexp(0, -(2 * labels - 1) * scores).mean())
+def _most(pairs: Sequence[Pair]) -> int:
+    """How many of the pairs are learnt from: fewer of long texts."""
+    mean = sum(len(pair.query) + len(pair.text) for pair in pairs) / max(1, len(pairs))
+    return min(MOST, max(1000, int(_CHARACTERS / max(1.0, mean))))
 
 
-def _labels(pairs: Sequence[Pair]) -> Floats:
-    return np.array([float(pair.is_labelled_positive) for pair in pairs])
+def _words(tokenizer: Tokenizer, text: str) -> list[str]:
+    words = tokenizer(text)
+    return words + _letters(tokenizer, words)
+
+
+def _letters(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
+    return [letter(one) for word in words for one in word] if tokenizer.kind in _LETTERS else []
+
+
+def _counted(places: Sequence[tuple[int, int]], rows: int, columns: int) -> sp.csr_array:
+    """How often each column stands in each row, times SCALE."""
+    at = np.array(places, dtype=np.int64).reshape(-1, 2)
+    values = np.full(len(at), SCALE, np.float64)
+    return sp.csr_array((values, (at[:, 0], at[:, 1])), shape=(rows, columns))

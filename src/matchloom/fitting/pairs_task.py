@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from matchloom.data.identity import both_sides, digest
-from matchloom.data.splits import split_labelled
+from matchloom.data.splits import fold_labelled, split_labelled
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.calibrated import Calibrated
-from matchloom.fitting.encoder import development_seconds
+from matchloom.fitting.encoder import Encoded, development_seconds
 from matchloom.fitting.highlights import moved_most
-from matchloom.fitting.pair_classifier import PairClassifier, some_pairs
+from matchloom.fitting.pair_classifier import FOLDS, PLAIN, PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
-from matchloom.fitting.systems import Candidate, Data, Outcome, Task
+from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.matcher import Matcher
@@ -25,6 +25,15 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.training.development import one_list
 from matchloom.types import Pair, Scorer
 
+WORDS, WITH_ENCODER = "pair_classifier", "encoder_classifier"
+ABOUT = {
+    "overlap_both": "which part of each text's words the other holds",
+    PLAIN: "a logistic regression on TF-IDF of words: what differs, what is shared",
+    WORDS: "a logistic regression on words, character n-grams and what both texts share",
+    "encoder_cosine": "the pretrained encoder as it is: cosine of the two texts",
+    WITH_ENCODER: "the same logistic regression, with the pretrained encoder's cosine",
+    "mv_lstm": "words in their context, exact matches, and features of the pair",
+}
 NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
 _LOOKED_AT = 3_000  # development pairs that choose the epoch
 _SHOWN = 5
@@ -52,29 +61,46 @@ class PairsTask(Task):
         """70:15:15 such that pairs with a text in common stay together, labels alike."""
         return Data(*split_labelled(pairs, seed))
 
+    def rounds(self, data: Data, seed: int) -> list[Round]:
+        """Every pair is a development pair once where there are few, and no network that takes minutes."""
+        if len(data.train) >= NETWORK_FROM:
+            return super().rounds(data, seed)
+        pairs = [*data.train, *data.development]
+        homes = fold_labelled(pairs, FOLDS)
+        rounds: list[Round] = [([], []) for _ in range(max(homes) + 1)]
+        for pair, home in zip(pairs, homes, strict=True):
+            for fold, parts in enumerate(rounds):
+                parts[fold == home].append(pair)
+        both = all(len({pair.is_labelled_positive for pair in held}) == 2 for _, held in rounds)
+        return rounds if both else super().rounds(data, seed)
+
+    def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
+        """Each is made for every round, and for the test pairs."""
+        return super().guess(candidates, rounds) * (rounds + 1)
+
+    def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
+        """All that the user gave to learn from; a test file of theirs stays unseen."""
+        return len(data.train) + len(data.development) < len(pairs)
+
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
-        """Shared words, a classifier of features, and a network where there are pairs enough."""
+        """Shared words, TF-IDF, classifiers without and with an encoder, and a network where there are pairs enough."""
         cost = len(pairs) / 10_000
+        seconds = 1 + 1e-5 * sum(len(pair.query) + len(pair.text) for pair in pairs)
         found = [
-            Candidate(
-                "overlap_both",
-                "which part of each text's words the other holds",
-                _overlap(tokenizer),
-                True,
-                seconds=cost,
-            ),
-            Candidate(
-                "pair_classifier", "a logistic regression on shared words and character n-grams", _classifier(tokenizer)
-            ),
+            Candidate("overlap_both", ABOUT["overlap_both"], _overlap(tokenizer), True, seconds=cost),
+            Candidate(PLAIN, ABOUT[PLAIN], _classifier(tokenizer, plain=True), True, 0.3 * seconds, learns_all=True),
+            Candidate(WORDS, ABOUT[WORDS], _classifier(tokenizer), seconds=seconds, learns_all=True),
         ]
-        if len(pairs) >= NETWORK_FROM:
-            about = "words in their context, exact matches, and features of the pair"
-            seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
-            found.append(Candidate(_MODEL, about, _network(tokenizer, seed), needs_significance=True, seconds=seconds))
         if self.encoder is not None:
-            about = "the pretrained encoder as it is: cosine of the two texts"
-            make = _cosine(self.encoder, tokenizer)
-            found.append(Candidate("encoder_cosine", about, make, True, development_seconds(pairs)))
+            encoded = Encoded(self.encoder, tokenizer)
+            make, reading = _cosine(self.encoder, tokenizer), development_seconds(pairs)
+            found.append(Candidate("encoder_cosine", ABOUT["encoder_cosine"], make, True, reading))
+            make, seconds = _classifier(tokenizer, encoded), seconds + 5 * reading
+            found.append(Candidate(WITH_ENCODER, ABOUT[WITH_ENCODER], make, seconds=seconds, learns_all=True))
+        if len(pairs) >= NETWORK_FROM:
+            seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
+            make = _network(tokenizer, seed)
+            found.append(Candidate(_MODEL, ABOUT[_MODEL], make, needs_significance=True, seconds=seconds))
         return found
 
     def count(self, pairs: Sequence[Pair]) -> int:
@@ -125,9 +151,11 @@ def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
     return make
 
 
-def _classifier(tokenizer: Tokenizer) -> Make:
+def _classifier(tokenizer: Tokenizer, encoded: Encoded | None = None, *, plain: bool = False) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
-        return Calibrated.fit(PairClassifier.fit(train, development, tokenizer), development, tokenizer)
+        sentences = None if encoded is None else encoded.sentences
+        made = PairClassifier.fit(train, tokenizer, sentences=sentences, plain=plain)
+        return Calibrated(made, made.calibration, tokenizer)
 
     return make
 

@@ -88,6 +88,7 @@ class FitReport:
     worst: Sequence[Asked] = ()
     notes: Sequence[str] = ()
     promises: Sequence[Promise] = ()
+    chosen_before: str = ""  # what development questions chose, where the test questions were clearly against it
     language: str = ""  # that the texts were taken for
     texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 

@@ -40,7 +40,8 @@ class Candidate:
     `make` gets training and development pairs, a folder of its own to work in, and the seconds it may take; a baseline
     is shown for comparison and is chosen only where nothing beats it by more than chance. One that saw the development
     pairs while it was made `needs_significance`: it is chosen only where it beats the others by more than chance. One
-    that is `report_only` is never chosen.
+    that is `report_only` is never chosen. One that `learns_all` needs no development pairs: it gets none, and for the
+    test questions it learns from them, too.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Candidate:
     seconds: float = 1.0  # a guess of how long it takes, to be told beforehand
     needs_significance: bool = False
     report_only: bool = False
+    learns_all: bool = False
 
 
 class Task(ABC):
@@ -115,5 +117,5 @@ class Task(ABC):
         return []
 
     def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
-        """Whether the chosen system is made again from all pairs, because there is more to learn from than was."""
+        """Whether there is more to learn from than was, for a chosen system that can be made again from all pairs."""
         return False

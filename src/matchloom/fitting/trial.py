@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,18 @@ from matchloom.fitting.verdict import verdict
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
-CHANCE = 0.05  # a baseline is kept in place of the better-equipped system where it wins with a smaller p
+CHANCE = 0.05  # another is kept in place of the best-equipped system where it wins with a smaller p
+CLEAR = 0.01  # the same on test questions, which then have chosen
 _POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
+
+
+class Tested(NamedTuple):
+    """What the test questions said: the figures of all systems, which one is kept, and on how many questions."""
+
+    systems: list[SystemFigures]
+    kept: Candidate
+    scorer: Scorer
+    tested: int
 
 
 class Trial:
@@ -61,11 +71,12 @@ class Trial:
         tried = self.develop(candidates, rounds)
         chosen = self.choose(tried)
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
-        systems, scorer, each = self.test(tried, chosen, data)
+        systems, kept, scorer, tested = self.test(tried, chosen, data)
         details = self.task.details(scorer, data.test)
+        before, chosen = chosen.name, kept
         self.say(f"Chosen: {chosen.name}.")
         final = scorer
-        if self.task.learns_more(data, pairs):
+        if self.task.learns_more(data, pairs) and (self.task.made_again or chosen.learns_all):
             if self.late(self.seconds[chosen.name]) and not texts_alone(data.train):
                 self.notes.append(
                     "There was no time to learn from the test questions too: it is kept as it was measured."
@@ -80,7 +91,8 @@ class Trial:
             measures=list(self.task.measures),
             systems=[*systems, *(SystemFigures(n, "", error=e) for n, e in self.failed.items())],
             chosen=chosen.name,
-            tested=len(each),
+            chosen_before="" if chosen.name == before else before,
+            tested=tested,
             developed=len(self.developed[chosen.name].each[self.task.measure]),
             verdict=[],
             minutes=round((time.perf_counter() - self.start) / 60, 2),
@@ -128,20 +140,35 @@ class Trial:
         return done
 
     def choose(self, tried: list[Candidate]) -> Candidate:
-        """The best-equipped system, which is tried last, unless another beats it by more than chance."""
-        measure = self.task.measure
-        chosen = [one for one in tried if not (one.baseline or one.needs_significance)][-1:] or tried
-        first = chosen[-1]
-        ours = self.developed[first.name]
-        better = [first]
+        """The best-equipped system, which is tried last, unless another beats it by more than chance.
+
+        What is chosen then is beaten by none by more than chance.
+        """
+        chosen = ([one for one in tried if not (one.baseline or one.needs_significance)][-1:] or tried)[-1]
+        outcomes = {one.name: self.developed[one.name] for one in tried}
+        while better := self._better(tried, outcomes, chosen, CHANCE):
+            chosen = max(better, key=lambda one: outcomes[one.name].values[self.task.measure])
+        return chosen
+
+    def _better(
+        self, tried: list[Candidate], outcomes: Mapping[str, Outcome], chosen: Candidate, chance: float
+    ) -> list[Candidate]:
+        """Those that may be chosen and are better than this one by more than chance."""
+        measure, ours = self.task.measure, outcomes[chosen.name]
+        found = []
         for one in tried:
-            if one.report_only:
+            theirs = outcomes.get(one.name)
+            if one.report_only or theirs is None or not theirs.values[measure] > ours.values[measure]:
                 continue
-            each, theirs = ours.each[measure], self.developed[one.name]
-            higher = theirs.values[measure] > ours.values[measure] and len(theirs.each[measure]) == len(each)
-            if higher and paired_randomisation(theirs.each[measure], each) < CHANCE:
-                better.append(one)
-        return max(better, key=lambda one: self.developed[one.name].values[measure])
+            p = self._p(theirs, ours)
+            if p is not None and p < chance:
+                found.append(one)
+        return found
+
+    def _p(self, theirs: Outcome, ours: Outcome) -> float | None:
+        """How likely such a difference is, were both equally good; None where they are not of the same questions."""
+        each, other = theirs.each[self.task.measure], ours.each[self.task.measure]
+        return paired_randomisation(each, other) if len(each) == len(other) else None
 
     def curve(self, first: Round, shown: list[Candidate]) -> list[tuple[int, dict[str, float]]]:
         """The measure with a part of the training questions, on the development questions of one round."""
@@ -155,40 +182,40 @@ class Trial:
             points.append((questions, {name: found.values[self.task.measure] for name, found in values.items()}))
         return points
 
-    def test(
-        self, tried: list[Candidate], chosen: Candidate, data: Data
-    ) -> tuple[list[SystemFigures], Scorer, np.ndarray[Any, Any]]:
-        """Every system learns from training and development questions, and is measured once."""
+    def test(self, tried: list[Candidate], chosen: Candidate, data: Data) -> Tested:
+        """Every system learns from training and development questions, and is measured once.
+
+        Where one is clearly better than what was chosen, it is kept in its place: this figure has chosen, then.
+        """
         self.say(f"Measuring once on {self.task.count(data.test):,} test {self.task.unit}.")
-        order = [chosen, *(one for one in tried if one is not chosen)]
-        figures: list[SystemFigures] = []
-        scorer: Scorer | None = None
-        ours: np.ndarray[Any, Any] = np.zeros(0)
-        for one in order:
+        outcomes: dict[str, Outcome] = {}
+        scorers: dict[str, Scorer] = {}
+        for one in [chosen, *(one for one in tried if one is not chosen)]:
             if one is not chosen and self.task.made_again and self.late(self.seconds[one.name]):
                 self.failed[one.name] = "there was no time to measure it on the test questions"
                 continue
-            made = self.make(one, data.train, data.development) if one is chosen else None
-            found, _ = self.outcome(one, data.train, data.development, "test", one.name, asked=data.test, made=made)
-            each = found.each[self.task.measure]
-            if made is not None:
-                scorer, ours = made, each
-            p = None if one is chosen or len(each) != len(ours) else paired_randomisation(each, ours)
-            developed = self.developed[one.name].values
-            figures.append(
-                SystemFigures(
-                    one.name,
-                    one.about,
-                    dict(developed),
-                    dict(found.values),
-                    p,
-                    self.seconds[one.name],
-                    baseline=one.baseline,
-                )
-            )
-        assert scorer is not None
+            learnt = self._learnt(one, data)
+            again = one is chosen or not self.measured.has("test", one.name)
+            made = self.make(one, *learnt) if again else None
+            outcomes[one.name], _ = self.outcome(one, *learnt, "test", one.name, asked=data.test, made=made)
+            if made is not None and (one is chosen or self._better([one], outcomes, chosen, CLEAR)):
+                scorers[one.name] = made
+        better = self._better(tried, outcomes, chosen, CLEAR)
+        kept = max(better, key=lambda one: outcomes[one.name].values[self.task.measure], default=chosen)
+        scorer = scorers.get(kept.name) or self.make(kept, *self._learnt(kept, data))
+        figures = [self._figures(one, outcomes, kept) for one in tried if one.name in outcomes]
         figures.sort(key=lambda one: -one.test[self.task.measure])
-        return figures, scorer, ours
+        return Tested(figures, kept, scorer, len(outcomes[kept.name].each[self.task.measure]))
+
+    def _learnt(self, one: Candidate, data: Data) -> Round:
+        """What a system learns from before it is measured, and what it is told to choose by."""
+        return ([*data.train, *data.development], []) if one.learns_all else (data.train, data.development)
+
+    def _figures(self, one: Candidate, outcomes: Mapping[str, Outcome], kept: Candidate) -> SystemFigures:
+        found = outcomes[one.name]
+        p = None if one is kept else self._p(found, outcomes[kept.name])
+        developed, seconds = dict(self.developed[one.name].values), self.seconds[one.name]
+        return SystemFigures(one.name, one.about, developed, dict(found.values), p, seconds, baseline=one.baseline)
 
     def outcome(
         self,
@@ -220,7 +247,7 @@ class Trial:
     def make(self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair]) -> Scorer:
         """The system, made of these pairs. What is made again needs no development pairs to stop by."""
         folder = Path() if self.work is None else self.work / one.name
-        dev = [] if self.task.made_again else development
+        dev = [] if self.task.made_again or one.learns_all else development
         return one.make(train, dev, folder, max(1.0, self.deadline - time.perf_counter()))
 
     def late(self, seconds: float) -> bool:

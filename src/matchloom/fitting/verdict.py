@@ -46,6 +46,13 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
         told = f"the right answer comes first for {value:.0%} of {report.tested:,} {asked}"
         if "R@3" in chosen.test:
             told += f", and is among the first three for {chosen.test['R@3']:.0%}"
+    before = systems.get(report.chosen_before)
+    if before is not None:
+        return (
+            f"Use {chosen.name}: {told}. This figure has chosen it: development {of} had chosen {before.name}, "
+            f"which has {before.test[report.measure]:.3f} on the test {of}, less by more than chance "
+            f"(p {before.p or 0:.3f}). So no clean figure is left; measure on {of} of your own."
+        )
     better = max(systems.values(), key=lambda one: one.test[report.measure])
     if better is not chosen and better.p is not None and better.p < CHANCE:
         return (

@@ -11,7 +11,7 @@ differently are worth more in a fusion than one view twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -68,6 +68,15 @@ class TfIdf:
         self._words, self._ngrams = words, ngrams
         self.size = len(words.numbers) + len(ngrams.numbers)
         self._tokens: dict[str, list[int]] = {}
+
+    @property
+    def word_count(self) -> int:
+        """How many of the first numbers are words."""
+        return len(self._words.numbers)
+
+    def number(self, word: str) -> int | None:
+        """The number of a word, if it is known."""
+        return self._words.numbers.get(word)
 
     @classmethod
     def fit(cls, texts: Sequence[str], words: Sequence[Sequence[str]]) -> TfIdf:
@@ -142,10 +151,14 @@ class TfIdf:
     @classmethod
     def load(cls, arrays: Arrays) -> TfIdf:
         """From what was saved."""
-        numbers: Callable[[str], dict[str, int]] = lambda name: {  # noqa: E731
-            part: n for n, part in enumerate(Texts.load(arrays, name))
-        }
-        return cls(_Block(numbers("words"), arrays["word_idf"]), _Block(numbers("ngrams"), arrays["ngram_idf"]))
+        return cls(_block(arrays, "words", "word_idf"), _block(arrays, "ngrams", "ngram_idf"))
+
+
+def _block(arrays: Arrays, name: str, idf: str) -> _Block:
+    numbers = {part: n for n, part in enumerate(Texts.load(arrays, name))}
+    if arrays[idf].shape != (len(numbers),) or arrays[idf].dtype != np.float64:
+        raise ValueError(f"{idf} that does not fit")
+    return _Block(numbers, arrays[idf])
 
 
 def _ngrams(text: str) -> list[str]:
