@@ -187,7 +187,7 @@ class PairClassifier:
         return scaled
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
-        """The logarithm of the odds that each pair matches, as held-out training pairs had them: 0 is an even chance."""
+        """The logarithm of the odds that each pair matches, as held-out pairs had them: 0 is an even chance."""
         chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
         return np.concatenate([np.empty(0, np.float32), *(self._score(chunk) for chunk in chunks)])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matchloom.basics.extras import has
 from matchloom.data.identity import both_sides, digest
 from matchloom.data.splits import fold_labelled, split_labelled
 from matchloom.evaluation.labelled import measure_labelled
@@ -17,12 +18,8 @@ from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.pair_classifier import FOLDS, PLAIN, PairClassifier, some_pairs
 from matchloom.fitting.report import Asked
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
-from matchloom.fitting.trained import train_within
 from matchloom.fitting.word_scorers import WordScorer
-from matchloom.matcher import Matcher
-from matchloom.models import Argument
 from matchloom.text.tokenize import Tokenizer
-from matchloom.training.development import one_list
 from matchloom.types import Pair, Scorer
 
 WORDS, WITH_ENCODER = "pair_classifier", "encoder_classifier"
@@ -38,7 +35,7 @@ NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
 _LOOKED_AT = 3_000  # development pairs that choose the epoch
 _SHOWN = 5
 _MODEL = "mv_lstm"
-_ARGUMENTS: dict[str, Argument] = {"interaction": "cosine", "lexical": True, "features": "pair"}
+_ARGUMENTS: dict[str, Any] = {"interaction": "cosine", "lexical": True, "features": "pair"}
 _SETTINGS: dict[str, Any] = {
     "loss": "cross_entropy",
     "epochs": 15,
@@ -97,7 +94,7 @@ class PairsTask(Task):
             found.append(Candidate("encoder_cosine", ABOUT["encoder_cosine"], make, True, reading))
             make, seconds = _classifier(tokenizer, encoded), seconds + 5 * reading
             found.append(Candidate(WITH_ENCODER, ABOUT[WITH_ENCODER], make, seconds=seconds, learns_all=True))
-        if len(pairs) >= NETWORK_FROM:
+        if len(pairs) >= NETWORK_FROM and has("torch"):
             seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
             make = _network(tokenizer, seed)
             found.append(Candidate(_MODEL, ABOUT[_MODEL], make, needs_significance=True, seconds=seconds))
@@ -145,6 +142,8 @@ def _overlap(tokenizer: Tokenizer) -> Make:
 
 def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        from matchloom.matcher import Matcher  # torch comes with it
+
         matcher = Matcher.untrained(encoder, model="sentence_bert", tokenizer=tokenizer)
         return Calibrated.fit(matcher, some_pairs(development, _LOOKED_AT), tokenizer)
 
@@ -162,6 +161,9 @@ def _classifier(tokenizer: Tokenizer, encoded: Encoded | None = None, *, plain: 
 
 def _network(tokenizer: Tokenizer, seed: int) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
+        from matchloom.fitting.trained import train_within  # torch comes with it
+        from matchloom.training.development import one_list
+
         matcher = train_within(
             seconds,
             [pair._replace(label=float(pair.is_labelled_positive)) for pair in train],
