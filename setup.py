@@ -30,6 +30,7 @@ KERNELS = (
     "k_max",
     "int8_cosines",
     "sparse",
+    "ranking",
 )
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]

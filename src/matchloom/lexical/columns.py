@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from matchloom.kernels.native import library
+from matchloom.kernels.native import address, library
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -111,10 +111,10 @@ class Columns:
         sums = self._sums
         out = np.empty(most, dtype=np.int64)
         columns, values = np.ascontiguousarray(columns, np.int64), np.ascontiguousarray(values, np.float64)
-        mask = None if alive is None else np.ascontiguousarray(alive).ctypes.data
+        mask = None if alive is None else address(np.ascontiguousarray(alive))
         count = (self.rows, len(columns))
         found = native.best_rows(
-            *self._table, *_at(self.highest), *count, *_at(columns, values), most, mask, *_at(sums, out)
+            *self._table, self._highest, *count, *_at(columns, values), most, mask, sums, address(out)
         )
         if found < 0:
             raise MemoryError("the native search ran out of memory")
@@ -142,16 +142,21 @@ class Columns:
         return found
 
     @cached_property
+    def _highest(self) -> int:
+        return address(self.highest)
+
+    @cached_property
     def _table(self) -> tuple[int, ...]:
         """The arrays as the kernel takes them."""
         return (self.data.dtype == np.float64, *_at(self.starts, self.places, self.data))
 
     @property
-    def _sums(self) -> Floats:
-        """Zeros, one for each row, of this thread's own: the kernel leaves zeros behind."""
-        if not hasattr(self._scratch, "sums"):
+    def _sums(self) -> int:
+        """Where zeros of this thread's own are, one for each row: the kernel leaves zeros behind."""
+        found: int | None = getattr(self._scratch, "address", None)
+        if found is None:
             self._scratch.sums = np.zeros(self.rows)
-        found: Floats = self._scratch.sums
+            found = self._scratch.address = address(self._scratch.sums)
         return found
 
     def _dot(self, columns: Ids, values: Floats) -> Floats:
@@ -205,9 +210,13 @@ class Rows:
         if native is None:
             return self._dot(question, rows)
         out = np.empty(len(rows))
-        table = (self.data.dtype == np.float64, *_at(self.starts, self.places, self.data))
-        native.rows_dot(*table, len(rows), *_at(rows, question, out))
+        native.rows_dot(*self.at, len(rows), *_at(rows, question, out))
         return out
+
+    @cached_property
+    def at(self) -> tuple[int, ...]:
+        """The arrays as a kernel takes them."""
+        return (self.data.dtype == np.float64, *_at(self.starts, self.places, self.data))
 
     def _dot(self, question: Floats, rows: Ids) -> Floats:
         sizes = self.starts[rows + 1] - self.starts[rows]
@@ -274,8 +283,8 @@ def products(table: NDArray[np.float32], vector: Floats, rows: Ids | None = None
     table, vector = np.ascontiguousarray(table, np.float32), np.ascontiguousarray(vector, np.float64)
     chosen = None if rows is None else np.ascontiguousarray(rows, np.int64)
     out = np.empty(len(table) if chosen is None else len(chosen))
-    where = None if chosen is None else chosen.ctypes.data
-    native.vectors_dot(table.ctypes.data, table.shape[1], len(out), where, *_at(vector, out))
+    where = None if chosen is None else address(chosen)
+    native.vectors_dot(address(table), table.shape[1], len(out), where, *_at(vector, out))
     return out
 
 
@@ -295,4 +304,4 @@ def _plain(questions: Sparse) -> Sequence[NDArray[Any]]:
 
 
 def _at(*arrays: NDArray[Any]) -> list[int]:
-    return [array.ctypes.data for array in arrays]
+    return [address(array) for array in arrays]

@@ -83,10 +83,10 @@ class Calibration(NamedTuple):
             odds += weight * z[:, column]
         return _sigmoid(odds)
 
-    def probabilities(self, scores: Floats, answerable: float) -> Floats:
-        """Of each entry; they add up to what `answerable` says."""
-        likely: Floats = np.exp((scores - scores.max()) / self.temperature)
-        likely *= answerable / likely.sum()
+    def probabilities(self, scores: Floats, answerable: Floats) -> Floats:
+        """Of each entry; those of a question add up to what `answerable` says. (N, C), (N,) -> (N, C)"""
+        likely: Floats = np.exp((scores - scores.max(axis=1, keepdims=True)) / self.temperature)
+        likely *= (answerable / likely.sum(axis=1))[:, None]
         return likely
 
     def threshold(self, precision: float) -> float | None:

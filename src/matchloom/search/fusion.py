@@ -33,6 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids
+from matchloom.lexical.ranking import fuse
+from matchloom.lexical.ranking import scale as scale
 
 #: Where weights start and are drawn back to. Development parts of six collections, with one to all questions an entry,
 #: chose them (`python -m experiments.benchmarks.quality --development` measures them).
@@ -78,7 +80,6 @@ _KNOWN, _UNKNOWN = 1.5, 2.0  # pieces a word, see `SentenceVectors.pieces_per_wo
 PRIOR_OF_TEXTS: Mapping[str, float] = {"bm25_ans": 0.6, "text": 1.2, "translation": 0.5, "dense_text": 1.5}
 _PULL, _BOUND = 10.0, 0.7
 _CHANCE = 0.05
-_LEAST = 1e-9
 
 
 class Cases(NamedTuple):
@@ -113,36 +114,7 @@ class Fusion(NamedTuple):
 
     def score(self, raw: Floats, mean: Floats, spread: Floats) -> Floats:
         """The score of each entry by raw features (N, E, C), the same to the bit whatever other entries there are."""
-        total = np.zeros((len(raw), raw.shape[2]))
-        lacking = np.isnan(raw).any()
-        found = np.zeros_like(total)
-        for e, weight in enumerate(self.weights.tolist()):
-            added = weight * ((raw[:, e] - mean[:, e, None]) / spread[:, e, None])
-            if lacking:
-                there = ~np.isnan(added)
-                found += weight * there
-                added = np.where(there, added, 0.0)
-            total += added
-        if lacking:
-            whole = float(self.weights.sum())
-            total *= np.where((found < whole) & (found > 0), whole / np.maximum(found, _LEAST), 1.0)
-        return total
-
-
-def scale(raw: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each feature over the entries that have it. (N, E, C) -> (N, E), (N, E)"""
-    if not np.isnan(raw).any():
-        return raw.mean(axis=2), _spread(raw.std(axis=2))
-    there = ~np.isnan(raw)
-    count = np.maximum(there.sum(axis=2), 1)
-    mean = np.where(there, raw, 0.0).sum(axis=2) / count
-    apart = np.where(there, raw - mean[:, :, None], 0.0)
-    return mean, _spread(np.sqrt((apart**2).sum(axis=2) / count))
-
-
-def _spread(deviation: Floats) -> Floats:
-    """A feature that tells no entry from another says nothing; what is left of its deviation is rounding."""
-    return np.where(deviation < _LEAST, 1.0, deviation)
+        return fuse(raw, mean, spread, self.weights)
 
 
 def prior_of(

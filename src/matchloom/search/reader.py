@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
+from matchloom.lexical.ranking import NGRAM, TERM, TWO, Read, Weighing
 from matchloom.search.arrays import Texts
 from matchloom.text.languages import ENGLISH, FUNCTION_WORDS
 from matchloom.text.tokenize import Tokenizer, stem
@@ -41,7 +42,6 @@ from matchloom.text.tokenize import Tokenizer, stem
 T = TypeVar("T")
 Positions = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurrence the positions of its words
 NGRAMS = (2, 3, 4, 5)
-_STEM, _TWO, _NGRAM = 0, 1, 2  # kinds of features
 _REMEMBERED = 50_000  # words whose features are kept
 _LONGEST = 40  # characters of such a word
 _AT_ONCE = 4_000  # texts that are counted together
@@ -99,6 +99,8 @@ class Counted(NamedTuple):
 class _Word(NamedTuple):
     stem: int  # -1 for one that is not known
     ngrams: NDArray[np.int64]
+    plain: bytes  # the stem's number
+    whole: bytes  # and those of the n-grams
     unknown: tuple[str, ...]  # stems and n-grams without a number
 
 
@@ -116,6 +118,7 @@ class Reader:
         self._fitted = 0  # features that have a number since the fit; later ones are not saved
         self._silent = silent_words(tokenizer.language)
         self._words: dict[str, _Word] = {}
+        self._weighs: Weighing | None = None
         self._scratch = local()
 
     @property
@@ -166,7 +169,7 @@ class Reader:
         spelt = different if self.whole else dict.fromkeys(chain.from_iterable(asked))
         grams = (gram for word in spelt for gram in self._grams(word))
         ngrams = _numbered(grams, self.ngrams, self.size + len(stems) + len(two))
-        kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), (len(stems), len(two), len(ngrams)))
+        kinds = np.repeat(np.array([TERM, TWO, NGRAM], dtype=np.uint8), (len(stems), len(two), len(ngrams)))
         idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
         idf[self._silent_features(before, {**self.stems, **stems}, two)] = 0
         self.idf = idf
@@ -192,7 +195,21 @@ class Reader:
     def read(self, texts: Sequence[str], *, answers: bool = False) -> Queries:
         """Questions, or texts that may answer one; what the collection does not hold is left out."""
         words = [self.tokenizer(text) for text in texts]
-        return self._made(texts, words, self.count(words, ngrams=self.whole or not answers))
+        parts: list[bytes] = []
+        sizes, unknown = [], []
+        known, two, start = self._words, self.two, 0
+        for own in words:
+            read = [known.get(word) or self._word(word) for word in own]
+            parts += [one.plain for one in read] if answers and not self.whole else [one.whole for one in read]
+            if two:
+                numbers = [two[pair] for pair in pairwise(one.stem for one in read) if pair in two]
+                parts.append(np.array(numbers, dtype=np.int64).tobytes() if numbers else b"")
+            size = sum(map(len, parts[start:])) // 8
+            sizes.append(size)
+            start = len(parts)
+            new = [one.unknown for one in read if one.unknown]
+            unknown.append(len(set(chain.from_iterable(new))) if new else 0)
+        return self._queries(texts, words, self._weighing().read(sizes, b"".join(parts)), unknown)
 
     def count(self, texts: Sequence[Sequence[str]], *, ngrams: bool = True) -> Counted:
         """How often each feature stands in each text, as tokenised words."""
@@ -234,7 +251,9 @@ class Reader:
         unknown = {gram for gram in grams if gram not in self.ngrams} if len(numbers) < len(grams) else set()
         if own not in self.stems:
             unknown.add("\0" + own)  # apart from an n-gram of the same characters
-        made = _Word(self.stems.get(own, -1), np.array(numbers, dtype=np.int64), tuple(unknown))
+        number = self.stems.get(own, -1)
+        plain, ngrams = np.array([number][: number >= 0], dtype=np.int64), np.array(numbers, dtype=np.int64)
+        made = _Word(number, ngrams, plain.tobytes(), plain.tobytes() + ngrams.tobytes(), tuple(unknown))
         if len(word) <= _LONGEST:
             if len(remembered) >= _REMEMBERED:
                 self._words = remembered = {}
@@ -242,38 +261,45 @@ class Reader:
         return made
 
     def _made(self, texts: Sequence[str], words: Sequence[Sequence[str]], counted: Counted) -> Queries:
-        bounds, features, counts = counted.features.bounds, counted.features.columns, counted.features.values
-        owners = np.repeat(np.arange(len(texts)), np.diff(bounds))
-        kinds = self.kinds[features]
-        block = owners * 2 + (kinds == _NGRAM)
-        values = (1 + np.log(counts)) * self.idf[features]
-        squares = np.bincount(block, values**2, minlength=2 * len(texts))
-        lengths = np.sqrt(2 * squares)
-        lengths[lengths == 0] = 1  # of function words alone
-        scaled = (values / lengths[block]).astype(np.float32).astype(np.float64)
-        stems = kinds == _STEM
-        own = np.concatenate([[0], np.cumsum(np.bincount(owners[stems], minlength=len(texts)))])
-        known = np.bincount(owners[kinds != _TWO], minlength=len(texts))
-        coverage = known / np.maximum(1, known + counted.unknown)
-        terms = Sparse(own, features[stems], counts[stems])
-        return Queries(texts, words, terms, Sparse(bounds, features, scaled), coverage)
+        own = counted.features
+        return self._queries(
+            texts, words, self._weighing().weighed(own.bounds, own.columns, own.values), counted.unknown
+        )
+
+    def _queries(
+        self, texts: Sequence[str], words: Sequence[Sequence[str]], read: Read, unknown: Sequence[int] | Ids
+    ) -> Queries:
+        every = np.add(read.known, unknown)
+        return Queries(texts, words, read.terms, read.vectors, read.known / np.maximum(1, every))
+
+    def _weighing(self) -> Weighing:
+        """How features are weighed; another where there are more numbers."""
+        made = self._weighs
+        if made is None or made.idf is not self.idf or made.kinds is not self.kinds:
+            made = self._weighs = Weighing(self.kinds, self.idf, factor=2.0, single=True)
+        return made
 
     def coverage_without(self, features: Ids, times: Ids) -> float:
         """The coverage of a known question if it were not known; `times` is in how many texts each feature stands."""
-        kept = features[self.kinds[features] != _TWO]
+        kept = features[self.kinds[features] != TWO]
         return float((times[kept] > 1).sum()) / max(1, len(kept))
 
     @contextmanager
     def dense(self, columns: Ids, values: Floats) -> Iterator[Floats]:
         """A question as a dense vector of this thread's own. (features,)"""
-        if getattr(self._scratch, "zeros", np.empty(0)).size < self.size:
-            self._scratch.zeros = np.zeros(self.size + self.size // 8)
-        vector: Floats = self._scratch.zeros
+        vector = self.scratch()
         vector[columns] = values
         try:
             yield vector
         finally:
             vector[columns] = 0
+
+    def scratch(self) -> Floats:
+        """Zeros of this thread's own, one for each feature: whoever takes them leaves zeros behind."""
+        vector: Floats | None = getattr(self._scratch, "zeros", None)
+        if vector is None or len(vector) < self.size:
+            vector = self._scratch.zeros = np.zeros(self.size + self.size // 8)
+        return vector
 
     def terms(self, words: Sequence[str]) -> list[int]:
         """The number of each word's stem, -1 for those that are not known."""
@@ -319,7 +345,7 @@ class Reader:
         self.two = {(a, b): n for n, (a, b) in enumerate(arrays["two"].tolist(), start=start)}
         self.ngrams = {one: n for n, one in enumerate(Texts.load(arrays, "ngrams"), start=start + len(self.two))}
         sizes = (len(self.stems), len(self.two), len(self.ngrams))
-        self.kinds = np.repeat(np.array([_STEM, _TWO, _NGRAM], dtype=np.uint8), sizes)
+        self.kinds = np.repeat(np.array([TERM, TWO, NGRAM], dtype=np.uint8), sizes)
         self.idf, self._new_idf = arrays["idf"], float(arrays["new_idf"][0])
         self._fitted = self.size
         if len(self.idf) != self.size:

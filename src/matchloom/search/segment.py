@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids, Rows, products
+from matchloom.lexical.ranking import Owned, nearest_of
 from matchloom.search.arrays import Texts
 from matchloom.search.entries import Entries, known_questions
 from matchloom.search.features.base import Feature, Known, inside, prefixed
@@ -114,37 +116,38 @@ class Segment:
         """The feature of this name, if it is there."""
         return self.features[self.names.index(name)] if name in self.names else None
 
-    def nearest(self, query: Queries, rows: Sequence[int]) -> list[str | None]:
-        """Of each of these entries the known question that is nearest to the one asked; equal ones by their text."""
-        starts, places = self._owned
-        own = [places[starts[row] : starts[row + 1]] for row in rows]
-        different = np.concatenate([*own, []]).astype(np.int64)
-        if not len(different):
-            return [None] * len(own)
-        if self.dense is not None:
-            found = products(self.dense.questions, self.dense.sentences.asked(query)[0], different)
-        else:
-            with self.reader.dense(*query.vectors[0]) as vector:
-                found = self.vectors.dot(vector, different)
-        similar = found.tolist()
-        nearest: list[str | None] = []
-        start = 0
-        for one in own:
-            mine = similar[start : start + len(one)]
-            best = max(mine, default=0.0)
-            texts = [self.questions[int(row)] for row, value in zip(one, mine, strict=True) if value == best]
-            nearest.append(min(texts) if texts else None)
-            start += len(one)
-        return nearest
+    def nearest(self, queries: Queries, asked: Sequence[int], rows: Sequence[int]) -> list[str | None]:
+        """For pairs of a question (ascending) and an entry: the entry's known question that is nearest.
 
-    @property
-    def _owned(self) -> tuple[Ids, NDArray[np.int32]]:
-        by_entry = self.__dict__.get("_by_entry")
-        if by_entry is None:
-            columns = self.member.tocsc()
-            by_entry = self.__dict__["_by_entry"] = (columns.indptr.astype(np.int64), columns.indices.astype(np.int32))
-        found: tuple[Ids, NDArray[np.int32]] = by_entry
+        Equal ones are told apart by their text.
+        """
+        if self.dense is not None:
+            return self._dense_nearest(queries, asked, rows)
+        best, ties = nearest_of(self.vectors, self._owned, queries.vectors, (asked, rows), self.reader.scratch())
+        questions = self.questions
+        found = [None if one < 0 else questions[one] for one in best]
+        for n in (n for n, count in enumerate(ties) if count > 1):
+            own = self._owned[rows[n]]
+            with self.reader.dense(*queries.vectors[asked[n]]) as vector:
+                found[n] = self._first(own, self.vectors.dot(vector, own))
         return found
+
+    def _dense_nearest(self, queries: Queries, asked: Sequence[int], rows: Sequence[int]) -> list[str | None]:
+        assert self.dense is not None
+        vectors, found = self.dense.sentences.asked(queries), []
+        for question, row in zip(asked, rows, strict=True):
+            own = self._owned[row]
+            found.append(self._first(own, products(self.dense.questions, vectors[question], own)))
+        return found
+
+    def _first(self, rows: Ids, similar: Floats) -> str | None:
+        best = np.flatnonzero(similar == similar.max(initial=-np.inf))
+        return min((self.questions[int(row)] for row in rows[best]), default=None)
+
+    @cached_property
+    def _owned(self) -> Owned:
+        columns = self.member.tocsc()
+        return Owned(columns.indptr, columns.indices)
 
     # ---- more entries
 
@@ -166,7 +169,6 @@ class Segment:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved."""
         entries = self.entries
-        starts, places = self._owned
         lines = {
             "columns": [json.dumps(dict(own), ensure_ascii=False) if own else "" for own in entries.columns],
             "other_ids": [json.dumps(list(own), ensure_ascii=False) if own else "" for own in entries.other_ids],
@@ -176,8 +178,8 @@ class Segment:
             **Texts.of(entries.ids).arrays("ids"),
             **Texts.of(entries.texts).arrays("texts"),
             **Texts.of(self.questions).arrays("questions"),
-            "owned.starts": starts,
-            "owned.places": places,
+            "owned.starts": self._owned.starts,
+            "owned.places": self._owned.places,
             "text_keys": entries.text_keys[0],
             "text_rows": entries.text_keys[1],
             **prefixed("vectors", self.vectors.arrays()),
@@ -225,7 +227,7 @@ class Segment:
         features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense, seen) for name in names]
         vectors = Rows(inside("vectors", arrays), reader.size)
         made = cls(entries, questions, member, vectors, reader, tuple(names), features, dense)
-        made.__dict__["_by_entry"] = (starts, places)
+        made._owned = Owned(starts, places)
         return made
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
 from matchloom.lexical.columns import Floats
+from matchloom.lexical.ranking import best_of
 from matchloom.search.calibration import Calibration, signals_of
 from matchloom.search.entries import best_first
 from matchloom.search.fusion import Fusion, LeaveOneOut
@@ -79,12 +80,56 @@ class State:
         queries = self.view.base.reader.read(question)
         found: list[Hits] = []
         for scored in self.view.scored(queries, where):
-            scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
-            answerable = self._answerable(scored, scores, queries.coverage[len(found) : len(found) + len(scores)])
-            for n in range(len(scores)):
-                query = queries.one(len(found))
-                found.append(self._hits(query, scored, n, scores[n], answerable[n], top, explain))
+            found += self._ranked(queries, len(found), scored, top, explain)
         return found
+
+    def _ranked(self, queries: Queries, start: int, scored: Scored, top: int | None, explain: bool) -> list[Hits]:
+        """The answers to the questions from `start` on that were scored together."""
+        scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+        count = len(scores)
+        answerable = self._answerable(scored, scores, queries.coverage[start : start + count])
+        likely = None
+        if self.calibration is not None and self.calibration.earned and scores.shape[1]:
+            likely = self.calibration.probabilities(scores, np.array(answerable))
+        # Where nothing of a question is known all answers are equal, and the first by id is no answer.
+        best: list[list[int] | None] = best_of(scores, top) if scores.shape[1] else [None] * count
+        known = list(answerable)
+        for n in range(count if self.judged.verdicts else 0):
+            wrong = self._places_of(scored, queries.texts[start + n])
+            if wrong and best[n] is not None:
+                best[n] = [one for one in best_first(scores[n], None).tolist() if one not in wrong][:top]
+                if likely is not None:
+                    known[n] = max(0.0, float(answerable[n] or 0.0) - float(likely[n, sorted(wrong)].sum()))
+        places = [own or [] for own in best]
+        rows = [row for own in places for row in scored.rows[own].tolist()]
+        asked = [start + n for n, own in enumerate(places) for _ in own]
+        nearest = self.view.nearest(queries, asked, rows)
+        hits, at = [], 0
+        for n, own in enumerate(places):
+            nothing = best[n] is None and answerable[n] is not None
+            made = Hits(known=0.0 if nothing else known[n])
+            values = scores[n, own].tolist()
+            chances = [None] * len(own) if likely is None else likely[n, own].tolist()
+            for score, chance in zip(values, chances, strict=True):
+                made.append(self._hit(rows[at], nearest[at], score, chance))
+                at += 1
+            if explain:
+                query = queries.one(start + n)
+                made[:] = [self._explained(query, scored, n, hit) for hit in made]
+            hits.append(made)
+        return hits
+
+    def _hit(self, row: int, nearest: str | None, score: float, chance: float | None) -> Hit:
+        segment, own = self.view.find(row)
+        entries = segment.entries
+        columns = dict(entries.columns[own]) or None if entries.columns else None
+        return Hit(entries.ids[own], entries.texts[own], score, chance, nearest, row, None, None, None, columns)
+
+    def _explained(self, query: Queries, scored: Scored, n: int, hit: Hit) -> Hit:
+        """A hit with why it got its score."""
+        compared = _compared(self.view, query, scored, n, hit.index or 0)
+        traced = self._traced(query, compared, hit.question, hit.text)
+        return hit._replace(explanation=explanation_of(self, query.texts[0], hit.text, traced))
 
     def signals(self, questions: Sequence[str]) -> Floats:
         """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
@@ -108,43 +153,6 @@ class State:
         signals = signals_of(self.fusion.names, self.fusion.weights, scored.raw, scores, coverage)
         found: list[float | None] = self.calibration.answerable(signals).tolist()
         return found
-
-    def _hits(
-        self,
-        query: Queries,
-        scored: Scored,
-        n: int,
-        scores: Floats,
-        answerable: float | None,
-        top: int | None,
-        explain: bool,
-    ) -> Hits:
-        """The answers to one question, from the scores of the rows."""
-        # Where nothing of the question is known all answers are equal, and the first by id is no answer.
-        if not len(scores) or (len(scores) > 1 and float(scores.min()) == float(scores.max())):
-            return Hits(known=None if answerable is None else 0.0)
-        ranked = Hits(known=answerable)
-        likely = None
-        if answerable is not None and self.calibration is not None and self.calibration.earned:
-            likely = self.calibration.probabilities(scores, answerable)
-        wrong = self._places_of(scored, query.texts[0])
-        best = best_first(scores, None if top is None else top + len(wrong)).tolist()
-        if wrong:
-            best = [one for one in best if one not in wrong][:top]
-            if likely is not None:
-                ranked.known = max(0.0, float(answerable or 0.0) - float(likely[sorted(wrong)].sum()))
-        rows = [int(scored.rows[one]) for one in best]
-        for one, row, nearest in zip(best, rows, _nearest(self.view, query, rows), strict=True):
-            segment, own = self.view.find(row)
-            name, text = segment.entries.ids[own], segment.entries.texts[own]
-            columns = dict(segment.entries.columns[own]) or None if segment.entries.columns else None
-            why = None
-            if explain:
-                traced = self._trace(query, scored, n, one, nearest, text)
-                why = explanation_of(self, query.texts[0], text, traced)
-            score, probability = float(scores[one]), None if likely is None else float(likely[one])
-            ranked.append(Hit(name, text, score, probability, nearest, row, explanation=why, columns=columns))
-        return ranked
 
     def _places_of(self, scored: Scored, question: str) -> set[int]:
         """Where entries that were judged wrong for a question stand among those that were scored."""
@@ -231,14 +239,8 @@ class State:
             added = [feature.outside(asked, outside) for feature in features if feature is not None]
             compared = Compared(features, added, scored.mean[0], scored.spread[0])
             return self._traced(asked, compared, None, text)
-        nearest = _nearest(self.view, asked, [row])[0]
+        nearest = self.view.nearest(asked, [0], [row])[0]
         return self._traced(asked, _compared(self.view, asked, scored, 0, row), nearest, text)
-
-    def _trace(
-        self, query: Queries, scored: Scored, n: int, place: int, nearest: str | None, text: str
-    ) -> tuple[list[str], list[str], Trace]:
-        compared = _compared(self.view, query, scored, n, int(scored.rows[place]))
-        return self._traced(query, compared, nearest, text)
 
     def _traced(
         self, query: Queries, compared: Compared, question: str | None, text: str
@@ -255,16 +257,6 @@ class State:
             return found
         segment, own = view.find(row)
         return segment.some(query, np.array([own]))[:, 0]
-
-
-def _nearest(view: View, query: Queries, rows: Sequence[int]) -> list[str | None]:
-    """Of each row the known question that is nearest."""
-    found: dict[int, str | None] = {}
-    for offset, segment in zip(view.offsets, view.segments, strict=True):
-        own = [row for row in rows if offset <= row < offset + len(segment.entries)]
-        if own:
-            found |= zip(own, segment.nearest(query, [row - offset for row in own]), strict=True)
-    return [found[row] for row in rows]
 
 
 def _outside(view: View, query: Queries, text: Queries) -> Floats:

@@ -128,6 +128,19 @@ class View:
         ]
         return ids, texts
 
+    def nearest(self, queries: Queries, asked: Sequence[int], rows: Sequence[int]) -> list[str | None]:
+        """For pairs of a question (ascending) and a row: the known question of the row that is nearest."""
+        if len(self.segments) == 1:
+            return self.base.nearest(queries, asked, rows)
+        found: list[str | None] = [None] * len(rows)
+        for offset, segment in zip(self.offsets, self.segments, strict=True):
+            own = [n for n, row in enumerate(rows) if offset <= row < offset + len(segment.entries)]
+            if own:
+                near = segment.nearest(queries, [asked[n] for n in own], [rows[n] - offset for n in own])
+                for n, question in zip(own, near, strict=True):
+                    found[n] = question
+        return found
+
     # ---- changes
 
     def changed(self, change: Change) -> View:
@@ -175,7 +188,7 @@ class View:
     def matching(self, where: Where | None) -> NDArray[np.bool_] | None:
         """Which rows are alive and have these values in the user's own columns; None where all are alive."""
         if where is None:
-            return None if self.alive.all() else self.alive
+            return None if self._all_alive else self.alive
         mask = self.alive.copy()
         for name, wanted in where.items():
             values = {wanted} if isinstance(wanted, str) else set(wanted)
@@ -184,6 +197,10 @@ class View:
                 here[self._column(name).get(value, [])] = True
             mask &= here
         return mask
+
+    @cached_property
+    def _all_alive(self) -> bool:
+        return bool(self.alive.all())
 
     def _column(self, name: str) -> Mapping[str, list[int]]:
         """Where each value of a column stands."""
@@ -222,7 +239,10 @@ class View:
 
     def _candidates(self, query: Queries, mask: NDArray[np.bool_] | None) -> Scored:
         """The best of the fitted segment, and all of what was added since."""
-        size = self.offsets[1] if len(self.segments) > 1 else len(self.alive)
+        if len(self.segments) == 1:
+            chosen = self._best(query, mask)
+            return self._made(1, chosen, self.base.some(query, chosen)[None])
+        size = self.offsets[1]
         alive = None if mask is None else mask[:size]
         chosen = self._best(query, alive)
         later = np.arange(size, len(self.alive))
@@ -251,6 +271,9 @@ class View:
                 scores = scores if alive is None else np.where(alive, scores, -np.inf)
                 best = best_first(scores, CANDIDATES)
                 found.append(best[np.isfinite(scores[best])])
+        if len(found) == 1:
+            found[0].sort()
+            return found[0]
         return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
     @cached_property

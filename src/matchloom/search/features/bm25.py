@@ -7,14 +7,17 @@ finds candidates and shows no score.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.lexical.bm25 import K1, B
 from matchloom.lexical.bm25_matrix import TermStatistics, weights_of
 from matchloom.lexical.columns import Columns, Floats, Ids, Rows
+from matchloom.lexical.ranking import CountRows
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
 from matchloom.search.reader import Queries
 
@@ -74,6 +77,9 @@ class BM25Feature:
 
     def _of(self, terms: Ids, times: Floats, rows: Ids) -> Floats:
         """By the counts of the rows: the sums run as they do by columns."""
+        found = self._rows.bm25(rows, terms, times)
+        if found is not None:
+            return found
         starts = self._counts.starts[rows]
         sizes = self._counts.starts[rows + 1] - starts
         owners = np.repeat(np.arange(len(rows)), sizes)
@@ -85,6 +91,11 @@ class BM25Feature:
         counts = self._counts.data[entries[met]].astype(np.float64)
         added = weights_of(self.statistics, columns, counts, self._lengths[rows[owners]]) * times[at]
         return np.bincount(owners, added, minlength=len(rows)).astype(np.float64, copy=False)
+
+    @cached_property
+    def _rows(self) -> CountRows:
+        own = self.statistics
+        return CountRows(self._counts, self._lengths, own.idf, (own.new_idf, own.mean_length, K1, B))
 
     def candidates(self, query: Queries, most: int, alive: NDArray[np.bool_] | None) -> Ids:
         """The entries with the highest scores above 0, of those that are alive."""

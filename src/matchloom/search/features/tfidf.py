@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Sparse
+from matchloom.lexical.ranking import NGRAM, TERM, Weighing
 from matchloom.search.arrays import Texts
 from matchloom.search.features.base import Arrays
 from matchloom.search.reader import Positions, matrix_of
@@ -27,6 +29,7 @@ from matchloom.search.reader import Positions, matrix_of
 _LEAST, _MOST = 2, 4  # characters
 _REMEMBERED = 50_000  # tokens whose n-grams are kept
 _LONGEST = 40  # characters of such a token
+_BYTES = 8  # of a number
 
 
 class _Block:
@@ -47,19 +50,6 @@ class _Block:
         df = np.array([frequencies[part] for part in numbers], dtype=np.float64)
         return cls(numbers, np.log((count + 1) / (df + 1)) + 1)
 
-    def vectors(self, texts: Sequence[Sequence[int]]) -> Sparse:
-        """One row a text, from the numbers of its known parts."""
-        sizes = np.array([len(parts) for parts in texts], dtype=np.int64)
-        size = max(1, len(self.numbers))
-        keys = np.repeat(np.arange(len(texts)) * size, sizes)
-        keys += np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=int(sizes.sum()))
-        keys, counts = np.unique(keys, return_counts=True)
-        owners, features = keys // size, keys % size
-        values = (np.log(counts.astype(np.float64)) + 1) * self.idf[features]
-        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(texts)))
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(texts)))])
-        return Sparse(bounds, features, values / norms[owners])
-
 
 class TfIdf:
     """What is known of the words and n-grams of some texts. Words are numbered before n-grams."""
@@ -67,7 +57,7 @@ class TfIdf:
     def __init__(self, words: _Block, ngrams: _Block) -> None:
         self._words, self._ngrams = words, ngrams
         self.size = len(words.numbers) + len(ngrams.numbers)
-        self._tokens: dict[str, list[int]] = {}
+        self._tokens: dict[str, bytes] = {}
 
     @property
     def word_count(self) -> int:
@@ -85,15 +75,15 @@ class TfIdf:
 
     def read(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Sparse:
         """One row a text, its features ascending."""
-        known = self._words.numbers
-        first = self._words.vectors([[known[word] for word in own if word in known] for own in words])
-        second = self._ngrams.vectors([self._numbers(text) for text in texts])
-        sizes = np.diff(first.bounds) + np.diff(second.bounds)
-        owners = [np.repeat(np.arange(len(texts)), np.diff(one.bounds)) for one in (first, second)]
-        order = np.argsort(np.concatenate(owners), kind="stable")
-        columns = np.concatenate([first.columns, second.columns + len(known)])[order]
-        values = np.concatenate([first.values, second.values])[order]
-        return Sparse(np.concatenate([[0], np.cumsum(sizes)]), columns, values)
+        parts: list[bytes] = []
+        sizes = []
+        tokens, known = self._tokens, self._known
+        for text, own in zip(texts, words, strict=True):
+            found = [known[word] for word in own if word in known]
+            found += [tokens.get(token) or self._token(token) for token in text.lower().split()]
+            parts += found
+            sizes.append(sum(map(len, found)) // _BYTES)
+        return self._weighing.read(sizes, b"".join(parts)).vectors
 
     def matrix(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> sp.csr_array:
         """The same as scikit-learn takes it, which has 32 bits for a column. (texts, features)"""
@@ -101,20 +91,28 @@ class TfIdf:
         made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)
         return made
 
-    def _numbers(self, text: str) -> list[int]:
-        """The numbers of a text's known n-grams."""
-        found: list[int] = []
-        for token in text.lower().split():
-            own = self._tokens.get(token)
-            if own is None:
-                known = self._ngrams.numbers
-                own = [known[gram] for gram in _ngrams(token) if gram in known]
-                if len(token) <= _LONGEST:
-                    if len(self._tokens) >= _REMEMBERED:
-                        self._tokens = {}
-                    self._tokens[token] = own
-            found += own
-        return found
+    def _token(self, token: str) -> bytes:
+        """The numbers of the known n-grams of what stands between spaces."""
+        known, start = self._ngrams.numbers, len(self._words.numbers)
+        own = [start + known[gram] for gram in _ngrams(token) if gram in known]
+        made = np.array(own, dtype=np.int64).tobytes()
+        if len(token) <= _LONGEST:
+            if len(self._tokens) >= _REMEMBERED:
+                self._tokens = {}
+            self._tokens[token] = made
+        return made
+
+    @cached_property
+    def _known(self) -> dict[str, bytes]:
+        """The number of each word, as the kernel takes it."""
+        whole = np.arange(len(self._words.numbers), dtype=np.int64).tobytes()
+        return {word: whole[_BYTES * n : _BYTES * (n + 1)] for word, n in self._words.numbers.items()}
+
+    @cached_property
+    def _weighing(self) -> Weighing:
+        sizes = (len(self._words.numbers), len(self._ngrams.numbers))
+        kinds = np.repeat(np.array([TERM, NGRAM], dtype=np.uint8), sizes)
+        return Weighing(kinds, np.concatenate([self._words.idf, self._ngrams.idf]), factor=1.0, single=False)
 
     def positions(self, words: Sequence[str]) -> Positions:
         """Where each feature stands: for each occurrence the positions of its words.
