@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from matchloom.basics import growing
 from matchloom.search import feedback
 from matchloom.search.feedback import FeedbackFile, Judgement, Judgements, is_feedback, read_feedback
 from tests.refusing import refused
@@ -102,7 +103,7 @@ def test_several_processes_write_whole_lines(path: Path) -> None:
 
 
 def test_a_writer_that_does_not_end_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "_WAIT", 0.0)
+    monkeypatch.setattr(growing, "_WAIT", 0.0)
     with path.open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with refused("busy", path):
@@ -123,7 +124,8 @@ def test_damaged_lines_are_named_and_left_out(path: Path) -> None:
 
 
 def test_sizes_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "_LONGEST", 200)
+    for module in (growing, feedback):
+        monkeypatch.setattr(module, "LONGEST", 200)
     with refused("too_large"):
         FeedbackFile(path).keep(FIRST._replace(question="x" * 300))
     FeedbackFile(path).keep(SECOND)

@@ -64,16 +64,16 @@ def test_pairs_are_added_and_deleted_in_either_store(app: FastAPI, folder: Path)
 
 
 def test_entries_are_put_whole_and_removed(app: FastAPI, folder: Path) -> None:
-    assert put(app, "faq", ENTRY).json() == {"put": 1}
+    assert put(app, "faq", ENTRY).json() == {"put": 1, "ids": ["billing"]}
     found = best(app, "old receipts")
     assert (found["id"], found["question"], found["columns"]) == ("billing", "old receipts", ENTRY["columns"])
-    assert put(app, "faq", {**ENTRY, "questions": ["where are my invoices"], "columns": {}}).json() == {"put": 1}
+    assert put(app, "faq", {**ENTRY, "questions": ["where are my invoices"], "columns": {}}).json()["put"] == 1
     assert Collection.open(folder / "faq")["billing"].questions == ("where are my invoices",)
     assert ask(app, "/v1/search", {"question": "invoices"}).json()["answers"][0]["columns"] is None
     done = ask(app, "/v1/collections/faq/remove", {"ids": ["billing", "nobody"]})
     assert done.json() == {"removed": 1, "unknown": ["nobody"]}
     assert "billing" not in Collection.open(folder / "faq")
-    assert put(app, "faq").json() == {"put": 0}
+    assert put(app, "faq").json() == {"put": 0, "ids": []}
 
 
 def test_search_filters_by_own_columns(app: FastAPI) -> None:
@@ -118,7 +118,7 @@ def test_a_client_is_told_how_much_has_changed(app: FastAPI) -> None:
     about = ask(app, "/v1/collections/faq").json()
     assert (about["entries"], about["questions"], about["changed_since_fit"]) == (6, 8, 0)
     assert (about["changed_since_report"], about["writable"]) == (0, True)
-    assert about["refit"] == {"state": "idle", "last": None}
+    assert about["refit"] == {"state": "idle", "last": None, "failed": None}
     put(app, "faq", ENTRY)
     about = ask(app, "/v1/collections/faq").json()
     assert (about["entries"], about["changed_since_fit"], about["changed_since_report"]) == (7, 1, 1)
@@ -190,9 +190,10 @@ def test_a_refit_that_was_not_kept_is_not_tried_again_without_need(folder: Path)
     result = '{"entries":7,"questions":10,"changed":1,"before":1.0,"after":0.5,"kept":false,"why":"","finished":""}'
     (folder / "faq" / ".refit.json").write_text(result)
     refits: Refits = app.state.service.refits
-    assert not refits._is_due(system, 1)
-    assert refits._is_due(system, 2)
+    assert not refits._is_due(system)
     assert ask(app, "/v1/collections/faq").json()["refit"]["state"] == "idle"
+    assert put(app, "faq", {**ENTRY, "id": "another", "text": "Another one."}).status_code == 200
+    assert refits._is_due(system), "there is more to learn from"
     (folder / "faq" / ".refit.json").write_text("{")
     assert result_of(folder / "faq") is None
 

@@ -53,6 +53,31 @@ def command(
     no_feedback: Annotated[
         bool, typer.Option("--no-feedback", help="Keep no thumbs, unless --feedback names a file.")
     ] = False,
+    no_desk: Annotated[bool, typer.Option("--no-desk", help="No desk for owners at /desk.")] = False,
+    log_questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep what is asked, for the desk's inbox: bounded, and deleted by a click. Default: kept nowhere.",
+            show_default=False,
+        ),
+    ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where each change is written down, with who and when. Default: audit.jsonl here, with --writable.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Follow this file: refit when it changes, and use that only if it is not worse. Needs --writable.",
+            show_default=False,
+        ),
+    ] = None,
     runs: Annotated[
         Path | None,
         typer.Option(
@@ -87,16 +112,21 @@ def command(
     change a collection is refitted aside, and the new fit is used if it is not worse. --workers N serves with N
     processes over the same files, which find what any of them writes; limits and figures are then those of each.
 
+    /desk is for those who run the collection: entries, questions that wait for an answer, quality, refits. It is
+    reached from this machine, or with a key that is not for asking alone; changes need --writable.
+
     \b
     Examples:
       matchloom serve faq
-      matchloom serve faq --writable --workers 2
+      matchloom serve faq --writable --log-questions questions.jsonl
+      matchloom serve faq --writable --watch faq.csv
       matchloom serve faq tickets=data/tickets.archive --writable --port 8080
       MATCHLOOM_API_KEY=$(cat key) matchloom serve faq --host 0.0.0.0
       matchloom serve --runs runs
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
     from matchloom.service import Limits, create_app
+    from matchloom.service.desk.desk import DeskOptions
     from matchloom.service.keys import read_keys
     from matchloom.service.logs import log_to_stderr
     from matchloom.service.server import bind, is_loopback, run
@@ -113,6 +143,10 @@ def command(
             "MATCHLOOM_API_KEY",
             code="conflict",
         )
+    if watch is not None and not writable:
+        raise MatchloomError("--watch changes the collection; it needs --writable", code="conflict")
+    if watch is not None and not watch.is_file():
+        raise MatchloomError(f"{watch} is no file that could be followed", code="missing")
     limits = Limits(
         body=max_body,
         texts=max_texts,
@@ -131,6 +165,12 @@ def command(
         "runs": runs,
         "refit": None if no_refit else _REFIT,
         "origins": tuple(allow_origin or ()),
+        "desk": DeskOptions(
+            on=not no_desk,
+            audit=audit if audit is not None or not writable else Path("audit.jsonl"),
+            questions=log_questions,
+            watch=watch,
+        ),
     }
     app = create_app(served, **options) if workers == 1 else None
     listening = bind(host, port)

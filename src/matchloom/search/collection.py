@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path
 from matchloom.data.entries import Entry
 from matchloom.lexical.columns import Floats
+from matchloom.search.aside import Since, clear_aside, open_aside, write_aside
 from matchloom.search.calibration import Calibration
 from matchloom.search.changes import added, checked, entries_of, removed, rows_of
 from matchloom.search.entries import Entries
@@ -469,6 +470,34 @@ class Collection:
                 self._change(Change(put))
         return len(put)
 
+    def apply(
+        self,
+        put: Iterable[Entry] = (),
+        remove: Iterable[str] = (),
+        *,
+        check: Callable[[Mapping[str, Entry | None]], None] | None = None,
+    ) -> dict[str, Entry | None]:
+        """Put entries and remove others as one change, which is there whole or not at all; what was there before.
+
+        Args:
+            put: As for `replace`.
+            remove: Ids of others; unknown ones are left alone.
+            check: Is given what is there before, by id; what it raises keeps everything as it is.
+        """
+        entries, names = [checked(entry) for entry in put], list(remove)
+        with self._writing():
+            view = self._state.view
+            rows = {name: view.row_of(name) for name in (*(entry.id for entry in entries), *names)}
+            before = {name: None if row is None else view.entry(row) for name, row in rows.items()}
+            if check is not None:
+                check(before)
+            gone = sorted({old.id for name in names if (old := before[name]) is not None})
+            if gone and len(gone) == len(view) and not entries:
+                raise MatchloomError("a collection keeps one entry at least; remove its folder instead", code="no_data")
+            if entries or gone:
+                self._change(Change(entries, gone))
+        return before
+
     def remove(self, ids: Iterable[str]) -> int:
         """Remove entries; how many there were.
 
@@ -542,7 +571,14 @@ class Collection:
             segments = (replace(view.base, entries=table), *view.segments[1:])
             self._state = self._state.having(replace(view, segments=segments))
 
-    def refit(self, *, feedback: Feedback | None = None, progress: bool = False) -> Refit:
+    def refit(
+        self,
+        *,
+        feedback: Feedback | None = None,
+        system: str | None = None,
+        aside: bool = False,
+        progress: bool = False,
+    ) -> Refit:
         """Learn from all entries as they are now; searches and changes go on meanwhile.
 
         The new fit takes the place of the old one whole, and only if left-out questions do not find their answer less
@@ -551,24 +587,48 @@ class Collection:
 
         Args:
             feedback: Judgements, or the file of them that 'matchloom serve' kept.
+            system: The name under which it was judged, where the file has judgements of several collections.
+            aside: Keep the new fit aside, for `promote`, whatever it found; nothing is switched to.
             progress: Whether to show a bar.
         """
-        given = None if feedback is None else as_judgements(feedback).of_system(self._served_name)
+        given = None if feedback is None else as_judgements(feedback)
+        if given is not None:
+            given = given.of_system(system or self._served_name, alone=system is not None)
         with self._refitting():
-            return self._refit(given, progress)
+            return self._refit(given, aside, progress)
 
-    def _refit(self, given: Judgements | None, progress: bool) -> Refit:
+    def promote(self) -> Refit:
+        """Switch to the fit that `refit(aside=True)` made, with all that was changed since.
+
+        Refused where there is none, where another fit was kept since, or where it was worse.
+        """
+        with self._writing():
+            found = open_aside(self.folder, self._stamp)
+            made = Collection.open(found.folder)
+            self._keep(made._state, self._changes[found.learnt :], found.changes)
+        clear_aside(self.folder)
+        return Refit(**found.refit)._replace(kept=True, aside=False, feedback=None)
+
+    def _refit(self, given: Judgements | None, aside: bool, progress: bool) -> Refit:
         with self._lock:
             state, count = self._current(), len(self._changes)
             seen = self._stamp
         made, done = learn_anew(state, given, self._sentences, progress=progress)
-        if made is None:
+        if aside:
+            waiting = done._replace(kept=False, aside=True)
+            self._keep_aside(made, waiting, not done.kept, Since(seen, count, state.view.changes))
+            return waiting
+        if not done.kept:
             return done
         with self._writing():
             if self._stamp != seen:
                 return done._replace(kept=False, why="another fit was kept meanwhile")
             self._keep(made, self._changes[count:], state.view.changes)
         return done
+
+    def _made_of(self, entries: Entries) -> State:
+        """Other entries, learnt in the same way."""
+        return State.of(learn(entries, self.settings, self._sentences), self.settings)
 
     @property
     def _served_name(self) -> str:
@@ -585,6 +645,14 @@ class Collection:
             if not ours:
                 raise MatchloomError(f"{self.folder} is being refitted by another process; wait for it", code="busy")
             yield
+
+    def _keep_aside(self, state: State, done: Refit, worse: bool, since: Since) -> None:
+        if self.folder is None:
+            raise MatchloomError("only a collection in a folder keeps a fit aside; save it first", code="not_supported")
+        made = Collection(state, self._sentences)
+        made.report, made.page, made.since_report = self.report, self.page, self.since_report
+        plain = {**done._asdict(), "feedback": None}
+        write_aside(self.folder, made.save, plain, worse, since)
 
     def _keep(self, state: State, later: Sequence[Change], number: int) -> None:
         """Switch to a fit that has learnt so many changes, and to what was changed while it was made."""

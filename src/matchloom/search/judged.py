@@ -3,7 +3,8 @@
 Of each person the last judgement of a question and an entry counts; of several people the majority, and nothing where
 they are even. Right: the question becomes one of the entry's questions. Wrong: the entry is no answer to exactly that
 question (case and spaces apart), and to no other question is anything changed; an owner's own question stays with its
-entry, whoever calls it wrong. A judgement never makes an entry: those of entries that are not there are left aside.
+entry, whoever calls it wrong. A judgement never makes an entry: those of entries that are not there are left aside. A
+question that was learnt and that the owner then took away from its entry stays away, whoever calls it right.
 
 Right judgements are learnt only if held-out questions of the owner find their answer not less often, beyond chance.
 """
@@ -56,6 +57,7 @@ class Judged:
     """What a collection has learnt from judgements."""
 
     verdicts: tuple[Verdict, ...] = ()
+    withdrawn: tuple[Key, ...] = ()  # what was learnt as right, and the owner took away
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -88,15 +90,23 @@ class Judged:
 
     def joined(self, settled: Settled, entries: Entries) -> Judged:
         """With later verdicts; those of entries that are gone, or that people no longer agree on, are dropped."""
-        kept = {one.key: one for one in self.verdicts if entries.row(one.id) is not None}
-        kept = {key: one for key, one in kept.items() if key not in settled.even}
-        return Judged(tuple(sorted({**kept, **{one.key: one for one in settled.verdicts}}.values())))
+        there = [one for one in self.verdicts if entries.row(one.id) is not None]
+        asked = {(normalize_text(q), name) for name, own in _asked(entries) for q in own}
+        withdrawn = {key for key in self.withdrawn if entries.row(key[1]) is not None}
+        withdrawn |= {one.key for one in there if one.right and one.key not in asked}
+        kept = {one.key: one for one in there if one.key not in settled.even}
+        kept |= {one.key: one for one in settled.verdicts}
+        verdicts = [one for one in kept.values() if not (one.right and one.key in withdrawn)]
+        return Judged(tuple(sorted(verdicts)), tuple(sorted(withdrawn)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved."""
         texts = Texts.of(one.question for one in self.verdicts).arrays("judged.questions")
         ids = Texts.of(one.id for one in self.verdicts).arrays("judged.ids")
-        return {**texts, **ids, "judged.right": np.array([one.right for one in self.verdicts], dtype=bool)}
+        gone = Texts.of(key[0] for key in self.withdrawn).arrays("withdrawn.questions")
+        gone |= Texts.of(key[1] for key in self.withdrawn).arrays("withdrawn.ids")
+        right = {"judged.right": np.array([one.right for one in self.verdicts], dtype=bool)}
+        return {**texts, **ids, **right, **(gone if self.withdrawn else {})}
 
     @classmethod
     def load(cls, arrays: Mapping[str, NDArray[Any]]) -> Judged:
@@ -107,7 +117,11 @@ class Judged:
         right = arrays["judged.right"]
         if right.dtype != bool or right.shape != (len(ids),):
             raise ValueError("judgements that do not fit")
-        return cls(tuple(map(Verdict, questions, ids, right.tolist())))
+        gone: tuple[Key, ...] = ()
+        if "withdrawn.ids.starts" in arrays:
+            names = (Texts.load(arrays, f"withdrawn.{name}") for name in ("questions", "ids"))
+            gone = tuple(zip(*names, strict=True))
+        return cls(tuple(map(Verdict, questions, ids, right.tolist())), gone)
 
 
 class Settled(NamedTuple):
@@ -171,7 +185,7 @@ def settle(judgements: Iterable[Judgement], entries: Entries, own: Entries) -> S
         votes[key] = votes.get(key, 0) + (1 if one.right else -1)
         spelt.setdefault(key, one.question)
     found = [Verdict(spelt[key], key[1], count > 0) for key, count in votes.items() if count]
-    asked = {(normalize_text(q), name) for name, mine in zip(own.ids, own.questions, strict=True) for q in mine}
+    asked = {(normalize_text(q), name) for name, mine in _asked(own) for q in mine}
     verdicts = [one for one in found if one.key not in asked]
     contradicting = [one for one in found if one.key in asked and not one.right]
     return Settled(verdicts, {key for key, count in votes.items() if not count}, removed, contradicting)
@@ -242,6 +256,11 @@ def _folds(own: Entries) -> list[dict[str, set[str]]]:
         parts = [hold_out_questions(pairs, part, fold_number=n)[1] for n in range(_FOLDS)]
     folds = ({normalize_text(pair.query): homes[normalize_text(pair.query)] for pair in held} for held in parts)
     return [fold for fold in folds if fold]
+
+
+def _asked(entries: Entries) -> Iterable[tuple[str, Sequence[str]]]:
+    """Each id with its questions."""
+    return zip(entries.ids, entries.questions, strict=True)
 
 
 def _without(entries: Entries, held: Container[str]) -> Entries:

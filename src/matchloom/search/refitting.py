@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from matchloom.search.aside import confusions
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.feedback import Judgements
@@ -24,21 +25,24 @@ class Refit(NamedTuple):
     kept: bool  # whether the new fit is in use
     why: str
     feedback: FeedbackReport | None = None  # where there were judgements
+    aside: bool = False  # whether it waits to be taken up by `promote`
+    confused: tuple[tuple[str, str, int], ...] = ()  # ids: the right answer, the one found in its place, how often
 
 
 def learn_anew(
     state: State, given: Judgements | None, sentences: SentenceVectors | None, *, progress: bool = False
-) -> tuple[State | None, Refit]:
-    """The state that all entries teach now, and judgements where there are some; None where that is worse."""
+) -> tuple[State, Refit]:
+    """The state that all entries teach now, and judgements where there are some; `kept` is False where it is worse."""
     entries, judged, report = state.view.entries(), state.judged, None
     if given is not None:
         entries, judged, report = _judged(state, given, sentences)
     learnt = learn(entries, state.settings, sentences, progress=progress)
     before, after, worse = _compare(state, learnt)
     done = Refit(len(entries), len(learnt.segment.questions), before, after, False, "", report)
-    if worse:
-        return None, done._replace(why="left-out questions find their answer less often, by more than chance")
+    done = done._replace(confused=confusions(learnt))
     made = replace(State.of(learnt, state.settings), judged=judged)
+    if worse:
+        return made, done._replace(why="left-out questions find their answer less often, by more than chance")
     return made, done._replace(kept=True, why=learnt.fusion.why)
 
 

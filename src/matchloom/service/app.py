@@ -13,12 +13,15 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
 from matchloom.service.bodies import ReadRoute
 from matchloom.service.changing import add_changing
+from matchloom.service.desk.desk import DeskOptions
+from matchloom.service.desk.routes import add_desk
 from matchloom.service.feedback import judgement_of
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
@@ -51,6 +54,7 @@ def create_app(
     runs: Path | None = None,
     refit: float | None = None,
     origins: Sequence[str] = (),
+    desk: DeskOptions | None = None,
 ) -> FastAPI:
     """The service as an ASGI app; `app.state.service` is what it is made of.
 
@@ -63,9 +67,19 @@ def create_app(
         runs: A folder of trainings to show.
         refit: How many seconds after the last change a collection is refitted, where it may be; None: never by itself.
         origins: Other sites whose pages may ask, such as https://shop.example.
+        desk: What its owner sees and keeps.
     """
     limits, keys = limits or Limits(), keys or Keys()
-    service = Service(folders, limits=limits, keys=keys, writable=writable, feedback=feedback, runs=runs, refit=refit)
+    service = Service(
+        folders,
+        limits=limits,
+        keys=keys,
+        writable=writable,
+        feedback=feedback,
+        runs=runs,
+        refit=refit,
+        desk=desk,
+    )
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -97,6 +111,7 @@ def create_app(
     add_rerank(app, service)
     add_models(app, service)
     add_changing(app, service)
+    add_desk(app, service)
     _add_feedback(app, service)
     _add_runs(app, service)
     _add_page(app)
@@ -119,7 +134,7 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
         elif isinstance(error, HTTPException):
             code = {400: "not_json", 404: "unknown", 405: "wrong_method"}.get(error.status_code, "refused")
             refused = Refused(error.status_code, code, str(error.detail))
-            headers = error.headers
+            headers = {"allow": _allowed(app, request)} if error.status_code == 405 else error.headers
         else:
             raise error
         service.metrics.rejected.labels(refused.code).inc()
@@ -129,6 +144,12 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
 
     for kind in (Refused, RequestValidationError, MatchloomError, HTTPException):
         app.add_exception_handler(kind, tell)
+
+
+def _allowed(app: FastAPI, request: Request) -> str:
+    """The methods of a path, whichever routes have them."""
+    routes = [one for one in app.routes if one.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for one in routes for method in getattr(one, "methods", None) or ()}))
 
 
 def _first_wrong(error: RequestValidationError) -> str:
@@ -228,7 +249,8 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         if isinstance(asked, s.SearchRequest):
             limits.check_texts([asked.question], system.tokenizer)
             async with workers.admitted():
-                return answer(await workers.call(handlers.search, system, asked.question, by, options))
+                log = service.desk.questions
+                return answer(await workers.call(handlers.search, system, asked.question, by, options, log))
         limits.check_count("questions", len(asked.questions))
         limits.check_texts(asked.questions, system.tokenizer)
         async with workers.admitted():

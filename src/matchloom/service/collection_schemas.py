@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -37,10 +37,18 @@ class AddAnswer(Answered):
 class EntryIn(Asked):
     """An answer with all its questions and columns of its own."""
 
-    id: Annotated[str, Field(min_length=1, description="With the id of one that is there it takes its place.")]
+    id: Annotated[
+        str,
+        Field(
+            default="", description="With the id of one that is there it takes its place; without one the text tells."
+        ),
+    ]
     text: Annotated[str, Field(min_length=1, description="The answer.")]
     questions: Annotated[list[str], Field(default=[], description="What it answers; none where nobody asked yet.")]
     columns: Annotated[dict[str, str], Field(default={}, examples=[{"category": "billing"}])]
+    version: Annotated[
+        str, Field(default="", max_length=64, description="As it was when it was edited; another is a conflict.")
+    ]
 
 
 class PutRequest(Asked):
@@ -50,12 +58,14 @@ class PutRequest(Asked):
         list[EntryIn],
         Field(examples=[[{"id": "invoices", "text": "Under Billing.", "questions": ["Where are my invoices?"]}]]),
     ]
+    new: Annotated[bool, Field(default=False, description="Whether an id that is there already is a conflict.")]
 
 
 class PutAnswer(Answered):
     """How many entries are as they were given; they are on the disk."""
 
     put: int
+    ids: list[str]
 
 
 class RemoveAnswer(Answered):
@@ -76,6 +86,11 @@ class RefitResult(Answered):
     kept: bool = Field(description="Whether the new fit is in use.")
     why: str
     finished: str = Field(description="When, in UTC.")
+    aside: bool = Field(description="Whether it waits to be taken up by promote.")
+    feedback: dict[str, Any] | None = Field(description="What became of judgements.")
+    confused: list[tuple[str, str, int]] = Field(description="Ids: the right answer, the one found, how often.")
+    followed: dict[str, Any] | None = Field(description="What became of a file that is followed.")
+    judged: int = Field(description="Bytes of judgements that were there.")
 
 
 class RefitState(Answered):
@@ -83,6 +98,15 @@ class RefitState(Answered):
 
     state: Literal["idle", "waiting", "running"]
     last: RefitResult | None
+    failed: str | None = Field(description="Why the last one did not end, if this process began it.")
+
+
+class RefitRequest(Asked):
+    """How to refit; nothing need be given."""
+
+    aside: Annotated[
+        bool, Field(default=False, description="Measure a new fit and keep it aside; promote takes it up.")
+    ]
 
 
 class CollectionAnswer(Answered):

@@ -14,6 +14,7 @@ import numpy as np
 from matchloom.explanation import Explanation, explain
 from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
+from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.problems import Refused
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
@@ -75,14 +76,23 @@ def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -
     return [Ranked(n, scores[n], texts[n]) for n in best]
 
 
-def search(system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]) -> Plain:
+def search(
+    system: ServedSystem,
+    question: str,
+    by: ServedSystem | str | None,
+    options: Mapping[str, Any],
+    log: QuestionLog | None = None,
+) -> Plain:
     """The answers of a system that fit a question best; none for a question of spaces."""
-    return search_answer(system, by, _found(system, [question], by, options)[0])
+    found = _found(system, [question], by, options)[0]
+    if log is not None and by is None and question.strip():
+        log.keep(system.name, question, found, system.confident(found))
+    return search_answer(system, by, found)
 
 
 def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
     """What a client is told of the best of what was found."""
-    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found, top)}
+    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(system, by, found, top)}
 
 
 def search_many(
@@ -94,7 +104,7 @@ def search_many(
         "system": system.name,
         "kind": system.kind,
         "by": _name(by),
-        "results": [_answers(one) for one in found],
+        "results": [_answers(system, by, one) for one in found],
     }
 
 
@@ -140,8 +150,10 @@ def _found_otherwise(
     return Hits(_by_another(system.collection.entries, by, question, options["top"]))
 
 
-def _answers(found: Hits, top: int | None = None) -> Plain:
-    return {"known": found.known, "answered": found.answered, "answers": [_plain(one) for one in found[:top]]}
+def _answers(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
+    confident = system.confident(found) if by is None else None
+    told = {"known": found.known, "answered": found.answered, "confident": confident}
+    return {**told, "answers": [_plain(one) for one in found[:top]]}
 
 
 def _archived(

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.types import Scope
 
+from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.handlers import search_answer
 from matchloom.service.problems import overloaded
 from matchloom.service.service import Service
@@ -87,18 +88,24 @@ class QuickSearch:
             if not one.answer.done():
                 groups.setdefault(one.system, []).append(one)
         for system, some in groups.items():
-            for one, found in zip(some, _found(system, [one.asked for one in some]), strict=True):
+            log = self._service.desk.questions
+            for one, found in zip(some, _found(system, [one.asked for one in some], log), strict=True):
                 if isinstance(found, Exception):
                     one.answer.set_exception(found)
                 else:
                     one.answer.set_result(found)
 
 
-def _found(system: ServedSystem, asked: Sequence[PlainSearch]) -> list[bytes | Exception]:
+def _found(
+    system: ServedSystem, asked: Sequence[PlainSearch], log: QuestionLog | None = None
+) -> list[bytes | Exception]:
     """Of each its answer; what one client asked must not be another's error."""
     assert system.collection is not None
     try:
         hits = system.collection.search([one.question for one in asked], top=max(one.top for one in asked))
+        for one, found in zip(asked, hits if log is not None else (), strict=log is not None):
+            assert log is not None
+            log.keep(system.name, one.question, found, system.confident(found))
         encoded: list[Any] = [
             msgspec.json.encode(search_answer(system, None, found, one.top))
             for one, found in zip(asked, hits, strict=True)
@@ -107,4 +114,4 @@ def _found(system: ServedSystem, asked: Sequence[PlainSearch]) -> list[bytes | E
     except Exception as error:
         if len(asked) == 1:
             return [error]
-        return [_found(system, [one])[0] for one in asked]
+        return [_found(system, [one], log)[0] for one in asked]

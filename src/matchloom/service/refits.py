@@ -14,10 +14,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,15 +48,30 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
     kept: bool
     why: str
     finished: str
+    aside: bool = False  # whether it was kept aside, to be taken up
+    feedback: dict[str, Any] | None = None  # what became of judgements
+    confused: list[tuple[str, str, int]] = []
+    followed: dict[str, Any] | None = None  # what became of a file that is followed
+    judged: int = 0  # bytes of judgements that were there
+
+
+class Order(NamedTuple):
+    """What a refit is to do, and for whom."""
+
+    aside: bool = False
+    source: Path | None = None
+    who: str = "service"
 
 
 class Refits:
     """Refits the collections of a shelf. `delay` is how many seconds after the last change; None: only when asked."""
 
-    def __init__(self, shelf: Shelf, metrics: Metrics, delay: float | None) -> None:
-        self._shelf, self._metrics, self._delay = shelf, metrics, delay
-        self._seen: dict[str, tuple[int, float]] = {}  # how much has changed, and since when it is so much
+    def __init__(self, shelf: Shelf, metrics: Metrics, delay: float | None, feedback: Path | None = None) -> None:
+        self._shelf, self._metrics, self._delay, self._feedback = shelf, metrics, delay, feedback
+        self.when_done: Callable[[ServedSystem, Order, Result], None] = lambda *_: None
+        self._seen: dict[str, tuple[tuple[int, int], float]] = {}  # how much has changed, and since when it is so much
         self._running: dict[str, threading.Thread] = {}
+        self._failed: dict[str, str] = {}  # why the last one of a system did not end
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._ended = threading.Event()
 
@@ -72,30 +88,44 @@ class Refits:
     def _look(self, system: ServedSystem) -> None:
         assert system.collection is not None
         assert self._delay is not None
-        changed, now = system.collection.changed, time.monotonic()
-        if changed != self._seen.get(system.name, (-1, 0.0))[0]:
+        changed, now = (system.collection.changed, self._judged()), time.monotonic()
+        if changed != self._seen.get(system.name, ((-1, 0), 0.0))[0]:
             self._seen[system.name] = (changed, now)
-        elif changed and now - self._seen[system.name][1] >= self._delay and self._is_due(system, changed):
+        elif now - self._seen[system.name][1] >= self._delay and self._is_due(system):
             with suppress(Refused):  # another worker's
                 self.begin(system)
 
-    def _is_due(self, system: ServedSystem, changed: int) -> bool:
-        """Whether what has changed is more than what the last refit, if it was not kept, had learnt from."""
-        last = result_of(system.path)
-        return last is None or last.kept or last.changed != changed
+    def _judged(self) -> int:
+        """How many bytes of judgements there are."""
+        try:
+            return 0 if self._feedback is None else self._feedback.stat().st_size
+        except OSError:
+            return 0
 
-    def begin(self, system: ServedSystem) -> None:
+    def _is_due(self, system: ServedSystem) -> bool:
+        """Whether there is more to learn from than the last refit had, whatever became of it."""
+        assert system.collection is not None
+        last, changed, judged = result_of(system.path), system.collection.changed, self._judged()
+        if last is None:
+            return changed > 0 or judged > 0
+        return (judged > 0 and judged != last.judged) or changed != (0 if last.kept else last.changed)
+
+    def begin(self, system: ServedSystem, order: Order = Order()) -> None:  # noqa: B008 (it does not change)
         """Refit in the background; refused where one goes on."""
         going = self._running.get(system.name)
         if (going is not None and going.is_alive()) or is_written(system.path, REFIT_LOCK):
             raise Refused(409, "conflict", f"{system.name} is being refitted already")
-        thread = threading.Thread(target=self._refit, args=(system,), name="matchloom-refit", daemon=True)
+        thread = threading.Thread(target=self._refit, args=(system, order), name="matchloom-refit", daemon=True)
         self._running[system.name] = thread
         thread.start()
 
-    def _refit(self, system: ServedSystem) -> None:
-        start = time.monotonic()
+    def _refit(self, system: ServedSystem, order: Order) -> None:
+        start, judged = time.monotonic(), self._judged()
         command = [sys.executable, "-c", _PROGRAM, "refit", str(system.path.resolve()), "--json"]
+        if judged:
+            command += ["--feedback", str(self._feedback), "--system", system.name]
+        command += ["--aside"] if order.aside else []
+        command += [] if order.source is None else ["--from", str(order.source)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             self._processes.add(process)
             try:
@@ -108,13 +138,25 @@ class Refits:
             self._metrics.refits.labels("failed").inc()
             why = " ".join(told.decode(errors="replace").split())[-300:]
             say("refit failed", level=logging.WARNING, system=system.name, why=why)
+            self._failed[system.name] = why
+            self._seen.pop(system.name, None)  # it rests before it is tried again
             return
-        plain = {**json.loads(out), "finished": datetime.now(UTC).isoformat(timespec="seconds")}
-        result = Result(**{name: plain[name] for name in Result.__struct_fields__})
+        self._failed.pop(system.name, None)
+        plain = {**json.loads(out), "finished": datetime.now(UTC).isoformat(timespec="seconds"), "judged": judged}
+        result = msgspec.convert({name: plain[name] for name in Result.__struct_fields__ if name in plain}, Result)
         with suppress(OSError), atomic_write(system.path / _RESULT) as file:
             file.write(msgspec.json.encode(result).decode() + "\n")
         self._metrics.refits.labels("kept" if result.kept else "refused").inc()
         say("refitted", system=system.name, kept=result.kept, seconds=round(time.monotonic() - start, 2))
+        self.when_done(system, order, result)
+
+    def promoted(self, system: ServedSystem) -> None:
+        """Note that the fit which waited is in use."""
+        last = result_of(system.path)
+        if last is not None:
+            last.kept, last.aside = True, False
+            with suppress(OSError), atomic_write(system.path / _RESULT) as file:
+                file.write(msgspec.json.encode(last).decode() + "\n")
 
     def state(self, system: ServedSystem) -> dict[str, Any]:
         """What a client is told: whether a refit goes on, in whichever worker, and what became of the last."""
@@ -124,9 +166,10 @@ class Refits:
         state = "idle"
         if (going is not None and going.is_alive()) or is_written(system.path, REFIT_LOCK):
             state = "running"
-        elif self._delay is not None and (changed := system.collection.changed) and self._is_due(system, changed):
+        elif self._delay is not None and self._is_due(system):
             state = "waiting"
-        return {"state": state, "last": None if last is None else msgspec.to_builtins(last)}
+        failed = self._failed.get(system.name)
+        return {"state": state, "last": None if last is None else msgspec.to_builtins(last), "failed": failed}
 
     def close(self) -> None:
         """End what goes on; a refit that is cut off leaves the collection as it was."""

@@ -170,6 +170,7 @@ class SearchAnswer(Answered):
     by: str | None
     known: float | None = Field(description="How likely any answer is right.")
     answered: bool | None = Field(description="Whether the first answer is as sure as `precision` asks for.")
+    confident: bool | None = Field(description="Whether the first answer is sure enough to be shown as the answer.")
     answers: list[Found]
 
 
@@ -178,6 +179,7 @@ class FoundForOne(Answered):
 
     known: float | None
     answered: bool | None
+    confident: bool | None
     answers: list[Found]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matchloom.service.batching import Batcher
+from matchloom.service.desk.desk import Desk, DeskOptions
 from matchloom.service.feedback import FeedbackFile
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
@@ -45,13 +46,15 @@ class Service:
         feedback: Path | None,
         runs: Path | None,
         refit: float | None = None,
+        desk: DeskOptions | None = None,
     ) -> None:
         self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
         self.shelf = Shelf(folders)
         self.metrics = Metrics()
         self.workers = Workers(limits, self.metrics)
         self.feedback = None if feedback is None else FeedbackFile(feedback)
-        self.refits = Refits(self.shelf, self.metrics, refit if writable else None)
+        self.refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
+        self.desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None
@@ -80,6 +83,7 @@ class Service:
         else:
             say("ready", systems=list(self.shelf.systems))
             self._watching = asyncio.create_task(self.refits.watch())
+            self.desk.start()
             self.when_ready()
 
     async def stop(self) -> None:
@@ -88,6 +92,7 @@ class Service:
             await asyncio.wait({self._loading})
         if self._watching is not None:
             self._watching.cancel()
+        self.desk.stop()
         if self._next is not None:
             self._next.done.cancel()
         with ThreadPoolExecutor(1, "matchloom-end") as ending:

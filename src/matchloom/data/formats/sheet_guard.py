@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-_RUN = re.compile(r"'*[=+\-@]")
+_RUN = re.compile(r"['\s]*[=+\-@]")  # spaces before it are dropped by some
 _NUMBER = re.compile(r"[+-]?[0-9][0-9 .,:/-]*%?$")
-_GUARDED = re.compile(r"'+[=+\-@]")
+_GUARDED = re.compile(r"'['\s]*[=+\-@]")
 
 
 def guarded(cell: str) -> str:
