@@ -600,3 +600,25 @@ def test_large_classifiers_still_speak_for_changed_entries() -> None:
         raw = scored.raw[0, :, int(np.flatnonzero(scored.rows == row)[0])]
         assert not np.isnan(raw).any()
         adds_up(collection, ["cancel thing8", "stop thing8"])
+
+
+def test_a_question_that_was_just_added_finds_its_entry_before_the_refit(kept: Collection) -> None:
+    first = kept.search("where is my fork", top=1)[0]
+    words = " ".join(f"{one.text} {' '.join(one.questions)}" for one in (kept.entries[n] for n in range(3)))
+    near = f"{words} {first.question}"  # by its words it belongs elsewhere
+    assert kept.search(near, top=1)[0].text != KETTLE
+    kept.add([(near, KETTLE), ("kettle whistles", KETTLE)])
+    for asked in (near, f"  {near.upper()} "):
+        hits = kept.search(asked, top=None, explain=True)
+        assert hits[0].text == KETTLE
+        assert hits[0].score > hits[1].score
+        assert hits[0].explanation.trace.score == pytest.approx(hits[0].score)
+        assert kept.score([Pair(asked, KETTLE)])[0] == pytest.approx(hits[0].score)
+        assert kept.trace(asked, KETTLE)[2].score == pytest.approx(hits[0].score)
+    adds_up(kept)
+    assert kept.search([near, "fork"], top=None)[0] == kept.search(near, top=None)
+    other = next(kept.entries[n] for n in range(len(kept)) if kept.entries[n].text != KETTLE)
+    kept.add([("what a riddle this is", other.text)])  # one more question of an entry that is fitted
+    assert kept.search("What a riddle  this is", top=1)[0].id == other.id
+    kept.refit()
+    assert kept.search("kettle whistles", top=1)[0].text == KETTLE

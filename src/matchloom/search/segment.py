@@ -7,6 +7,7 @@ the counts of the first; what has to be learnt from questions (classifiers) they
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.data.identity import digest, normalize_text
 from matchloom.lexical.columns import Floats, Ids, Rows, products
 from matchloom.lexical.ranking import Owned, nearest_of
 from matchloom.search.arrays import Texts
@@ -144,6 +146,19 @@ class Segment:
         best = np.flatnonzero(similar == similar.max(initial=-np.inf))
         return min((self.questions[int(row)] for row in rows[best]), default=None)
 
+    def having(self, question: str) -> list[int]:
+        """The entries that have a question, case and spaces apart."""
+        own = normalize_text(question)
+        key = digest(own)
+        found: set[int] = set()
+        # Questions are in the order of their digests, see `known_questions`.
+        first = bisect_left(self.questions, key, key=lambda one: digest(normalize_text(one)))
+        for n in range(first, len(self.questions)):
+            if normalize_text(self.questions[n]) != own:
+                break
+            found |= set(self.member.indices[self.member.indptr[n] : self.member.indptr[n + 1]].tolist())
+        return sorted(found)
+
     @cached_property
     def _owned(self) -> Owned:
         columns = self.member.tocsc()
@@ -204,6 +219,7 @@ class Segment:
         reader: Reader,
         names: Sequence[str],
         sentences: SentenceVectors | None,
+        note: str = "",
     ) -> Segment:
         """From what was saved; a ValueError where that does not fit together."""
         check_arrays(arrays, reader.size)
@@ -216,7 +232,7 @@ class Segment:
                 if len(lines) <= WHOLE:
                     check_lines(lines, dict[str, str] if name == "columns" else list[str])
                 more[name] = _Json(lines, {} if name == "columns" else ())
-        entries = Entries(ids, texts, _OwnQuestions(questions, starts, places), **more)
+        entries = Entries(ids, texts, _OwnQuestions(questions, starts, places), **more, note=note)
         entries.__dict__["text_keys"] = (arrays["text_keys"], arrays["text_rows"])
         shape = (len(questions), len(ids))
         member = sp.csc_array((np.ones(len(places)), places, starts), shape=shape).tocsr()

@@ -85,7 +85,7 @@ class State:
 
     def _ranked(self, queries: Queries, start: int, scored: Scored, top: int | None, explain: bool) -> list[Hits]:
         """The answers to the questions from `start` on that were scored together."""
-        scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+        scores, same = self._scores(scored, queries.texts[start : start + len(scored.raw)])
         count = len(scores)
         answerable = self._answerable(scored, scores, queries.coverage[start : start + count])
         likely = None
@@ -115,7 +115,7 @@ class State:
                 at += 1
             if explain:
                 query = queries.one(start + n)
-                made[:] = [self._explained(query, scored, n, hit) for hit in made]
+                made[:] = [self._explained(query, scored, n, hit, same[n].get(hit.index or 0, 0.0)) for hit in made]
             hits.append(made)
         return hits
 
@@ -125,10 +125,10 @@ class State:
         columns = dict(entries.columns[own]) or None if entries.columns else None
         return Hit(entries.ids[own], entries.texts[own], score, chance, nearest, row, None, None, None, columns)
 
-    def _explained(self, query: Queries, scored: Scored, n: int, hit: Hit) -> Hit:
+    def _explained(self, query: Queries, scored: Scored, n: int, hit: Hit, same: float) -> Hit:
         """A hit with why it got its score."""
         compared = _compared(self.view, query, scored, n, hit.index or 0)
-        traced = self._traced(query, compared, hit.question, hit.text)
+        traced = self._traced(query, compared, hit.question, hit.text, same)
         return hit._replace(explanation=explanation_of(self, query.texts[0], hit.text, traced))
 
     def signals(self, questions: Sequence[str]) -> Floats:
@@ -140,11 +140,33 @@ class State:
         queries = self.view.base.reader.read(list(questions))
         found, start = [], 0
         for scored in self.view.scored(queries):
-            scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+            scores, _ = self._scores(scored, queries.texts[start : start + len(scored.raw)])
             coverage = queries.coverage[start : start + len(scores)]
             found.append(signals_of(self.fusion.names, self.fusion.weights, scored.raw, scores, coverage))
             start += len(scores)
         return np.concatenate(found) if found else np.empty((0, 4))
+
+    def _scores(self, scored: Scored, questions: Sequence[str]) -> tuple[Floats, list[dict[int, float]]]:
+        """The scores of questions (N, C), and what rows were given for having exactly the question.
+
+        Classifiers do not know an entry that was added or changed since the fit, or its new questions. Until they do,
+        one that has exactly the question asked is given what puts it one deviation of every feature above the best of
+        those that do not have it.
+        """
+        scores = self.fusion.score(scored.raw, scored.mean, scored.spread)
+        given: list[dict[int, float]] = [{} for _ in questions]
+        for n, question in enumerate(questions if self.view.lacks else ()):
+            later, every = self.view.having(question)
+            others = scores[n, ~np.isin(scored.rows, every)] if later else np.empty(0)
+            if not len(others):
+                continue
+            least = float(others.max()) + float(self.fusion.weights.sum())
+            for place in np.flatnonzero(np.isin(scored.rows, later)).tolist():
+                added = least - float(scores[n, place])
+                if added > 0:
+                    given[n][int(scored.rows[place])] = added
+                    scores[n, place] += added
+        return scores, given
 
     def _answerable(self, scored: Scored, scores: Floats, coverage: Floats) -> list[float | None]:
         """How likely it is of each question that any answer is right; None where that was not learnt."""
@@ -209,8 +231,8 @@ class State:
             query = reader.read([question])
             scored = view.scored(query)[0]
             raw = np.empty((1, scored.raw.shape[1], len(own)))
-            for column, n in enumerate(own):
-                row = view.row_of_text(pairs[n].text, pairs[n].text_id)
+            rows = [view.row_of_text(pairs[n].text, pairs[n].text_id) for n in own]
+            for column, (n, row) in enumerate(zip(own, rows, strict=True)):
                 if row is None:
                     text = pairs[n].text
                     if text not in texts:
@@ -218,7 +240,11 @@ class State:
                     raw[0, :, column] = _outside(view, query, texts[text])
                 else:
                     raw[0, :, column] = self._raw(view, query, scored, row)
-            scores[own] = self.fusion.score(raw, scored.mean, scored.spread)[0]
+            same = self._scores(scored, [question])[1][0]
+            found = self.fusion.score(raw, scored.mean, scored.spread)[0]
+            scores[own] = [
+                one + same.get(-1 if row is None else row, 0.0) for one, row in zip(found.tolist(), rows, strict=True)
+            ]
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
@@ -240,13 +266,14 @@ class State:
             compared = Compared(features, added, scored.mean[0], scored.spread[0])
             return self._traced(asked, compared, None, text)
         nearest = self.view.nearest(asked, [0], [row])[0]
-        return self._traced(asked, _compared(self.view, asked, scored, 0, row), nearest, text)
+        same = self._scores(scored, [query])[1][0].get(row, 0.0)
+        return self._traced(asked, _compared(self.view, asked, scored, 0, row), nearest, text, same)
 
     def _traced(
-        self, query: Queries, compared: Compared, question: str | None, text: str
+        self, query: Queries, compared: Compared, question: str | None, text: str, same: float = 0.0
     ) -> tuple[list[str], list[str], Trace]:
         right = RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text))
-        trace = trace_of(self.view.base.reader, self.fusion, compared, query, right)
+        trace = trace_of(self.view.base.reader, self.fusion, compared, query, right, same)
         return list(query.words[0]), [*right.matched, *right.told], trace
 
     def _raw(self, view: View, query: Queries, scored: Scored, row: int) -> Floats:

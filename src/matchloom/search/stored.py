@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,8 +87,7 @@ def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored
         if sentences is None:
             matcher = saved.inside(ENCODER)
             sentences = None if matcher is None else SentenceVectors(matcher)
-        segment = Segment.load(arrays, reader, settings["features"], sentences)
-        segment = replace(segment, entries=replace(segment.entries, note=settings["note"]))
+        segment = Segment.load(arrays, reader, settings["features"], sentences, settings["note"])
         weights = np.array(settings["weights"], dtype=np.float64)
         figures = None if settings["leave_one_out"] is None else LeaveOneOut(**settings["leave_one_out"])
         changes = journal.read()

@@ -49,8 +49,13 @@ class Compared(NamedTuple):
     spread: Floats
 
 
-def trace_of(reader: Reader, fusion: Fusion, compared: Compared, query: Queries, right: RightSide) -> Trace:
-    """The trace of one question with one text, from what each feature says of them."""
+def trace_of(
+    reader: Reader, fusion: Fusion, compared: Compared, query: Queries, right: RightSide, same: float = 0.0
+) -> Trace:
+    """The trace of one question with one text, from what each feature says of them.
+
+    `same` is what the text was given for having exactly this question.
+    """
     words = query.words[0]
     grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.told)), len(fusion.names), axis=0)
     signals: list[Signal] = []
@@ -75,6 +80,9 @@ def trace_of(reader: Reader, fusion: Fusion, compared: Compared, query: Queries,
             where = "the question as a whole" if isinstance(feature, DenseFeature) else "words elsewhere"
             components.append(Component(f"{feature.name}: {where}", elsewhere, factor * elsewhere, channel))
         components.append(Component(f"{feature.name}: a mean answer", mean, -factor * mean, channel))
+    if same:
+        components.append(Component("the same question", 1.0, same))
+        total += same
     told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
     return Trace(total, signals, total - told, grid, list(fusion.names), components)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.entries import Entry
+from matchloom.data.identity import normalize_text
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.bm25 import BM25Feature
@@ -70,17 +71,18 @@ class View:
         """The rows that are alive, ordered by id."""
         if len(self.segments) == 1:
             return np.flatnonzero(self.alive)
-        ids = self.base.entries.ids
-        keys: list[tuple[float, str]] = []
-        for segment in self.segments[1:]:
-            keys += [(bisect_left(ids, one) - 0.5, one) for one in segment.entries.ids]
-        size = len(ids)
-        later = sorted(range(len(keys)), key=lambda n: keys[n])
-        places = np.concatenate([np.arange(size), np.zeros(len(keys))])
-        for rank, n in enumerate(later):
-            places[size + n] = keys[n][0] + rank / (2 * len(keys) + 1)
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(np.concatenate([np.arange(len(self.base.entries)), self._later]), kind="stable")
         return order[self.alive[order]]
+
+    @cached_property
+    def _later(self) -> Floats:
+        """Where each row that was added since stands among the fitted ones, which are in the order of ids."""
+        ids = self.base.entries.ids
+        keys = [(bisect_left(ids, one), one) for segment in self.segments[1:] for one in segment.entries.ids]
+        places = np.zeros(len(keys))
+        for rank, n in enumerate(sorted(range(len(keys)), key=lambda n: keys[n])):
+            places[n] = keys[n][0] - 0.5 + rank / (2 * len(keys) + 1)
+        return places
 
     def entry(self, row: int) -> Entry:
         """The entry of a row."""
@@ -140,6 +142,26 @@ class View:
                 for n, question in zip(own, near, strict=True):
                     found[n] = question
         return found
+
+    @cached_property
+    def _later_questions(self) -> dict[str, list[int]]:
+        """Of entries that were changed since the fit: the rows that have a question, as it is normalised."""
+        found: dict[str, list[int]] = {}
+        for offset, segment in zip(self.offsets[1:], self.segments[1:], strict=True):
+            for row, own in enumerate(segment.entries.questions, start=offset):
+                for question in own if self.alive[row] else ():
+                    found.setdefault(normalize_text(question), []).append(row)
+        return found
+
+    @cached_property
+    def lacks(self) -> bool:
+        """Whether entries that were changed since lack what has to be learnt."""
+        return len(self.segments) > 1 and any(feature is None for feature in self.segments[-1].features)
+
+    def having(self, question: str) -> tuple[list[int], list[int]]:
+        """Rows that were changed since the fit and have exactly this question; if there are any, all that have it."""
+        later = self._later_questions.get(normalize_text(question), [])
+        return later, [*self.base.having(question), *later] if later else []
 
     # ---- changes
 
@@ -255,7 +277,7 @@ class View:
         found = np.concatenate(raw, axis=1)[None]
         self._carry_some(query, rows, found[0])
         if len(later):
-            order = np.argsort(self._places[rows], kind="stable")
+            order = np.argsort(np.concatenate([chosen, self._later[later - size]]), kind="stable")
             rows, found = rows[order], np.ascontiguousarray(found[:, :, order])
         return self._made(1, rows, found)
 
@@ -275,13 +297,6 @@ class View:
             found[0].sort()
             return found[0]
         return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
-
-    @cached_property
-    def _places(self) -> Ids:
-        """Where each row stands in the order of ids."""
-        places = np.zeros(len(self.alive), dtype=np.int64)
-        places[self.order] = np.arange(len(self.order))
-        return places
 
     def _carry(self, raw: Floats) -> None:
         """Give changed entries what classifiers say of them as they were."""
