@@ -26,7 +26,7 @@ if [ -z "${BASE:-}" ]; then
 fi
 
 # shellcheck disable=SC2086
-run build --quiet --isolation chroot --format docker --build-arg BASE="$BASE" --build-arg EXTRAS="$extras" \
+run build --quiet --layers --isolation chroot --format docker --build-arg BASE="$BASE" --build-arg EXTRAS="$extras" \
   ${BUILD_OPTIONS:-} --tag "localhost/matchloom:$tag" . > "$home/build.log" 2>&1 || { tail -40 "$home/build.log"; exit 1; }
 run images --format '{{.Name}}:{{.Tag}} {{.Size}}' "localhost/matchloom:$tag"
 
@@ -48,14 +48,15 @@ mkdir "$data/feedback" && chown -R 10001 "$data"
 mkdir -p "$root/data" "$root/feedback"
 mount --bind "$root" "$root" && mount --bind "$data" "$root/data" && mount --bind "$data/feedback" "$root/feedback"
 mount -t tmpfs tmpfs "$root/tmp" && mount -o remount,bind,ro "$root"
-inside() { chroot --userspec 10001:10001 "$root" /usr/bin/env -i HOME=/tmp PATH=/opt/matchloom/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 \
-             MATCHLOOM_API_KEY=only-for-this-trial "$@"; }
+inside() ( exec chroot --userspec 10001:10001 "$root" /usr/bin/env -i HOME=/tmp PATH=/opt/matchloom/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 \
+             MATCHLOOM_API_KEY=only-for-this-trial "$@" )
 
 inside id
 inside touch /opt/matchloom/x 2> /dev/null && { echo 'the root can be written'; exit 1; }
 echo 'read-only: the root cannot be written'
 (cd "$root/data" && inside /bin/sh -c 'cd /data && matchloom fit faq.tsv --out faq --encoder none') > /dev/null 2> "$home/fit.log" || { cat "$home/fit.log"; exit 1; }
-entry=$(run inspect --type image --format '{{join .Docker.Config.Entrypoint " "}}' "localhost/matchloom:$tag")
+entry=$(run inspect --type image "localhost/matchloom:$tag" \
+  | python3 -c 'import json, sys; print(*json.load(sys.stdin)["Docker"]["config"]["Entrypoint"])')
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 inside /bin/sh -c "cd /data && exec ${entry/--port 8000/--port $port} faq --writable --feedback /feedback/thumbs.jsonl" 2> "$home/serve.log" &
 child=$!

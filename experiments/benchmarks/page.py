@@ -1,4 +1,5 @@
-"""docs/results.md and its figures, made from experiments/results: `python -m experiments.benchmarks.page`.
+"""docs/results.md, the pages in docs/results and their figures, made from experiments/results by
+`python -m experiments.benchmarks.page`.
 
 The tables are shown as `matchloom reproduce all` shows them; what other benchmarks found stands behind them. The
 minutes of every row go into the package, which says beforehand how long a row takes.
@@ -7,22 +8,24 @@ minutes of every row go into the package, which says beforehand how long a row t
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 from experiments import places
 from experiments.benchmarks.search_tables import engines_table, faq_table, quality_table
+from experiments.benchmarks.split import FOLDER, split_pages
 from experiments.reproduction import page
 from experiments.reproduction.figures import draw_plots, drawable
 from experiments.reproduction.page import markdown
 from experiments.reproduction.results import Place, read_results
 from experiments.reproduction.running import MINUTES
 from experiments.reproduction.summary import minutes, over_seeds, p_value, shown_p
-from experiments.reproduction.tables import table_names
-from matchloom.basics.files import atomic_write
+from experiments.reproduction.tables import read_table, table_names
+from matchloom.basics.files import atomic_write, make_folder
 
 RESULTS = places.RESULTS
 DOCS = places.DOCS
-PAGE = DOCS / "results.md"
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 _HEAD = """# Results
 
@@ -30,6 +33,17 @@ This page is generated from `experiments/results` (`make docs`); a test keeps it
 command that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of
 the repository.
 """
+_PICTURE = """
+![An FAQ: how often the first answer is right, by the number of questions to learn from](figures/faq.png)
+"""
+# What a user with an own file looks for first; all else is for who reads papers.
+ANSWERS = (
+    "An FAQ with few and with many questions",
+    "Knowing the answer, and knowing that there is none",
+    "Search beside engines",
+    "What an install costs",
+)
+_LAST = ("Summary", "Contents", "How choices were made", "Trials")
 _CHOICES = """## How choices were made
 
 Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
@@ -49,6 +63,7 @@ def results_page() -> str:
         "faq": faq_table,
         "quality": quality_table,
         "engines": engines_table,
+        "install": install_table,
         "retrieval": retrieval_tables,
         "question_retrieval_en": question_retrieval_table,
         "question_retrieval_zh": question_retrieval_table,
@@ -64,7 +79,32 @@ def results_page() -> str:
     there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
     sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
     others_told = [section for section in sections if section]
-    return page.results_page(RESULTS, drawable(RESULTS), _HEAD, others_told, _CHOICES)
+    head = _HEAD + (_PICTURE if "faq" in drawable(RESULTS) else "")
+    return page.results_page(RESULTS, drawable(RESULTS), head, others_told, _CHOICES)
+
+
+def results_pages() -> dict[str, str]:
+    """The same as pages, by their names in docs: a summary, and one for each section."""
+    text = results_page()
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    papers = {read_table(name).title for name in table_names()}
+    groups = {
+        "Answers from your own file": [title for title in titles if title in ANSWERS],
+        "The papers' tables, beside ours": [title for title in titles if title in papers],
+        "More measurements": [title for title in titles if title not in papers and title not in (*ANSWERS, *_LAST)],
+    }
+    return split_pages(text, groups)
+
+
+def write_pages(folder: Path, pages: dict[str, str]) -> None:
+    """Write them, and remove the pages of sections that are gone."""
+    make_folder(folder / FOLDER)
+    for old in (folder / FOLDER).glob("*.md"):
+        if f"{FOLDER}/{old.name}" not in pages:
+            old.unlink()
+    for name, made in pages.items():
+        with atomic_write(folder / name) as file:
+            file.write(made)
 
 
 def known_minutes() -> str:
@@ -260,6 +300,30 @@ def rae_line(done: dict[str, Any]) -> str:
     )
 
 
+def install_table(done: dict[str, Any]) -> str:
+    """What install.py found."""
+    rows = [
+        [
+            f"`{row['what']}`",
+            f"{row['megabytes']:.0f}",
+            str(row["packages"]),
+            f"{row['seconds']:.0f}",
+            f"{row['cpu']:.0f}",
+            f"{row['first_answer']:.2f}",
+        ]
+        for row in done["rows"]
+    ]
+    about = f"""## What an install costs
+
+`python -m experiments.benchmarks.install`, commit {done["commit"]}, Python {done["python"]}: each into a fresh
+environment, with the versions of constraints.txt and torch's build for CPUs. MB are of everything but pip and
+setuptools, compiled Python files included; seconds depend on the network and on what else the machine does. The last
+column is the first answer of a fitted FAQ by `matchloom search`, in a new process.
+"""
+    heads = ["", "MB", "packages", "seconds", "of these CPU", "first answer, s"]
+    return "\n".join([about, *markdown(heads, *rows), ""])
+
+
 def speed_table(done: dict[str, Any]) -> str:
     """The ratios of speed.py."""
     commits = ", ".join(sorted({row["commit"] for row in done["rows"]}))
@@ -287,6 +351,6 @@ def networks_table(done: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     draw_plots(RESULTS, DOCS / "figures")
-    for target, made in ((PAGE, results_page()), (MINUTES, known_minutes())):
-        with atomic_write(target) as made_file:
-            made_file.write(made)
+    write_pages(DOCS, results_pages())
+    with atomic_write(MINUTES) as made_file:
+        made_file.write(known_minutes())

@@ -194,6 +194,35 @@ def _draw_speeds(corpora: dict[str, list[tuple[str, float, float]]]) -> Figure:
     return figure
 
 
+# The systems of experiments/benchmarks/faq.py that the picture of the results shows.
+_FAQ = {
+    "encoder_ranker": ("matchloom with MiniLM", _DARK, "-"),
+    "answer_ranker": ("matchloom, no encoder", _BLUE, "-"),
+    "linear_classifier": ("scikit-learn: linear SVM", _ORANGE, "--"),
+    "encoder_nearest": ("MiniLM: the nearest text", "#777777", "--"),
+    "nearest_question": ("BM25: the nearest question", "#777777", ":"),
+}
+
+
+def _faq(done: Any) -> dict[str, list[tuple[int, float]]]:
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in sorted(done["rows"], key=lambda row: row["questions"]):
+        if row["system"] in _FAQ:
+            found.setdefault(row["system"], []).append((row["questions"], mean(row["P@1"])))
+    return found
+
+
+def _draw_faq(found: dict[str, list[tuple[int, float]]]) -> Figure:
+    figure = new_figure(7, 3.8)
+    ax = figure.subplots()
+    for system, (name, colour, line) in _FAQ.items():
+        if system in found:
+            ax.plot(*zip(*found[system], strict=True), line, marker="o", color=colour, label=name)
+    ax.set(xlabel="questions to learn from", ylabel="first answer right (P@1)", title="CovidFAQ: 519 new questions")
+    _plain(ax)
+    return figure
+
+
 def _plain(ax: Any) -> None:
     """No frame above and beside, a legend where there is something to say."""
     for side in ("top", "right"):
@@ -203,6 +232,7 @@ def _plain(ax: Any) -> None:
 
 
 PLOTS: tuple[Plot, ...] = (
+    Plot("faq", "faq", "An FAQ: the first answer right, by the number of questions", _faq, _draw_faq),
     Plot(
         "mv_lstm_k",
         "qa",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.benchmarks import page, search_tables
+from experiments.benchmarks.split import split_pages
 from experiments.reproduction.running import MINUTES
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,29 @@ def cells(text: str) -> dict[str, list[str]]:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.results_page(), "run: make docs"
+    docs = ROOT / "docs"
+    found = {path.relative_to(docs).as_posix() for path in (docs / "results").glob("*.md")} | {"results.md"}
+    pages = page.results_pages()
+    assert found == set(pages), "run: make docs"
+    for name, made in pages.items():
+        assert (docs / name).read_text(encoding="utf-8") == made, "run: make docs"
+
+
+def test_each_section_has_a_page_and_links_lead_there() -> None:
+    text = (
+        "# R\n\n## Summary\n\n[a](#a-table)\n\n## Contents\n\n- x\n\n## A table\n\n![p](figures/p.png) [s](#summary)\n"
+    )
+    text += "\n## Trials\n\n### One, tried\n\nx [o](#one-tried) [r](reproduce.md) [w](https://w.org)\n"
+    pages = split_pages(text, {"Answers": ["A table"]})
+    assert list(pages) == ["results.md", "results/a-table.md", "results/trials.md"]
+    assert "[a](results/a-table.md)" in pages["results.md"]
+    assert "- [Trials](results/trials.md)" in pages["results.md"]
+    assert pages["results.md"].index("Answers") < pages["results.md"].index("Summary")
+    assert pages["results/a-table.md"] == "# A table\n\n![p](../figures/p.png) [s](../results.md#summary)\n"
+    assert (
+        "## One, tried\n\nx [o](trials.md#one-tried) [r](../reproduce.md) [w](https://w.org)"
+        in pages["results/trials.md"]
+    )
 
 
 def test_the_minutes_of_the_package_are_up_to_date() -> None:
