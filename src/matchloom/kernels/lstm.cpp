@@ -72,6 +72,8 @@ class Texts {
                 const bool there = lane < used && t < length(lane);
                 from[lane] = there ? task.x + row(direction, lane, t) * D : zeros;
                 to[lane] = there ? h_row(direction, lane, t) : nullptr;
+                if (there) expect<true>(to[lane], H);
+                if (there && t + 1 < length(lane)) expect<false>(task.x + row(direction, lane, t + 1) * D, D);
             }
             to_lanes<NV>(from, D, x);
             step(task.packed + size_t(direction) * padded * 4 * (D + H + 1), x, h, next, c,
@@ -210,6 +212,11 @@ class Texts {
                 to_row[lane] = there ? room.gates_rows + size_t(rows) * 4 * H : nullptr;
                 to_word[lane] = there && task.x_gradient ? task.x_gradient + row(direction, lane, t) * D : nullptr;
                 if (there) write_input(room.x_rows + size_t(rows++) * inputs, direction, lane, t);
+                if (there && t > 0) {
+                    expect<false>(task.h_gradient + row(direction, lane, t - 1) * h_step() + direction * H, H);
+                    expect<false>(task.x + row(direction, lane, t - 1) * D, D);
+                }
+                if (to_word[lane]) expect<true>(to_word[lane], D);
             }
             to_lanes<NV>(from, H, room.up);
             gates(kept(direction, t), t > 0 ? kept(direction, t - 1) : nullptr, room.up, room.back, room.dc, room.gates);

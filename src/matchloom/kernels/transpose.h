@@ -47,7 +47,8 @@ inline void to_lanes(const float *const *rows, int count, vec *lanes) {
             __m512 block[16];
             UNROLL for (int l = 0; l < 16; l++) block[l] = _mm512_maskz_loadu_ps(mask, from[l] + k);
             turn(block);
-            for (int i = 0; i < some; i++) lanes[(k + i) * NV + v] = (vec)block[i];
+            UNROLL for (int i = 0; i < 16; i++)  // unrolled, so that the block stays in registers
+                if (i < some) lanes[(k + i) * NV + v] = (vec)block[i];
         }
 #else
         for (; k < count; k++) {
@@ -69,7 +70,7 @@ inline void from_lanes(const vec *lanes, int count, float *const *rows) {
             const int some = count - k < WIDTH ? count - k : WIDTH;
             const __mmask16 mask = __mmask16((1u << some) - 1);
             __m512 block[16];
-            for (int i = 0; i < 16; i++) block[i] = i < some ? (__m512)lanes[(k + i) * NV + v] : _mm512_setzero_ps();
+            UNROLL for (int i = 0; i < 16; i++) block[i] = i < some ? (__m512)lanes[(k + i) * NV + v] : _mm512_setzero_ps();
             turn(block);
             UNROLL for (int l = 0; l < 16; l++) {
                 if (!to[l]) continue;
@@ -85,6 +86,13 @@ inline void from_lanes(const vec *lanes, int count, float *const *rows) {
         }
 #endif
     }
+}
+
+// A row that is read or, with WRITE, written soon: rows of many texts are more streams than a processor foresees.
+template <bool WRITE>
+inline void expect(const float *row, int count) {
+    for (int k = 0; k < count; k += 16) __builtin_prefetch(row + k, WRITE);
+    __builtin_prefetch(row + count - 1, WRITE);
 }
 
 }  // namespace
