@@ -14,7 +14,7 @@ from matchloom.basics.progress import track
 from matchloom.data.features import FeatureTexts
 from matchloom.data.tokenized import NO_WORD, Ragged, TokenizedTexts
 from matchloom.text.tokenize import Span, Tokenizer, has_no_forms, replace_surrogates, stem, word_hash
-from matchloom.text.vocab import UNKNOWN, Vocab
+from matchloom.text.vocab import Vocab
 
 Faces = tuple[tuple[int, int, int], tuple[float, float, float]]
 _MOST_KNOWN = 200_000  # words that are remembered
@@ -25,6 +25,14 @@ class WordPieces(NamedTuple):
 
     ids: list[int]
     words: list[int]
+
+
+class _Rows(dict[str, int]):
+    """A number for each distinct word, in order of first appearance."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = row = len(self)
+        return row
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,19 @@ class Reader:
         `tokenize` gives the words of a text, capitals included; without it the tokenizer does.
         """
         cased = [(tokenize or self.tokenizer.tokenize)(text) for text in track(texts, "reading texts", show=progress)]
-        words = [self.tokenizer.lowercase(text) for text in cased]
         pieces = None
         if self.pieces is not None:
             found = [self.pieces(*self._places(text)) for text in texts]
             pieces = (Ragged.of([one.ids for one in found]), Ragged.of([one.words for one in found]))
+        rows = _Rows()  # a table of the distinct words: each is looked at once
+        index = [rows[word] for text in cased for word in (text or ("",))]
+        words = self.tokenizer.lowercase(list(rows))
         return TokenizedTexts(
-            Ragged.of([self.vocab.ids(text) or [UNKNOWN] for text in words]),
-            self._lexical(words) if lexical else None,
+            Ragged(
+                np.array(self.vocab.ids(words), dtype=np.int64)[index],
+                np.array([len(text) or 1 for text in cased], dtype=np.int64),
+            ),
+            self._lexical(words, index) if lexical else None,
             self._features(features, cased) if features else None,
             pieces,
         )
@@ -76,18 +89,16 @@ class Reader:
             text = text[: spans[-1].end]
         return replace_surrogates(text), spans
 
-    def _lexical(self, texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _lexical(self, words: Sequence[str], index: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each
 
         A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
-        rows: dict[str, int] = {}  # a table of the distinct words: each is looked at once
-        index = [rows.setdefault(word, len(rows)) for text in texts for word in (text or ("",))]
         known = self._known
         if len(known) > _MOST_KNOWN:
             known.clear()
-        faces = [known.get(word) or known.setdefault(word, self._faces(word)) for word in rows]
+        faces = [known.get(word) or known.setdefault(word, self._faces(word)) for word in words]
         keys = np.array([one for one, _ in faces], dtype=np.int64).reshape(-1, 3)
         idf = np.array([one for _, one in faces], dtype=np.float32).reshape(-1, 3)
         return keys[index], idf[index]
