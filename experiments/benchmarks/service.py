@@ -6,8 +6,8 @@
 Collections are another program, `collection_service.py`.
 
 Two matchers with drawn weights (speed does not depend on them): MV-LSTM with its default arguments, and CNTN for an
-archive of 100,000 made pairs. Texts are of drawn words. `rank` has 100 candidates of 50 words, encoded before; `search`
-looks at 100 candidates. The service is a process of its own on loopback; clients are connections that ask again as soon
+archive of 100,000 made pairs. Texts are of drawn words. `rank` has 100 candidates of 50 words, encoded before (`--new`:
+that come for the first time); `search` looks at 100 candidates. The service is a process of its own on loopback; clients are connections that ask again as soon
 as they are answered. They share the two cores with it, so that figures at many clients are low rather than high, and
 with whatever else this machine does: "CPU ms" of the serving process for each answer is what does not depend on that.
 Every answer is compared with the library's own, byte by byte with one that was.
@@ -49,6 +49,7 @@ RESULTS = places.RESULTS / "service.json"
 WORDS = [f"w{n:x}" for n in range(20_000)]
 CLIENTS = (1, 16, 200)
 QUERIES = 20
+NEW_LISTS = 150  # more than the service keeps encoded, so that each is new to it when it comes again
 TURNS = 7
 # Batches of one request each: what many clients would get if theirs were not scored together.
 UNBATCHED = "import matchloom.service.batching as b; b._PAIRS = 1; "
@@ -284,6 +285,27 @@ def timed(server: Server, task: RequestKind, clients: int, seconds: float) -> di
     return {**tally.row(elapsed), "CPU ms": round(1000 * (server.cpu() - cpu) / made, 2)}
 
 
+def new_candidates(folder: Path, seconds: float) -> dict[str, Any]:
+    """One client that ranks 100 texts of 50 words which the service has not encoded."""
+    draw, mv = np.random.default_rng(2), Matcher.load(folder / "mv")
+    queries, lists = drawn(draw, NEW_LISTS, 5, 15), [drawn(draw, 100, 50, 50) for _ in range(NEW_LISTS)]
+    bodies = [
+        {"system": "mv", "query": query, "candidates": texts, "top": 10}
+        for query, texts in zip(queries, lists, strict=True)
+    ]
+    kind = RequestKind(
+        "/v1/rank",
+        bodies,
+        lambda n: [[one.index, one.score] for one in mv.rank(queries[n], lists[n], top=10)],
+        lambda found: [[one["index"], one["score"]] for one in found["ranking"]],
+    )
+    own = library(kind, seconds)
+    server = Server(folder, served=("mv",))
+    found = timed(server, kind, 1, seconds)
+    server.stop()
+    return {"library ms": round(1000 * own[0], 2), "library CPU ms": round(1000 * own[1], 2), "1 client": found}
+
+
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
     """All figures but the long load."""
     asked = tasks(folder)
@@ -375,20 +397,24 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000, help="in the archive")
     parser.add_argument("--load", type=float, default=0, help="seconds of the long load, which is left out without")
     parser.add_argument("--only-load", action="store_true", help="the other figures stay as they are")
+    parser.add_argument("--new", action="store_true", help="ranking of new candidates alone; the others stay")
     options = parser.parse_args()
     before = round(os.getloadavg()[0], 2)
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        write(folder, options.pairs)
+        write(folder, 1_000 if options.new else options.pairs)
         about = {
             "commit": commit(),
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "load before": before,
         }
-        if not options.only_load:
+        if not (options.only_load or options.new):
             rows = {**rows, "about": about, **measured(folder, options.seconds), "page": page_figures(folder)}
+        if not options.only_load or options.new:
+            rows["rank, new candidates"] = {"about": about, **new_candidates(folder, options.seconds)}
+            print(json.dumps(rows["rank, new candidates"]))
         if options.load:
             rows["long load"] = {"about": about, **long_load(folder, options.load)}
             print(json.dumps(rows["long load"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 
@@ -39,3 +41,19 @@ def test_english_words_keep_all_faces() -> None:
     assert keys.tolist() == [[word_hash(w), word_hash(stem(w)), word_hash(w[:4])] for w in words]
     expected = [[vocab.idf(w), vocab.stem_idf(stem(w)), vocab.stem_idf(stem(w))] for w in words]
     np.testing.assert_array_equal(idf, np.float32(expected))
+
+
+def test_words_that_were_seen_before_and_other_spellings_of_them_have_the_same_faces() -> None:
+    tokenizer, vocab = Tokenizer(), Vocab.build([["the", "loom", "weaves"]])
+    reader, texts = Reader(tokenizer, vocab), ["The the THE loom", "", "weaves Weaving looms the new loom"]
+    first, again = reader.read(texts, lexical=True), reader.read(texts[::-1], lexical=True)
+    alone = [Reader(tokenizer, vocab).read([text], lexical=True) for text in texts]
+    for n, one in enumerate(alone):
+        for table, row in ((first, n), (again, len(texts) - 1 - n)):
+            at = slice(int(table.words.starts[row]), int(table.words.starts[row] + table.lengths[row]))
+            assert table.word_ids(row).tolist() == one.word_ids(0).tolist()
+            assert table.lexical is not None
+            assert one.lexical is not None
+            for own, expected in zip(table.lexical, one.lexical, strict=True):
+                assert own[at].tolist() == expected.tolist()
+    assert len(copy.deepcopy(reader).read(texts)) == 3

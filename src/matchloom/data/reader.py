@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,38 @@ class _Rows(dict[str, int]):
     def __missing__(self, word: str) -> int:
         self[word] = row = len(self)
         return row
+
+
+class _Known:
+    """The faces of words that were looked at before, as arrays; threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._clear()
+
+    def __reduce__(self) -> tuple[type[_Known], tuple[()]]:
+        return _Known, ()  # a copy looks at words again
+
+    def _clear(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._keys, self._idf = np.empty((1024, 3), np.int64), np.empty((1024, 3), np.float32)
+
+    def of(self, words: Sequence[str], faces: Callable[[str], Faces]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Those of these words, (W, 3) each; `faces` tells those of a new one."""
+        with self._lock:
+            if len(self._rows) > _MOST_KNOWN:
+                self._clear()
+            rows = self._rows
+            found = [(word, *faces(word)) for word in dict.fromkeys(words) if word not in rows]
+            if len(rows) + len(found) > len(self._keys):
+                more = (max(len(found), len(self._keys)), 3)
+                self._keys = np.concatenate([self._keys, np.empty(more, np.int64)])
+                self._idf = np.concatenate([self._idf, np.empty(more, np.float32)])
+            for word, keys, idf in found:
+                self._keys[len(rows)], self._idf[len(rows)] = keys, idf
+                rows[word] = len(rows)
+            at = [rows[word] for word in words]
+            return self._keys[at], self._idf[at]
 
 
 @dataclass(frozen=True)
@@ -95,18 +128,13 @@ class Reader:
         A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.
         English words that are their own stem keep all three, as other forms of them meet those.
         """
-        known = self._known
-        if len(known) > _MOST_KNOWN:
-            known.clear()
-        faces = [known.get(word) or known.setdefault(word, self._faces(word)) for word in words]
-        keys = np.array([one for one, _ in faces], dtype=np.int64).reshape(-1, 3)
-        idf = np.array([one for _, one in faces], dtype=np.float32).reshape(-1, 3)
+        keys, idf = self._known.of(words, self._faces)
         return keys[index], idf[index]
 
     @cached_property
-    def _known(self) -> dict[str, Faces]:
+    def _known(self) -> _Known:
         """Words that were looked at before, for the next texts."""
-        return {}
+        return _Known()
 
     def _faces(self, word: str) -> Faces:
         """The keys and the IDF of one word's faces; "" stands for no word."""
