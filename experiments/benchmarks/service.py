@@ -7,9 +7,10 @@ Collections are another program, `collection_service.py`.
 
 Two matchers with drawn weights (speed does not depend on them): MV-LSTM with its default arguments, and CNTN for an
 archive of 100,000 made pairs. Texts are of drawn words. `rank` has 100 candidates of 50 words, encoded before (`--new`:
-that come for the first time); `search` looks at 100 candidates. The service is a process of its own on loopback; clients are connections that ask again as soon
-as they are answered. They share the two cores with it, so that figures at many clients are low rather than high, and
-with whatever else this machine does: "CPU ms" of the serving process for each answer is what does not depend on that.
+that come for the first time); `search` looks at 100 candidates. The service is a process of its own on loopback;
+clients are connections that ask again as soon as they are answered. They share the two cores with it, so that figures
+at many clients are low rather than high, and with whatever else this machine does: "CPU ms" of the serving process for
+each answer is what does not depend on that.
 Every answer is compared with the library's own, byte by byte with one that was.
 """
 
