@@ -156,6 +156,36 @@ def hold_out_questions(
     return kept, out
 
 
+def hold_out_clusters(
+    train: Sequence[Pair], held: Sequence[Pair], clusters: Mapping[str, int], *, most: float = 0.3
+) -> tuple[list[Pair], list[Pair]]:
+    """Training pairs without the clusters of held-out questions, and the pairs of those of them that can be asked.
+
+    Every answer stays, and keeps a question: where a cluster holds all of an answer's, its held-out questions are not
+    asked. Others are, in an order of their own, until `most` of the training questions are gone.
+    """
+    positives = [*(pair for pair in train if pair.is_positive), *(pair for pair in held if pair.is_positive)]
+    homes = _homes(positives)
+    known = {question for pair in train if (question := normalize_text(pair.query)) and pair.is_positive}
+    left = Counter(home for question in known for home in homes[question])
+    members: dict[int, list[str]] = {}
+    for question in known:
+        members.setdefault(clusters.get(question, -1), []).append(question)
+    gone: set[str] = set()
+    asked: set[str] = set()
+    for question in sorted({normalize_text(pair.query) for pair in held} & homes.keys(), key=digest):
+        more = set(members.get(clusters.get(question, -2), ())) - gone
+        lost = Counter(home for one in more for home in homes[one])
+        if any(left[home] <= lost[home] for home in homes[question] | lost.keys()):
+            continue
+        if len(gone) + len(more) <= most * len(known):
+            asked.add(question)
+            gone |= more
+            left.subtract(lost)
+    kept = [p._replace(query="", query_id="") if normalize_text(p.query) in gone else p for p in train]
+    return kept, [pair for pair in held if normalize_text(pair.query) in asked]
+
+
 def asked_once(pairs: Sequence[Pair]) -> bool:
     """Whether hardly any answer has two questions, so that a question is held out with its answer's only one."""
     homes = _homes([pair for pair in pairs if pair.is_positive])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from matchloom.data.kinds import ANSWERS, PAIRS
 from matchloom.evaluation.significance import interval
 from matchloom.fitting.report import Asked, FitReport, SystemFigures
+from matchloom.fitting.validity import of_what
 from matchloom.pages.blocks import Cell, Column, Row, badge, facts, section, table
 from matchloom.pages.chart import curve
 from matchloom.pages.contributions import Axis
@@ -50,6 +51,7 @@ def body(report: FitReport) -> str:
         _verdict(report),
         _systems(report),
         _curve(report),
+        of_what(report),
         _promises(report),
         _confusions(report),
         _asked_section(report, report.worst, "Where it is wrong", "The mistakes it was surest of."),

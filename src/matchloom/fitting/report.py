@@ -14,6 +14,8 @@ from rich.text import Text
 from matchloom.basics.screen import printable
 from matchloom.data.kinds import PAIRS
 
+FAR = 0.6  # how often a test question must be farther from the file than one of its own to be warned of
+
 
 @dataclass(frozen=True)
 class SystemFigures:
@@ -69,6 +71,44 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class Likeness:
+    """How like each other the questions of the file are, and what the figure owes to that.
+
+    `random` is the measure of held-out questions whose similar ones were known, and `by_cluster` that of the same
+    questions when these were held out, too; None where too few could be asked.
+    """
+
+    questions: int
+    copies: float  # the part of the questions that have a near copy with the same answer
+    similar: float  # a similar one
+    asked: int = 0
+    random: float | None = None
+    by_cluster: float | None = None
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far test questions of the user's own are from the file, beside questions of the file, each held out alone.
+
+    `nearest` are the 10%, 50% and 90% quantiles of the cosine with the nearest other question of the file; `farther` is
+    how often a test question is farther away than one of the file: half of the time where they are alike.
+    """
+
+    questions: int
+    compared: int
+    unknown_words: float  # the part of the words that no other question of the file has
+    unknown_words_of_file: float
+    nearest: Sequence[float]
+    nearest_of_file: Sequence[float]
+    farther: float
+
+    @property
+    def is_far(self) -> bool:
+        """Whether figures of the file's own questions say too much of such questions."""
+        return self.farther >= FAR
+
+
+@dataclass(frozen=True)
 class FitReport:
     """Everything about one `fit`."""
 
@@ -90,6 +130,8 @@ class FitReport:
     promises: Sequence[Promise] = ()
     chosen_before: str = ""  # what development questions chose, where the test questions were clearly against it
     language: str = ""  # that the texts were taken for
+    likeness: Likeness | None = None  # of the file's questions, where answers have several
+    distance: Distance | None = None  # of the user's own test questions
     texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 
     def to_dict(self) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def fit(
     task.unanswerable = tuple(unanswerable)
     tests = [] if test is None else [row for row, _ in _placed(test, columns)]
     own = None if test is None else [row.pair for row in tests if not is_unanswerable(row.pair)]
+    task.own_test = own is not None
     _say_finds([row for row, _ in rows], tests, say)
     data = task.split(pairs, seed) if own is None else task.split_with(pairs, own, seed)
     name = "" if pretrained is None else pretrained.name

@@ -62,6 +62,7 @@ class Task(ABC):
     """
 
     unanswerable: Sequence[str] = ()  # questions of the file that have no answer
+    own_test: bool = False  # whether the test pairs are the user's own
 
     measure: ClassVar[str]  # what chooses
     measures: ClassVar[tuple[str, ...]]  # what is reported

@@ -5,17 +5,21 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchloom.data.kinds import Kind
-from matchloom.data.splits import texts_alone
+from matchloom.data.identity import questions_of
+from matchloom.data.kinds import ANSWERS, Kind
+from matchloom.data.similar import similar_questions
+from matchloom.data.splits import hold_out_clusters, texts_alone
 from matchloom.evaluation.significance import paired_randomisation
+from matchloom.fitting.distance import FEWEST_ASKED, MOST_COMPARED, distance
 from matchloom.fitting.fitted import Fitted, as_kept
 from matchloom.fitting.outcomes import OutcomeStore
-from matchloom.fitting.report import FitReport, SystemFigures
+from matchloom.fitting.report import FitReport, Likeness, SystemFigures
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.fitting.verdict import verdict
 from matchloom.text.tokenize import Tokenizer
@@ -72,7 +76,7 @@ class Trial:
         chosen = self.choose(tried)
         curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
         systems, kept, scorer, tested = self.test(tried, chosen, data)
-        details = self.task.details(scorer, data.test)
+        details = {**self.task.details(scorer, data.test), **self.promise(kept, data, rounds[0])}
         before, chosen = chosen.name, kept
         self.say(f"Chosen: {chosen.name}.")
         final = scorer
@@ -206,6 +210,37 @@ class Trial:
         figures = [self._figures(one, outcomes, kept) for one in tried if one.name in outcomes]
         figures.sort(key=lambda one: -one.test[self.task.measure])
         return Tested(figures, kept, scorer, len(outcomes[kept.name].each[self.task.measure]))
+
+    def promise(self, chosen: Candidate, data: Data, first: Round) -> dict[str, Any]:
+        """What the figure holds for: how like each other the questions are, how far test questions are from them.
+
+        The chosen system is made once more, without what is similar to held-out questions: those of the test set, or
+        of the first round where the test set is the user's own.
+        """
+        if self.kind.name != ANSWERS or self.task.count(data.train) > MOST_COMPARED:
+            return {}
+        found: dict[str, Any] = {}
+        if self.task.own_test:
+            found["distance"] = distance(data.train, data.test, self.tokenizer)
+        if texts_alone(first[0]):
+            return found
+        train, held = first if self.task.own_test else (data.train, data.test)
+        name = ("development", chosen.name, 0) if self.task.own_test else ("test", chosen.name)
+        clusters = similar_questions([*train, *held])
+        kept, asked = hold_out_clusters(train, held, clusters.of)
+        count = max(1, len(clusters.of))
+        likeness = Likeness(len(clusters.of), clusters.copies / count, clusters.similar / count)
+        found["likeness"] = likeness
+        seconds = self.seconds[chosen.name]
+        known = self.measured.outcome(*name)
+        too_long = seconds > _CURVE_SECONDS or self.late(2 * seconds)
+        if known is None or too_long or kept == list(train) or len(questions_of(asked)) < FEWEST_ASKED:
+            return found
+        again, _ = self.outcome(chosen, kept, [], "by cluster", chosen.name, asked=asked)
+        among = np.array([question in questions_of(asked) for question in questions_of(held)], dtype=bool)
+        figures = float(known[0].each[self.task.measure][among].mean()), again.values[self.task.measure]
+        found["likeness"] = replace(likeness, asked=int(among.sum()), random=figures[0], by_cluster=figures[1])
+        return found
 
     def _learnt(self, one: Candidate, data: Data) -> Round:
         """What a system learns from before it is measured, and what it is told to choose by."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from matchloom.fitting.report import FitReport, SystemFigures
+from matchloom.data.kinds import ANSWERS
+from matchloom.fitting.report import Distance, FitReport, SystemFigures
 
 CHANCE = 0.05
 _FEW = 50  # test questions below which a figure says little
@@ -12,10 +13,10 @@ _TEXTS_ALONE = (
     "found by its text alone. In use it has its question, too, and is found by that as well. How often, only questions "
     "that people asked can tell: give some with --test."
 )
-_OF_WHAT = (
-    "This holds for questions like those in the file. People who ask in other words than its author get less: measure "
-    "with their questions (--test)."
-)
+_HOLDS = "holds for questions like those in the file."
+_HOLD = "hold for questions like those in the file."
+_OTHERS = "People who ask in other words than its author get less: measure with their questions (--test)."
+_RARE = 0.02  # of the questions
 _WORTH = 0.01  # what twice the questions must have added to be worth asking for
 
 
@@ -26,11 +27,52 @@ def verdict(report: FitReport) -> list[str]:
     return [
         _what_to_use(report, chosen, systems),
         *([_TEXTS_ALONE] if report.texts_alone else []),
-        *([_OF_WHAT] if report.kind == "answers" and not report.texts_alone else []),
+        *_of_what(report),
         *_beside(report, chosen, systems),
         *_more_questions(report, chosen),
         *([f"Only {_counted(report.tested)}: figures this small move by chance."] if report.tested < _FEW else []),
     ]
+
+
+def _of_what(report: FitReport) -> list[str]:
+    """For which questions the figures hold: how like each other those of the file are, how far others are from them."""
+    if report.kind != ANSWERS:
+        return []
+    return [*_alike(report), *([] if report.distance is None else [_far(report.distance, report.measure)])]
+
+
+def _alike(report: FitReport) -> list[str]:
+    like = report.likeness
+    if report.texts_alone:
+        return []
+    if like is None or like.by_cluster is None or like.random is None:
+        rare = like is not None and like.similar < _RARE
+        alone = ["Hardly any question of the file resembles another one of its answer."] if rare else []
+        return alone if report.distance is not None else [*alone, f"This {_HOLDS} {_OTHERS}"]
+    own = "one of the file's own questions" if report.distance is not None else "a held-out question"
+    told = (
+        f"{like.similar:.0%} of the questions in the file resemble another one of their answer, {like.copies:.0%} "
+        f"nearly word for word. For {own}, {report.measure} is {like.random:.3f} where these are known, and "
+        f"{like.by_cluster:.3f} where they are held out with it ({like.asked:,} questions, asked both ways)."
+    )
+    return [told, f"Both figures {_HOLD}" + ("" if report.distance is not None else f" {_OTHERS}")]
+
+
+def _far(far: Distance, measure: str) -> str:
+    """How far the user's test questions are from the file, and what follows."""
+    words = f"{far.unknown_words:.0%} of the words of your test questions are in no question of the file"
+    nearest = f"the nearest question of the file has a cosine of {far.nearest[1]:.2f}"
+    told = (
+        f"{words} ({far.unknown_words_of_file:.0%} among the file's own), and {nearest} on the median "
+        f"({far.nearest_of_file[1]:.2f})."
+    )
+    if far.is_far:
+        return (
+            f"Your test questions are far from the file: {told} So what is learnt from the file alone (probabilities, "
+            f"precisions that are stated) promises too much for them; trust {measure} on them, and add some "
+            "to the file."
+        )
+    return f"Your test questions are like those of the file: {told}"
 
 
 def _counted(questions: int) -> str:
