@@ -37,6 +37,7 @@ ORDER = [
     ("fitting",),
     ("runs",),
     ("client", "service"),
+    ("integrations",),
     ("cli",),
     ("__main__",),
 ]

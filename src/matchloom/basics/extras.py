@@ -31,6 +31,13 @@ EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "matplotlib": "plots",
+    "langchain_core": "langchain",
+    "llama_index": "llama-index",
+    "haystack": "haystack",
+    "pyterrier": "pyterrier",
+    "mteb": "mteb",
+    "ir_datasets": "ir-datasets",
+    "mcp": "mcp",
 }
 WITH_TORCH = ("networks", "encoder", "archive", "all")  # extras that bring torch
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # torch without CUDA: a tenth of the size

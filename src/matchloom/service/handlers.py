@@ -14,11 +14,13 @@ import numpy as np
 from matchloom.explanation import Explanation, explain
 from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
+from matchloom.search.reranking import bm25_of
+from matchloom.search.reranking import ranked as by_score
 from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.problems import Refused
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Pair, Ranked, Scorer, Scores
+from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Ranked, Scorer, Scores
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
     from matchloom.search.collection import Collection
@@ -58,8 +60,8 @@ def ranked(
 ) -> tuple[Scorer, list[Ranked]]:
     """What ranks candidates, and the best of them."""
     if system is None:
-        scorer = fit_scorer("bm25_stemmed", candidates or [""])
-        return scorer, _ranked(scorer, query, candidates, top)
+        scorer = bm25_of(candidates)
+        return scorer, by_score(scorer, query, candidates, top)
     return scorer_of(system), _ranked_by(system, scorer_of(system), query, candidates, top)
 
 
@@ -67,13 +69,7 @@ def _ranked_by(system: ServedSystem, scorer: Scorer, query: str, texts: Sequence
     inner = scorer if system.fitted is None else system.fitted.scorer
     if isinstance(inner, EncodesCandidates) and system.encoded is not None:
         return inner.rank(query, system.encoded.of(texts), top=top)
-    return _ranked(scorer, query, texts, top)
-
-
-def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
-    scores = scorer.score([Pair(query, text) for text in texts]).tolist()
-    best = sorted(range(len(texts)), key=lambda n: (-scores[n], texts[n]))[:top]
-    return [Ranked(n, scores[n], texts[n]) for n in best]
+    return by_score(scorer, query, texts, top)
 
 
 def search(

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from matchloom.calibration import relevance
 from matchloom.explanation import explain
 from matchloom.explanation.spans import relevant_spans
+from matchloom.search.reranking import ranks_any_text
 from matchloom.service import handlers
 from matchloom.service import rerank_schemas as s
 from matchloom.service.limits import Limits
@@ -82,13 +83,7 @@ def _system(service: Service, model: str | None) -> ServedSystem | None:
     if not service.shelf.systems:
         raise unknown("system", model or "", [])
     first = service.system(None)
-    return first if ranks_any_text(first) else None
-
-
-def ranks_any_text(system: ServedSystem) -> bool:
-    """Whether it tells texts apart that it has never seen: an archive without a matcher, and a baseline, do not."""
-    baseline = None if system.collection is None else system.collection.settings.baseline
-    return system.scorer is not None and baseline is None
+    return first if first.scorer is not None and ranks_any_text(first.scorer) else None
 
 
 def _reranked(
