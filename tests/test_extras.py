@@ -109,6 +109,26 @@ PLOTS = """
 from matchloom.basics.plots import check_plot
 raises("plots", lambda: check_plot("x.png"))
 """
+INTEGRATIONS = {
+    "langchain": "langchain_core",
+    "llama-index": "llama_index",
+    "haystack": "haystack",
+    "pyterrier": "pyterrier",
+    "mteb": "mteb",
+    "mcp": "mcp",
+}
+IR_DATASETS = """
+from matchloom.integrations.ir_datasets import entries_of
+raises("ir-datasets", lambda: entries_of("vaswani"))
+"""
+# By pip's name, where it is another than that of the import.
+CALLED = {
+    "langchain_core": "langchain-core",
+    "llama_index": "llama-index-core",
+    "haystack": "haystack-ai",
+    "pyterrier": "python-terrier",
+    "ir_datasets": "ir-datasets",
+}
 PROGRAMS = {
     "core": (set(EXTRAS), CORE),
     "networks": ({"torch", "gensim", "tomotopy"}, NETWORKS),
@@ -117,6 +137,15 @@ PROGRAMS = {
     "parquet": ({"pyarrow"}, PARQUET),
     "onnx": ({"onnx", "onnxruntime"}, ONNX),
     "plots": ({"matplotlib"}, PLOTS),
+    "ir-datasets": ({"ir_datasets"}, IR_DATASETS),
+    **{
+        extra: (
+            {package},
+            f"import importlib\nname = 'matchloom.integrations.{extra.replace('-', '_')}'\n"
+            f"raises({extra!r}, lambda: importlib.import_module(name))\n",
+        )
+        for extra, package in INTEGRATIONS.items()
+    },
 }
 
 
@@ -137,7 +166,7 @@ def test_every_extra_is_tried_and_the_project_has_it() -> None:
     assert set(EXTRAS.values()) | {"core"} == set(PROGRAMS)
     for package, extra in EXTRAS.items():
         brought = {re.split(r"[<>=\[]", one)[0].lower() for one in known[extra]}
-        assert package in brought or package == "lance", (package, extra)
+        assert CALLED.get(package, package) in brought or package == "lance", (package, extra)
     with_torch = {extra for extra, brings in known.items() if any(one.startswith("torch") for one in brings)}
     assert with_torch | {"all"} == set(WITH_TORCH)
     core = {re.split(r"[<>=\[]", one)[0].lower() for one in PROJECT["dependencies"]}

@@ -29,7 +29,7 @@ class PairEstimator(ClassifierMixin, BaseEstimator):
             of `MODELS`.
         arguments: Of a network, such as {"hidden": 20}.
         epochs: Of a network; as many as suit it by default.
-        hold_out: Which part of the pairs, at least 0 and below 1, chooses penalty or epoch, and the threshold.
+        hold_out: Which part of the pairs chooses the epoch and the threshold; pair_classifier learns from all in folds.
         seed: Which pairs are held out, and what a network draws.
         language: How texts become words: a tokenizer's kind, such as "english" or "chinese".
 
@@ -87,7 +87,8 @@ class PairEstimator(ClassifierMixin, BaseEstimator):
     def _made(self, training: list[Pair], development: list[Pair]) -> Any:
         tokenizer = Tokenizer(kind=self.language)
         if self.model == CLASSIFIER:
-            return Calibrated.fit(PairClassifier.fit(training, development, tokenizer), development, tokenizer)
+            made = PairClassifier.fit([*training, *development] if development is not training else training, tokenizer)
+            return Calibrated(made, made.calibration, tokenizer)  # folds of all pairs gave it its threshold
         if self.model in LEXICAL:
             scorer = fit_scorer(self.model, sorted(both_sides(training)), tokenizer=tokenizer, seed=self.seed)
             return Calibrated.fit(scorer, development, tokenizer)

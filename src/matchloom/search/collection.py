@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from matchloom import artifact
 from matchloom.basics.extras import named_extras
 from matchloom.basics.progress import track
-from matchloom.basics.validation import at_least_one, many_texts, one_path
+from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.data.entries import Entry
+from matchloom.explanation import Explanation, explanation_of
 from matchloom.lexical.columns import Floats
 from matchloom.search.aside import Since, clear_aside, open_aside, write_aside
 from matchloom.search.calibration import Calibration
 from matchloom.search.changes import added, checked, entries_of, removed, rows_of
 from matchloom.search.entries import Entries
+from matchloom.search.explaining import with_known_question
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.feedback import Judgement, Judgements, as_judgements
 from matchloom.search.folder import KIND, REFIT_LOCK, refuse_used, stamp
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 __all__ = ["ENCODER_ALONE", "FITTED", "WITH_ENCODER", "Collection", "Refit", "entries_of"]
 
 Feedback = str | Path | Judgements | Iterable[Judgement]
-LANCE, STORES = "archive", ("files", "lance")
 LANCE, STORES = "archive", ("files", "lance")
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
@@ -433,6 +434,18 @@ class Collection:
             text: An answer, or any other text.
         """
         return self._current().trace(query, text)
+
+    def explain(self, question: str, answer: str) -> Explanation:
+        """Why an answer got its score: what each word of the question and of the answer added.
+
+        Args:
+            question: The question.
+            answer: The id of an answer, as `search` gives it; or any text.
+        """
+        question, answer = one_text("question", question), one_text("answer", answer)
+        text = self[answer].text if answer in self else answer
+        made = explanation_of(self, question, text, self.trace(question, text))
+        return with_known_question(self, made, question, text)
 
     # ---- changing
 

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchloom.explanation import Explanation, explain
-from matchloom.explanation.source import source_of
 from matchloom.lexical import fit_scorer
+from matchloom.search.explaining import with_known_question
 from matchloom.search.reranking import bm25_of
 from matchloom.search.reranking import ranked as by_score
 from matchloom.service.desk.questions import QuestionLog
@@ -202,31 +201,6 @@ def explain_pair(system: ServedSystem | None, by: ServedSystem | str | None, ask
         text = _text_of(system.collection, asked["id"], system.name)
     scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, ServedSystem) else system)
     return with_known_question(scorer, explain(scorer, query, text), query, text)
-
-
-def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -> Explanation:
-    """An explanation whose text begins with the words of a known question, in two sections with their own texts.
-
-    So does what a fitted ranker explains: the known question that is nearest, and then the answer.
-    """
-    inner = getattr(scorer, "scorer", scorer)  # of a fitted system
-    tokenize = getattr(inner, "tokenizer", None)
-    if tokenize is None or made.sections or not hasattr(inner, "entries"):
-        return made
-    told = tokenize(text)
-    count = len(made.text) - len(told)
-    found = inner.entries.find(text)
-    if count <= 0 or found is None or made.text[count:] != told:
-        return made
-    asked = next((one for one in inner.entries.questions[found] if tokenize(one) == made.text[:count]), None)
-    if asked is None:
-        return made
-    sources = (
-        source_of(tokenize, query, made.query),
-        source_of(tokenize, asked, made.text[:count]),
-        source_of(tokenize, text, told),
-    )
-    return replace(made, sections=(("known question", 0), ("answer", count)), sources=sources)
 
 
 def _explained_answer(system: ServedSystem, by: ServedSystem | str | None, asked: Mapping[str, Any]) -> Explanation:

@@ -9,11 +9,12 @@ import logging
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from matchloom.basics.progress import bar
 from matchloom.basics.validation import one_path
 from matchloom.data.formats import PairsLike, as_pairs
+from matchloom.explanation import Explanation
 from matchloom.matcher import Matcher
 from matchloom.search.checkup import CheckUp
 from matchloom.search.lance.archive import Archive
@@ -26,6 +27,7 @@ from matchloom.search.tuning import Tuned, tune_alpha
 from matchloom.text.tokenize import Tokenizer, replace_surrogates
 from matchloom.types import Added, Hits, MatchloomError, Scorer
 
+_EXPLAINED = 100  # answers that are looked through for the one to explain
 _log = logging.getLogger(__name__)
 
 
@@ -252,6 +254,20 @@ class LanceCollection:
         return tuned
 
     # ---- reading
+
+    def explain(self, question: str, answer: str) -> Explanation:
+        """Why an answer has its place among the first 100.
+
+        Args:
+            question: The question.
+            answer: The id of an answer, as `search` gives it.
+        """
+        for hit in self.search(question, top=_EXPLAINED, explain=True):
+            if hit.id == answer and hit.explanation is not None:
+                return cast(Explanation, hit.explanation)
+        raise MatchloomError(
+            f"{answer[:80]!r} is not among the first {_EXPLAINED} answers; a search shows ids", code="missing"
+        )
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is many letters too
