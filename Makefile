@@ -53,8 +53,9 @@ docs: $(READY)
 SITE := .venv-site
 site:
 	test -x $(SITE)/bin/zensical || { $(PYTHON) -m venv $(SITE) && $(SITE)/bin/pip install --quiet zensical==0.0.73; }
-	$(PYTHON) packaging/site.py
-	$(SITE)/bin/zensical build --clean --strict --config-file build/site/mkdocs.yml
+	rm -rf site
+	$(SITE)/bin/zensical build --clean --strict
+	$(PYTHON) packaging/check_site.py site
 
 # What would be published: sdist, manylinux and musllinux wheels, checked, in the folder dist/.
 TOOLS := .venv-wheels

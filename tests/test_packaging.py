@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -64,3 +67,34 @@ def test_workflows_run_what_is_there(path: Path) -> None:
 
 def test_a_release_is_refused_while_there_is_no_address() -> None:
     assert r"! grep '\.example' pyproject.toml" in (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+
+
+def nav_pages(entries: object) -> list[str]:
+    """The files that a navigation names."""
+    if isinstance(entries, str):
+        return [entries]
+    parts = entries.values() if isinstance(entries, dict) else entries
+    assert isinstance(parts, Iterable)
+    return [page for part in parts for page in nav_pages(part)]
+
+
+def test_the_site_has_every_page() -> None:
+    named = nav_pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    docs = ROOT / "docs"
+    found = {path.relative_to(docs).as_posix() for path in (*docs.glob("*.md"), *(docs / "guides").glob("*.md"))}
+    assert set(named) == found, "name it in mkdocs.yml"
+    assert len(named) == len(set(named))
+
+
+def test_links_of_the_built_site_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#x">b</a><a href="c.html">c</a><img src="https://far.org/p.png">')
+    (tmp_path / "b.html").write_text('<h1 id="y">b</h1><a href="https://far.org">far</a>')
+    command = [sys.executable, ROOT / "packaging" / "check_site.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "a.html links to b.html#x: no such section",
+        "a.html links to c.html, which is not there",
+        "a.html fetches https://far.org/p.png",
+        "2 pages, 4 links, 3 wrong",
+    ]
