@@ -1,0 +1,214 @@
+"""Collections to choose constants on, drawn from the training parts of several corpora: no test file is opened here.
+
+A task is what an owner would have (pairs), questions that are asked of it with the ids of their answers, and questions
+whose answers were taken away before (`gone`), a fifth of the answers. Draws are by digests.
+
+    hwu64, stackoverflow     1, 2, 5, 10, 20, 50 questions an answer, and 100 (most of HWU64)
+    covid                    the FAQ alone (its own question an answer), 2, 5, and four fifths
+    sofmattress              1, 2, 5, and four fifths of what the owner wrote; other fifths are asked
+    insurance, insurance_zh  an answer of about 80 words with one question; others of the same answer are asked
+    semeval                  forum questions with their bodies; a new question with the same meaning is asked
+    msrp, atec               paraphrases: one sentence is known, the other asked (English; Chinese)
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from experiments import places
+from matchloom import Pair
+from matchloom.data.identity import digest
+
+SIZES = (1, 2, 5, 10, 20, 50, 100)
+ASKED = 600  # questions at most
+ENTRIES = 300  # of a collection with one question an answer
+FAR = 100  # questions of another field
+
+
+class Task(NamedTuple):
+    """A collection, and questions with and without an answer in it."""
+
+    corpus: str
+    size: int  # questions an answer, about
+    draw: int
+    pairs: list[Pair]
+    asked: list[tuple[str, frozenset[str]]]
+    gone: list[str]
+
+    @property
+    def name(self) -> str:
+        """How it is called in files and tables."""
+        return f"{self.corpus}-{self.size}-{self.draw}"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The lines of a TSV file with a header."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def far_questions() -> list[str]:
+    """Questions about products and health, others than those which are asked in tests: no task has answers to them."""
+    with gzip.open(places.DATA / "cqa" / "cqa_5_50.tsv.gz", "rt", encoding="utf-8") as file:
+        questions = {line.split("\t")[2] for line in file}
+    return sorted(questions, key=lambda one: digest("development", one))[:FAR]
+
+
+def _pairs(*paths: Path) -> list[Pair]:
+    return [Pair(row["query"], row["text"], text_id=row["text_id"]) for path in paths for row in rows_of(path)]
+
+
+def parted(corpus: str, pairs: Sequence[Pair], size: int, draw: int, first: frozenset[str] = frozenset()) -> Task:
+    """At most `size` questions an answer are known, `first` ones before others; the rest is asked."""
+    order = sorted(pairs, key=lambda one: (one.query not in first, digest(f"{draw}", one.query)))
+    golds: dict[str, set[str]] = defaultdict(set)
+    for one in order:
+        golds[one.query].add(one.text_id)
+    names = sorted({one.text_id for one in pairs}, key=lambda one: digest(f"gone {draw}", one))
+    away = set(names[: len(names) // 5])
+    counts: dict[str, int] = defaultdict(int)
+    known: list[Pair] = []
+    rest: dict[str, None] = {}
+    for one in order:
+        counts[one.text_id] += 1
+        if counts[one.text_id] <= size:
+            known.append(one)
+        else:
+            rest[one.query] = None
+    spent = {one.query for one in known}
+    free = [one for one in rest if one not in spent]
+    asked = [(one, frozenset(golds[one])) for one in free if not golds[one] & away][:ASKED]
+    gone = [one for one in free if golds[one] <= away][:ASKED]
+    return Task(corpus, size, draw, [one for one in known if one.text_id not in away], asked, gone)
+
+
+def held_out(corpus: str, pairs: Sequence[Pair], draw: int) -> Task:
+    """Four fifths of the questions are known, the others asked."""
+    order = sorted(dict.fromkeys(one.query for one in pairs), key=lambda one: digest("fifth", one))
+    held = set(order[draw::5])
+    names = sorted({one.text_id for one in pairs}, key=lambda one: digest(f"gone {draw}", one))
+    away = set(names[: len(names) // 5])
+    golds: dict[str, set[str]] = defaultdict(set)
+    for one in pairs:
+        golds[one.query].add(one.text_id)
+    known = [one for one in pairs if one.query not in held and one.text_id not in away]
+    ids = {one.text_id for one in known}
+    asked = [(one, frozenset(golds[one])) for one in order if one in held and golds[one] & ids]
+    gone = [one for one in order if one in held and golds[one] <= away]
+    return Task(corpus, 0, draw, known, asked, gone)
+
+
+def intents() -> Iterator[Task]:
+    """HWU64 and StackOverflow."""
+    folder = places.DATA / "intents"
+    for name in ("hwu64", "stackoverflow"):
+        pairs = _pairs(folder / f"{name}_train.tsv")
+        for size in SIZES:
+            for draw in range(3 if size <= 5 else 2 if size <= 10 else 1):
+                yield parted(name, pairs, size, draw)
+
+
+def shop() -> Iterator[Task]:
+    """What the owner of a shop wrote."""
+    pairs = _pairs(places.DATA / "intents" / "sofmattress_train.tsv")
+    for size in (1, 2, 5):
+        for draw in range(3):
+            yield parted("sofmattress", pairs, size, draw)
+    for draw in range(5):
+        yield held_out("sofmattress", pairs, draw)
+
+
+def covid() -> Iterator[Task]:
+    """An FAQ, and what users asked."""
+    folder = places.DATA / "faq"
+    faq = _pairs(folder / "covid_faq.tsv")
+    pairs = [*faq, *_pairs(folder / "covid_train.tsv")]
+    yield parted("covid", pairs, 1, 0, frozenset(one.query for one in faq))
+    for size in (1, 2, 5):
+        for draw in range(1, 3):
+            yield parted("covid", pairs, size, draw)
+    for draw in range(5):
+        yield held_out("covid", pairs, draw)
+
+
+def insurance() -> Iterator[Task]:
+    """Answers that several questions have, in English and in Chinese."""
+    folder = places.DATA / "insuranceqa"
+    with gzip.open(folder / "train.jsonl.gz", "rt", encoding="utf-8") as file:
+        questions = [json.loads(line) for line in file]
+    for name, language in (("insurance", "en"), ("insurance_zh", "zh")):
+        with gzip.open(folder / f"answers.{language}.tsv.gz", "rt", encoding="utf-8") as file:
+            texts = dict(line.rstrip("\n").split("\t", 1) for line in file)
+        pairs = [Pair(one[language], texts[own], text_id=own) for one in questions for own in one["answers"]]
+        yield from _one_each(name, pairs, draws=2)
+
+
+def _one_each(name: str, pairs: Iterable[Pair], draws: int) -> Iterator[Task]:
+    """Some answers with one known question; of those with several, others are asked."""
+    own: dict[str, dict[str, Pair]] = defaultdict(dict)
+    for one in pairs:
+        own[one.text_id][one.query] = one
+    for draw in range(draws):
+        names = sorted(own, key=lambda one: (len(own[one]) < 2, digest(f"{draw}", one)))
+        several = [one for one in names if len(own[one]) > 1][: ENTRIES // 2]
+        chosen = [*several, *[one for one in names if len(own[one]) < 2][: ENTRIES - len(several)]]
+        yield parted(name, [pair for one in chosen for pair in own[one].values()], 1, draw)
+
+
+def semeval() -> Iterator[Task]:
+    """Forum questions: the related question is known, with its body as the text; the new one is asked."""
+    rows = []
+    for part in ("part1_fromcsv", "part2"):
+        path = places.DATA / "semeval-cqa" / f"subtaskB_train_{part}.jsonl"
+        rows += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    for draw in range(2):
+        asked: dict[str, set[str]] = defaultdict(set)
+        known = {}
+        for one in rows:
+            known[one["rid"]] = one["r_body"].strip()
+            asked[one["q_body"].strip()] |= {one["rid"]} if one["label"] != "Irrelevant" else set()
+        order = sorted(asked, key=lambda one: digest(f"{draw}", one))
+        away = set(order[: len(order) // 5])
+        ids = {one["rid"] for one in rows if one["q_body"].strip() not in away and known[one["rid"]]}
+        ids = set(sorted(ids, key=lambda one: digest(f"{draw}", one))[: 4 * ENTRIES])
+        pairs = [Pair(known[one], known[one], text_id=one) for one in sorted(ids)]
+        first: dict[str, str] = {}
+        for pair in pairs:
+            first.setdefault(pair.query, pair.text_id)
+        same = {pair.text_id: first[pair.query] for pair in pairs}
+        pairs = [pair for pair in pairs if first[pair.query] == pair.text_id]
+        right = {one: frozenset(same[name] for name in asked[one] if name in same) for one in order if one not in away}
+        yield Task("semeval", 1, draw, pairs, [(one, own) for one, own in right.items() if own], sorted(away))
+
+
+def paraphrases() -> Iterator[Task]:
+    """One sentence is known, its paraphrase is asked."""
+    msrp = places.DATA / "msrp" / "msr_paraphrase_train.txt"
+    found = {
+        "msrp": [(one["#1 String"], one["#2 String"]) for one in rows_of(msrp) if one["Quality"] == "1"],
+        "atec": [
+            (one["sentence1"], one["sentence2"])
+            for one in rows_of(places.DATA / "pairs" / "atec_train.tsv")
+            if one["label"] == "1"
+        ],
+    }
+    for name, both in found.items():
+        for draw in range(2):
+            chosen = sorted(dict(both).items(), key=lambda one: digest(f"{draw}", *one))[:ENTRIES]
+            chosen = [one for n, one in enumerate(chosen) if one[0] not in {own for _, own in chosen[:n]}]
+            away = len(chosen) // 5
+            pairs = [Pair(one, one, text_id=f"{n:04}") for n, (one, _) in enumerate(chosen) if n >= away]
+            asked = [(other, frozenset([f"{n:04}"])) for n, (_, other) in enumerate(chosen) if n >= away]
+            yield Task(name, 1, draw, pairs, asked, [other for _, other in chosen[:away]])
+
+
+def tasks() -> Iterator[Task]:
+    """All of them."""
+    for some in (intents, shop, covid, insurance, semeval, paraphrases):
+        yield from some()
