@@ -3,7 +3,7 @@
 A task is what an owner would have (pairs), questions that are asked of it with the ids of their answers, and questions
 whose answers were taken away before (`gone`), a fifth of the answers. Draws are by digests.
 
-    hwu64, stackoverflow     1, 2, 5, 10, 20, 50 questions an answer, and 100 (most of HWU64)
+    hwu64, stackoverflow     1, 2, 5, 10, 20 and 50 questions an answer
     covid                    the FAQ alone (its own question an answer), 2, 5, and four fifths
     sofmattress              1, 2, 5, and four fifths of what the owner wrote; other fifths are asked
     insurance, insurance_zh  an answer of about 80 words with one question; others of the same answer are asked
@@ -25,7 +25,7 @@ from experiments import places
 from matchloom import Pair
 from matchloom.data.identity import digest
 
-SIZES = (1, 2, 5, 10, 20, 50, 100)
+SIZES = (1, 2, 5, 10, 20, 50)
 ASKED = 600  # questions at most
 ENTRIES = 300  # of a collection with one question an answer
 FAR = 100  # questions of another field
@@ -45,6 +45,13 @@ class Task(NamedTuple):
     def name(self) -> str:
         """How it is called in files and tables."""
         return f"{self.corpus}-{self.size}-{self.draw}"
+
+    def texts(self) -> Iterator[str]:
+        """All that an encoder would read."""
+        for pair in self.pairs:
+            yield from (pair.query, pair.text)
+        yield from (question for question, _ in self.asked)
+        yield from self.gone
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -176,7 +183,7 @@ def semeval() -> Iterator[Task]:
         order = sorted(asked, key=lambda one: digest(f"{draw}", one))
         away = set(order[: len(order) // 5])
         ids = {one["rid"] for one in rows if one["q_body"].strip() not in away and known[one["rid"]]}
-        ids = set(sorted(ids, key=lambda one: digest(f"{draw}", one))[: 4 * ENTRIES])
+        ids = set(sorted(ids, key=lambda one: digest(f"{draw}", one))[:ENTRIES])
         pairs = [Pair(known[one], known[one], text_id=one) for one in sorted(ids)]
         first: dict[str, str] = {}
         for pair in pairs:

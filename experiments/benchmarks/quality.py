@@ -47,6 +47,8 @@ from matchloom.search.features.dense import SentenceVectors
 RESULTS = places.RESULTS / "quality.json"
 SIZES = (1, 2, 5, 10, 20, 0)  # 0 for all
 _FAR = 100  # questions of another field
+CACHE = Path.home() / ".cache" / "matchloom-development"  # vectors of texts, and features of development tasks
+_VECTORS = "vectors.npz"
 
 
 class Corpus(NamedTuple):
@@ -222,12 +224,26 @@ def _gone(corpus: Corpus, gone: set[str]) -> list[str]:
     return [question for question, name in corpus.asked if name in gone] + far_questions()
 
 
-def encoder_vectors() -> SentenceVectors:
-    """The sentence vectors of the first encoder that is found; each text is encoded once."""
+def encoder_vectors(cache: Path = CACHE) -> SentenceVectors:
+    """The sentence vectors of the first encoder that is found, and those that `keep_vectors` has kept."""
     from matchloom.encoders.library import found_encoders
     from matchloom.matcher import Matcher
 
-    return SentenceVectors(Matcher.untrained(found_encoders()[0].folder, model="sentence_bert"))
+    known: dict[str, Any] = {}
+    if (cache / _VECTORS).exists():
+        with np.load(cache / _VECTORS) as file:
+            known = dict(zip(bytes(file["texts"]).decode().split("\0"), file["vectors"], strict=True))
+    return SentenceVectors(Matcher.untrained(found_encoders()[0].folder, model="sentence_bert"), known)
+
+
+def keep_vectors(sentences: SentenceVectors, texts: Iterable[str], cache: Path = CACHE) -> None:
+    """Encode texts once for all runs on this machine: an encoder reads a few hundred in a second."""
+    count = len(sentences.vectors)
+    sentences.of([text for text in dict.fromkeys(texts) if "\0" not in text], progress=True)
+    if len(sentences.vectors) > count:
+        cache.mkdir(parents=True, exist_ok=True)
+        said = np.frombuffer("\0".join(sentences.vectors).encode(), dtype=np.uint8)
+        np.savez(cache / _VECTORS, texts=said, vectors=np.stack(list(sentences.vectors.values())))
 
 
 def main() -> None:

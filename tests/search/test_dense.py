@@ -21,6 +21,7 @@ from matchloom.search.features.dense import (
     KnownVectors,
     SentenceVectors,
 )
+from matchloom.search.features.linear import LinearFeature, fit_linear
 from matchloom.search.reader import KnownTexts, Reader
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
@@ -70,6 +71,29 @@ def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> 
     for row in range(len(questions)):
         assert not np.allclose(classifier.leave_one_out(row), classifier.scores(asked.one(row))[0])
     assert DenseClassifier.load(classifier.arrays(), full).scores(asked).tolist() == classifier.scores(asked).tolist()
+
+
+@pytest.mark.parametrize("worth", [1.0, 0.5, 0.0])
+def test_one_regression_sees_words_and_vectors(sentences: SentenceVectors, worth: float) -> None:
+    entries = Entries.of(PAIRS)
+    questions, member = known_questions(entries)
+    reader = Reader(Tokenizer())
+    asked, told = reader.fit(questions, list(entries.texts), member)
+    vectors = KnownVectors.of(sentences, questions, list(entries.texts))
+    made = {one.name: one for one in fit_linear(asked, told, member, vectors=vectors, worth=worth)}
+    assert set(made) == ({"joint"} if worth == 1 else {"svm", "joint"})
+    joint = made["joint"]
+    scores = joint.scores(asked)
+    assert (member.toarray()[np.arange(len(questions)), scores.argmax(axis=1)] > 0).all()
+    assert joint.weights.of_vectors is not None
+    assert bool(joint.weights.of_vectors.any()) is (worth > 0)
+    for row in range(len(questions)):
+        assert not np.allclose(joint.leave_one_out(row), scores[row])
+        for entry in range(len(entries)):
+            assert joint.contributions(asked.one(row), entry).sum() == pytest.approx(scores[row, entry], abs=1e-6)
+    again = LinearFeature.load("joint", joint.arrays(), joint.seen, vectors)
+    assert again.scores(asked).tolist() == scores.tolist()
+    assert again.scores(asked.one(1)).tolist() == scores[[1]].tolist()
 
 
 def test_the_nearest_text_counts(sentences: SentenceVectors) -> None:

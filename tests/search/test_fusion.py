@@ -78,7 +78,7 @@ def test_a_feature_that_beats_the_fusion_beyond_chance_is_used_alone(monkeypatch
     cases = made((4.0, 0.0, 0.0))
     stuck = np.array([0.2, 3.0, 3.0])  # as if the pull to a bad prior had won
 
-    def learn(cases: Cases, prior: np.ndarray) -> np.ndarray:
+    def learn(cases: Cases, prior: np.ndarray, pull: float = 10.0) -> np.ndarray:
         return stuck if len(prior) == 3 else learn_weights(cases, prior)
 
     monkeypatch.setattr("matchloom.search.fusion.learn_weights", learn)

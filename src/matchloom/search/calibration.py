@@ -4,10 +4,10 @@
     p(a | q)             = p(answerable | q) * softmax over entries of score(q, .) / temperature
 
 Signals of a question: `top`, its best fused score over the sum of the weights; `cosine`, the best raw cosine with an
-entry; `machine`, the best raw value of the support vector machine; `coverage`, the part of its stems and n-grams that
-the collection has. Standardised features know which entry is best and not whether any is good; these do. z are the
-signals less their mean, over their deviation, on left-out questions of the user's own file, so that weights hold for
-any file.
+entry; `machine`, the best raw value of the joint regression or else of the support vector machine; `coverage`, the part
+of its stems and n-grams that the collection has. Standardised features know which entry is best and not whether any is
+good; these do. z are the signals less their mean, over their deviation, on left-out questions of the user's own file,
+so that weights hold for any file.
 
 The weights w come from development parts of six collections, from which a quarter of the answers was taken away:
 questions of those have none (`python -m experiments.benchmarks.quality --coefficients` does so with two of them).
@@ -106,7 +106,7 @@ def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Float
         return found
     found[:, 0] = scores.max(axis=1) / max(float(weights.sum()), 1e-9)
     cosine = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
-    for column, name in ((1, cosine), (2, "svm")):
+    for column, name in ((1, cosine), (2, "joint" if "joint" in names else "svm")):
         if name in names:
             values = raw[:, list(names).index(str(name))]
             found[:, column] = np.max(values, axis=1, where=~np.isnan(values), initial=-1.0)

@@ -8,11 +8,12 @@
 The scores s_e of a question are those it gets as if it were not known (`Feature.leave_one_out`), so that nothing is
 learnt from an answer's having been seen. With g = 0.7 the loss lies between the logarithm (g -> 0), which lets a few
 loosely labelled questions decide, and the expected error of the first answer (g = 1). The loss is a sum: few questions
-leave the weights near the prior. (Where only a share of many questions is used, the pull is that share of 10, so that
-the others have their weight.) c_q is 1 where the entry keeps another question; the only question of an entry shows how
-entries without a question fare, and counts min(1, entries without a question / entries with one). Where entries with
-several questions are the exception (they have less than three tenths of the questions) and others have none, all
-questions count that much: a few answers that are asked again in the same words must not decide for all others.
+leave the weights near the prior. (Where only a share of many questions is used, the pull is that share of its value,
+so that the others have their weight.) c_q is 1 where the entry keeps another question; the only question of an entry
+shows how entries without a question fare, and counts min(1, entries without a question / entries with one). Where
+entries with several questions are the exception (they have less than three tenths of the questions) and others have
+none, all questions count that much: a few answers that are asked again in the same words must not decide for all
+others.
 
 With two features this is the sum alpha s_1 + (1 - alpha) s_2 of the CNTN paper (Qiu and Huang, IJCAI 2015), up to
 scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
@@ -36,8 +37,8 @@ from matchloom.lexical.columns import Floats, Ids
 from matchloom.lexical.ranking import fuse
 from matchloom.lexical.ranking import scale as scale
 
-#: Where weights start and are drawn back to. Development parts of six collections, with one to all questions an entry,
-#: chose them (`python -m experiments.benchmarks.quality --development` measures them).
+#: Where weights start and are drawn back to. Training parts of eight corpora, with one to a hundred questions an entry,
+#: chose them (`python -m experiments.benchmarks.development`).
 PRIOR: Mapping[str, float] = {
     "softmax": 2.0,
     "svm": 0.35,
@@ -58,13 +59,27 @@ PRIOR_OF_MANY: Mapping[str, float] = {
     "text": 0.2,
     "translation": 0.5,
 }
-#: With an encoder that knows the language of the texts: words count little.
+#: With an encoder that knows the language of the texts. The joint regression weighs words against vectors; the others
+#: add little to it, but speak for entries that were added since.
+PRIOR_OF_JOINT: Mapping[str, float] = {
+    "joint": 2.5,
+    "dense_softmax": 0.8,
+    "dense_nearest": 0.2,
+    "dense_text": 0.2,
+    "bm25_ans": 0.2,
+    "centroid": 0.1,
+    "bm25_doc": 0.05,
+    "text": 0.05,
+    "svm": 0.1,
+    "ridge": 0.1,
+    "translation": 0.1,
+}
+#: The same where there are too many examples for that.
 PRIOR_OF_ENCODER: Mapping[str, float] = {
     "dense_softmax": 2.0,
     "dense_nearest": 0.7,
     "dense_text": 0.5,
-    "softmax": 0.3,
-    "svm": 0.2,
+    "svm": 0.4,
     "ridge": 0.1,
     "bm25_doc": 0.25,
     "centroid": 0.3,
@@ -72,13 +87,12 @@ PRIOR_OF_ENCODER: Mapping[str, float] = {
     "text": 0.06,
     "translation": 0.1,
 }
-_SVM_ALONE = 0.4  # with an encoder, without the regression over words
-_LONG_TEXT, _LONG = 0.2, 12  # the prior of a text's vector where half of the texts have more words
 _FOREIGN = 0.25  # of an encoder's prior that is left where it does not know the language
 _KNOWN, _UNKNOWN = 1.5, 2.0  # pieces a word, see `SentenceVectors.pieces_per_word`
 #: Where texts alone are compared, as small FAQs of four kinds and three languages chose.
 PRIOR_OF_TEXTS: Mapping[str, float] = {"bm25_ans": 0.6, "text": 1.2, "translation": 0.5, "dense_text": 1.5}
 _PULL, _BOUND = 10.0, 0.7
+_PULL_OF_JOINT = 50.0  # joint regressions are mostly right about words and vectors
 _CHANCE = 0.05
 
 
@@ -117,40 +131,40 @@ class Fusion(NamedTuple):
         return fuse(raw, mean, spread, self.weights)
 
 
-def prior_of(
-    names: Sequence[str],
-    *,
-    use_questions: bool = True,
-    pieces_per_word: float = 1.0,
-    words_of_text: float = 0.0,
-) -> Mapping[str, float]:
+def worth_of(pieces_per_word: float) -> float:
+    """How well an encoder knows the language of texts whose words it cuts into so many pieces: 0 not at all, 1 well."""
+    return min(1.0, max(0.0, (_UNKNOWN - pieces_per_word) / (_UNKNOWN - _KNOWN)))
+
+
+def prior_of(names: Sequence[str], *, use_questions: bool = True, worth: float = 1.0) -> Mapping[str, float]:
     """Where the weights of these features start.
 
-    Without `use_questions` texts alone are compared. An encoder that cuts words into many pieces does not know their
-    language: then words count as they do without it. `words_of_text` is how many a text has, half of all having more.
+    Without `use_questions` texts alone are compared. Where an encoder is worth little (`worth_of`), words count as they
+    do without it.
     """
     if not use_questions:
         return PRIOR_OF_TEXTS
-    words = PRIOR if "softmax" in names else PRIOR_OF_MANY
+    words = PRIOR if "softmax" in names or "joint" in names else PRIOR_OF_MANY
     if not any(name.startswith("dense") for name in names):
         return words
-    dense = {**PRIOR_OF_ENCODER, "dense_text": PRIOR_OF_ENCODER["dense_text"] if words_of_text <= _LONG else _LONG_TEXT}
-    if "softmax" not in names:
-        dense["svm"] = _SVM_ALONE
-    worth = min(1.0, max(0.0, (_UNKNOWN - pieces_per_word) / (_UNKNOWN - _KNOWN)))
+    words = {"joint" if name == "softmax" else name: weight for name, weight in words.items()}
     return {
-        name: worth * own + (1 - worth) * (words[name] if name in words else _FOREIGN * own)
-        for name, own in dense.items()
-        if name in words or name.startswith("dense")
+        name: worth * own + (1 - worth) * words.get(name, _FOREIGN * own)
+        for name, own in (PRIOR_OF_JOINT if "joint" in names else PRIOR_OF_ENCODER).items()
     }
 
 
-def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float]) -> Fusion:
+def pull_of(names: Sequence[str]) -> float:
+    """How strongly weights of these features are drawn to their prior."""
+    return _PULL_OF_JOINT if "joint" in names else _PULL
+
+
+def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float], pull: float | None = None) -> Fusion:
     """The weights that left-out questions ask for, or a single feature where that is better beyond chance."""
     prior = np.array([priors[name] for name in names])
     if not cases.counted.sum():
         return Fusion(tuple(names), prior, "the prior: no known question has an entry with another question")
-    weights = learn_weights(cases, prior)
+    weights = learn_weights(cases, prior, pull_of(names) if pull is None else pull)
     questions = len(cases.counted)
     fusion = Fusion(tuple(names), weights, f"learnt from {questions} left-out questions")
     if np.count_nonzero(weights) > 1:
@@ -158,11 +172,11 @@ def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float]
     return fusion
 
 
-def learn_weights(cases: Cases, prior: Floats) -> Floats:
+def learn_weights(cases: Cases, prior: Floats, pull: float = _PULL) -> Floats:
     """The least loss, by L-BFGS with bounds."""
     from scipy.optimize import minimize
 
-    pull = _PULL * cases.share
+    pull *= cases.share
 
     def loss(w: Floats) -> tuple[float, Floats]:
         p = _softmax(cases.features @ w, cases.present)

@@ -31,6 +31,7 @@ from matchloom.search.fusion import (
     leave_one_out_figures,
     prior_of,
     scale,
+    worth_of,
 )
 from matchloom.search.reader import KnownTexts, Reader
 from matchloom.search.segment import WHOLE, Segment
@@ -77,7 +78,7 @@ def learn(
     entries: Entries, settings: Settings, sentences: SentenceVectors | None = None, *, progress: bool = False
 ) -> Learnt:
     """Read entries, make features, and learn their weights from questions that are left out."""
-    made = _Learner(entries, settings, sentences, progress)
+    made = Learner(entries, settings, sentences, progress)
     segment = made.segment()
     names = segment.names
     cases = made.cases(progress=progress)
@@ -99,8 +100,8 @@ def _in_vain(segment: Segment, fusion: Fusion, settings: Settings) -> Floats:
     return signals_of(segment.names, fusion.weights, raw, scores, queries.coverage)
 
 
-class _Learner:
-    """Everything that learning needs and searching does not."""
+class Learner:
+    """Everything that learning needs and searching does not. For `learn`, and for experiments that choose constants."""
 
     def __init__(self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool) -> None:
         self.entries, self.settings = entries, settings
@@ -115,8 +116,10 @@ class _Learner:
         self.counted = counted if settings.learn else np.zeros(len(self.questions))
         self.rows = self._rows_to_learn_from()
         self.dense = None
+        self.worth = 1.0
         if sentences is not None:
             self.dense = KnownVectors.of(sentences, self.questions, texts, progress=progress)
+            self.worth = worth_of(sentences.pieces_per_word(self.questions))
         every = (self._word_features(progress) if settings.words else []) + self._dense_features()
         self.features = [one for one in every if not settings.features or one.name in settings.features]
         if not self.features:
@@ -153,8 +156,9 @@ class _Learner:
         if not self.settings.learn:
             return found
         if entries > 1 and links >= entries and not self.large:
-            found += fit_linear(self.asked, self.told, self.member, folds=len(self.rows) > 0)
-        if questions + entries <= LARGEST:
+            folds = len(self.rows) > 0
+            found += fit_linear(self.asked, self.told, self.member, folds=folds, vectors=self.dense, worth=self.worth)
+        if questions + entries <= LARGEST and (self.worth < 1 or all(one.name != "joint" for one in found)):
             found.append(Ridge.fit(self.known))
         return found
 
@@ -229,9 +233,7 @@ class _Learner:
 
     def prior(self, names: Sequence[str]) -> Mapping[str, float]:
         """Where weights start, for texts like these."""
-        pieces = 1.0 if self.dense is None else self.dense.sentences.pieces_per_word(self.questions)
-        words = float(np.median([len(own) for own in self.told.words])) if len(self.told) else 0.0
-        return prior_of(names, use_questions=self.settings.use_questions, pieces_per_word=pieces, words_of_text=words)
+        return prior_of(names, use_questions=self.settings.use_questions, worth=self.worth)
 
 
 def candidates_of(names: list[str], raw: Floats) -> Ids:

@@ -115,7 +115,8 @@ def _shapes(arrays: Mapping[str, NDArray[Any]], features: int) -> dict[str, Shap
         r"feature\.[^.]+\.(counts|rows)\.starts": (entries + 1,),
         r"feature\.[^.]+\.(weights|columns|examples|table)\.starts": (features + 1,),
         r"feature\.ridge\.dual": (questions + entries, entries),
-        r"feature\.(svm|softmax)\.weights": (words + ngrams, entries),
+        r"feature\.(svm|softmax|joint)\.weights": (words + ngrams, entries),
+        r"feature\.joint\.of_vectors": (entries, size),
         r"feature\.dense_softmax\.weights": (entries, size),
         r".+\.(mean_length|new_idf|entries)": (1,),
     }

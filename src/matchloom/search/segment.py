@@ -278,8 +278,8 @@ def _loaded(
         return Centroid.load(name, arrays, reader.dense, reader.size)
     if name == Ridge.name:
         return Ridge.load(arrays)
-    if seen is not None and name in ("svm", "softmax"):
-        return LinearFeature.load(name, arrays, seen)
+    if seen is not None and name in ("svm", "softmax", "joint"):
+        return LinearFeature.load(name, arrays, seen, dense)
     if name == Translation.name:
         return Translation.load(arrays, reader.dense)
     if dense is not None:

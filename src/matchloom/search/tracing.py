@@ -77,7 +77,8 @@ def trace_of(
             grid[channel, i, j] = value
             signals.append(Signal(i, j, channel, value, factor * value))
         if elsewhere:
-            where = "the question as a whole" if isinstance(feature, DenseFeature) else "words elsewhere"
+            whole = isinstance(feature, DenseFeature) or feature.name == "joint"
+            where = "the question as a whole" if whole else "words elsewhere"
             components.append(Component(f"{feature.name}: {where}", elsewhere, factor * elsewhere, channel))
         components.append(Component(f"{feature.name}: a mean answer", mean, -factor * mean, channel))
     if same:

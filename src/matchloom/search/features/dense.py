@@ -65,7 +65,9 @@ class SentenceVectors:
     def _all(self, texts: Sequence[str]) -> Floats:
         if len(texts) == 1:
             return self._asked(texts[0])[None]
-        return self.matcher.vectors(list(texts)).astype(np.float64)
+        new = [text for text in dict.fromkeys(texts) if text not in self.vectors]
+        made = dict(zip(new, self.matcher.vectors(new), strict=True)) if new else {}
+        return np.stack([made[text] if text in made else self.vectors[text] for text in texts]).astype(np.float64)
 
     def _one(self, text: str) -> Floats:
         known = self.vectors.get(text)

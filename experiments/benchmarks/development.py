@@ -1,0 +1,241 @@
+"""Choose the constants of a collection: priors of the fusion, coefficients of p(answerable), temperatures.
+
+    python -m experiments.benchmarks.development --words      # from scratch
+    python -m experiments.benchmarks.development --encoder    # with the first pretrained encoder that is found
+
+Everything is chosen on collections drawn from training parts (`development_tasks`); no test file is opened. What the
+features say of each task is kept in a folder (--cache), so that choosing again takes minutes. To
+experiments/results/development.json go, for each way:
+
+    priors       forty tables of priors and pulls around the one in `search/fusion.py`, drawn with a fixed seed: mean
+                 P@1 of the one that is there, of the best, and of what leaving one corpus out chooses (chosen on the
+                 other corpora, measured on the one left out). Another table is worth shipping where that last figure
+                 is above the first
+    alone        P@1 of single features on the same tasks: what the fusion must not fall below
+    answerable   coefficients of the signals in `search/calibration.py`, from questions whose answers were taken away
+                 and questions of another field; AUROC by coefficients of the other corpora
+    temperature  the geometric mean of what fitted each task, and the expected calibration error with the temperature
+                 of the other corpora: of tasks whose own questions could teach one, and of one question an answer
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from experiments import places
+from experiments.benchmarks.development_features import Measured, by_task, load, mean_of_corpora
+from experiments.benchmarks.quality import CACHE, auroc, calibration_error
+from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
+from matchloom.basics.progress import track
+from matchloom.lexical.columns import Floats
+from matchloom.search import fusion
+from matchloom.search.calibration import ENOUGH, signals_of
+from matchloom.search.fusion import learn_fusion, prior_of, pull_of
+
+RESULTS = places.RESULTS / "development.json"
+CANDIDATES, SPREAD = 40, 0.7  # tables of priors, and the deviation of the logarithm of each number
+ALONE = ("svm", "softmax", "joint", "bm25_doc", "dense_nearest", "dense_softmax")
+TEMPERATURES = np.exp(np.linspace(np.log(0.3), np.log(8), 60))
+_FAR = 0.25  # of the questions without an answer, in weight
+_SURE = 1e-3
+
+
+# ---- priors
+
+
+def standardised(raw: Floats) -> Floats:
+    """As a search does it. (N, E, A)"""
+    mean, spread = fusion.scale(raw)
+    found: Floats = (raw - mean[:, :, None]) / spread[:, :, None]
+    return found
+
+
+def right_at_first(one: Measured, weights: Floats) -> float:
+    """P@1 of the questions that are asked."""
+    scores = np.einsum("nea,e->na", standardised(one.asked), weights)
+    return float(one.right[np.arange(len(scores)), scores.argmax(axis=1)].mean())
+
+
+def candidates() -> list[tuple[float, dict[str, float]]]:
+    """A pull and factors of the priors; the first is what is there."""
+    draw = np.random.default_rng(0)
+    names = sorted({*fusion.PRIOR, *fusion.PRIOR_OF_MANY, *fusion.PRIOR_OF_JOINT})
+    found = [(1.0, dict.fromkeys(names, 1.0))]
+    for _ in range(CANDIDATES):
+        factors = np.exp(SPREAD * draw.standard_normal(len(names)))
+        found.append((float(draw.choice([0.3, 1.0, 3.0])), dict(zip(names, factors.tolist(), strict=True))))
+    return found
+
+
+def choose_priors(every: Sequence[Measured]) -> dict[str, Any]:
+    """P@1 of the candidates, and which of them each corpus would be given by the others."""
+    tables: list[dict[int, float]] = []
+    for pull, factors in track(candidates(), "priors", total=CANDIDATES + 1, show=True):
+        row: dict[int, float] = {}
+        for n, one in enumerate(every):
+            own = {name: factors.get(name, 1.0) * prior for name, prior in prior_of(one.names, worth=one.worth).items()}
+            pulled = pull * pull_of(one.names)
+            row[n] = right_at_first(one, learn_fusion(one.names, one.left, own, pulled).weights)
+        tables.append(row)
+    families = sorted({one.family for one in every})
+    left_out: dict[int, float] = {}
+    for family in families:
+        others = [other for other in families if other != family]
+        best = max(range(len(tables)), key=lambda n: mean_of_corpora(tables[n], every, others))
+        left_out |= {n: value for n, value in tables[best].items() if every[n].family == family}
+    best = max(range(len(tables)), key=lambda n: mean_of_corpora(tables[n], every))
+    return {
+        "what is there": mean_of_corpora(tables[0], every),
+        "chosen by other corpora": mean_of_corpora(left_out, every),
+        "best of all": mean_of_corpora(tables[best], every),
+        "best, pull and factors": candidates()[best],
+        "by task": by_task(tables[0], every),
+    }
+
+
+def alone(every: Sequence[Measured]) -> dict[str, dict[str, float]]:
+    """P@1 of single features."""
+    found = {}
+    for name in ALONE:
+        row = {
+            n: right_at_first(one, np.array([float(own == name) for own in one.names]))
+            for n, one in enumerate(every)
+            if name in one.names
+        }
+        if row:
+            found[name] = {**by_task(row, every), "mean": mean_of_corpora(row, every)}
+    return found
+
+
+# ---- whether there is an answer, and how sure one may be
+
+
+class Signalled:
+    """The signals of a task's questions by the weights that it learns, and the scores of those that are asked."""
+
+    def __init__(self, one: Measured) -> None:
+        self.one = one
+        weights = learn_fusion(one.names, one.left, prior_of(one.names, worth=one.worth)).weights
+        sides = (one.asked, one.gone, one.far)
+        scores = [np.einsum("nea,e->na", standardised(side), weights) for side in sides]
+        self.sides = [
+            signals_of(one.names, weights, side, own, coverage)
+            for side, own, coverage in zip(sides, scores, one.coverage, strict=True)
+        ]
+        self.scores = scores[0]
+        self.right = one.right[np.arange(len(self.scores)), self.scores.argmax(axis=1)]
+        self.learns = int((one.left.counted > 0).sum()) >= ENOUGH
+        if self.learns:
+            left = one.left.signals[one.left.counted > 0]
+            top = np.where(one.left.present, one.left.features @ weights, -np.inf).max(axis=1)
+            left[:, 0] = (top / max(float(weights.sum()), 1e-9))[one.left.counted > 0]
+            mean, deviation = left.mean(axis=0), np.maximum(left.std(axis=0), 1e-6)
+            self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in self.sides]
+
+
+def coefficients(some: Sequence[Signalled]) -> NDArray[Any]:
+    """Bias and weights of the signals; corpora count alike, and so do questions with and without an answer."""
+    from sklearn.linear_model import LogisticRegression
+
+    corpora = [one.one.corpus for one in some]
+    rows, labels, weights = [], [], []
+    for one in some:
+        for side, label, share in zip(one.sides, (1, 0, 0), (1, 1 - _FAR, _FAR), strict=True):
+            rows.append(side)
+            labels.append(np.full(len(side), label))
+            weights.append(np.full(len(side), 1000 * share / len(side) / corpora.count(one.one.corpus)))
+    machine = LogisticRegression(C=100).fit(np.vstack(rows), np.concatenate(labels), np.concatenate(weights))
+    return np.concatenate([machine.intercept_, machine.coef_[0]])
+
+
+def choose_answerable(every: Sequence[Signalled]) -> dict[str, Any]:
+    """Coefficients, and how well those of other corpora tell questions with an answer from others."""
+    near, far = {}, {}
+    for n, one in enumerate(every):
+        own = coefficients([other for other in every if other.one.family != one.one.family])
+        asked, gone, outside = (side @ own[1:] for side in one.sides)
+        near[n], far[n] = auroc(asked, gone), auroc(asked, outside)
+    tasks = [one.one for one in every]
+    return {
+        "bias, top, cosine, machine, coverage": coefficients(every).tolist(),
+        "near AUROC by other corpora": mean_of_corpora(near, tasks),
+        "far AUROC by other corpora": mean_of_corpora(far, tasks),
+        "near, by task": by_task(near, tasks),
+    }
+
+
+def first_share(scores: Floats, temperature: float) -> Floats:
+    """The probability of the first answer."""
+    found: Floats = 1 / np.exp((scores - scores.max(axis=1, keepdims=True)) / temperature).sum(axis=1)
+    return found
+
+
+def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
+    """What fits each task, and how wrong the mean of the other corpora is."""
+    best = np.array([_fitting(one) for one in every])
+    errors = {}
+    for n, one in enumerate(every):
+        others = [best[m] for m, other in enumerate(every) if other.one.family != one.one.family]
+        shown = first_share(one.scores, float(np.exp(np.mean(np.log(others)))))
+        errors[n] = calibration_error(shown, one.right.astype(float))
+    tasks = [one.one for one in every]
+    return {
+        "temperature": float(np.exp(np.mean(np.log(best)))),
+        "least and most": [float(best.min()), float(best.max())],
+        "ECE by other corpora": mean_of_corpora(errors, tasks),
+        "ECE, by task": by_task(errors, tasks),
+    }
+
+
+def _fitting(one: Signalled) -> float:
+    losses = []
+    for temperature in TEMPERATURES.tolist():
+        p = np.clip(first_share(one.scores, temperature), _SURE, 1 - _SURE)
+        losses.append(-float(np.log(np.where(one.right, p, 1 - p)).mean()))
+    return float(TEMPERATURES[int(np.argmin(losses))])
+
+
+def chosen(every: Sequence[Measured]) -> dict[str, Any]:
+    """All that is chosen for one way."""
+    known = [one for one in every if one.worth == 1]  # what an encoder does in a language it does not know is no guide
+    signalled = [Signalled(one) for one in known]
+    several, single = ([one for one in signalled if one.learns is learns] for learns in (True, False))
+    return {
+        "priors": choose_priors(every),
+        "alone": alone(every),
+        "answerable": choose_answerable(several),
+        "answerable, one question an answer": choose_answerable(single),
+        "temperature": choose_temperature(several),
+        "temperature, one question an answer": choose_temperature(single),
+    }
+
+
+def main() -> None:
+    """Choose, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--words", action="store_true")
+    parser.add_argument("--encoder", action="store_true")
+    parser.add_argument("--cache", type=Path, default=CACHE)
+    arguments = parser.parse_args()
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for way in ("words", "encoder"):
+        if not getattr(arguments, way):
+            continue
+        found = chosen(load(arguments.cache, way == "encoder"))
+        kept[way] = {**found, "commit": commit()}
+        Console(width=160).print({way: found})
+        with atomic_write(RESULTS) as file:
+            file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
