@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from experiments import places
@@ -47,6 +46,7 @@ ALONE = ("svm", "softmax", "joint", "bm25_doc", "dense_nearest", "dense_softmax"
 TEMPERATURES = np.exp(np.linspace(np.log(0.3), np.log(8), 60))
 _FAR = 0.25  # of the questions without an answer, in weight
 _SURE = 1e-3
+_RIDGE = 1e-4
 
 
 # ---- priors
@@ -142,9 +142,9 @@ class Signalled:
             self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in self.sides]
 
 
-def coefficients(some: Sequence[Signalled]) -> NDArray[Any]:
-    """Bias and weights of the signals; corpora count alike, and so do questions with and without an answer."""
-    from sklearn.linear_model import LogisticRegression
+def coefficients(some: Sequence[Signalled]) -> Floats:
+    """Bias and weights of the signals, none below 0; corpora count alike, and questions with and without an answer."""
+    from scipy.optimize import minimize
 
     corpora = [one.one.corpus for one in some]
     rows, labels, weights = [], [], []
@@ -152,9 +152,18 @@ def coefficients(some: Sequence[Signalled]) -> NDArray[Any]:
         for side, label, share in zip(one.sides, (1, 0, 0), (1, 1 - _FAR, _FAR), strict=True):
             rows.append(side)
             labels.append(np.full(len(side), label))
-            weights.append(np.full(len(side), 1000 * share / len(side) / corpora.count(one.one.corpus)))
-    machine = LogisticRegression(C=100).fit(np.vstack(rows), np.concatenate(labels), np.concatenate(weights))
-    return np.concatenate([machine.intercept_, machine.coef_[0]])
+            weights.append(np.full(len(side), share / len(side) / corpora.count(one.one.corpus)))
+    x, y, each = np.vstack(rows), np.concatenate(labels), np.concatenate(weights) / sum(map(np.sum, weights))
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        odds = w[0] + x @ w[1:]
+        gap = each * (1 / (1 + np.exp(-odds)) - y)
+        value = each @ (np.logaddexp(0, odds) - y * odds) + _RIDGE * (w[1:] ** 2).sum()
+        return float(value), np.concatenate([[gap.sum()], x.T @ gap + 2 * _RIDGE * w[1:]])
+
+    bounds = [(None, None), *[(0, None)] * x.shape[1]]
+    found: Floats = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found
 
 
 def choose_answerable(every: Sequence[Signalled]) -> dict[str, Any]:

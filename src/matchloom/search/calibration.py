@@ -4,20 +4,20 @@
     p(a | q)             = p(answerable | q) * softmax over entries of score(q, .) / temperature
 
 Signals of a question: `top`, its best fused score over the sum of the weights; `cosine`, the best raw cosine with an
-entry; `machine`, the best raw value of the joint regression or else of the support vector machine; `coverage`, the part
-of its stems and n-grams that the collection has. Standardised features know which entry is best and not whether any is
-good; these do. z are the signals less their mean, over their deviation, on left-out questions of the user's own file,
-so that weights hold for any file.
+entry; `machine`, the probability of the first entry by the regression (without one, the best value of the support
+vector machine, brought to 0 to 1); `coverage`, the part of its stems and n-grams that the collection has. Standardised
+features know which entry is best and not whether any is good; these do. z are the signals less their mean, over their
+deviation, on left-out questions of the user's own file, so that weights hold for any file.
 
-The weights w come from development parts of six collections, from which a quarter of the answers was taken away:
-questions of those have none (`python -m experiments.benchmarks.quality --coefficients` does so with two of them).
-Learning them from one file alone, with its own answers left out, was worse; where a file has questions without an
-answer, these pull them.
+The weights w come from training parts of seven corpora, from which a fifth of the answers was taken away: questions of
+those have none, nor have questions of another field (`python -m experiments.benchmarks.development`). Learning them
+from one file alone, with its own answers left out, was worse; where a file has questions without an answer, these pull
+them.
 
 The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
-towards a temperature that fitted six collections. Where hardly any question can be left out (one question an entry)
-signals count as they are, and answers are given no probability: with the temperature of the six it was wrong by a tenth
-and more. How likely it is that there is any answer is still told.
+towards a temperature that fitted these corpora. Where hardly any question can be left out (one question an entry)
+signals count as they are, and answers are given no probability: with the temperature of other corpora it was wrong by
+.07 with an encoder and by more without. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
 lowest that left-out questions allow with nine chances in ten, tested from the strictest on (Learn then Test:
@@ -38,7 +38,7 @@ from matchloom.search.fusion import Cases, ranks
 
 ENOUGH = 20  # left-out questions to learn from
 _RATE = 0.05  # of the questions that have no answer here
-_PULL = 1000.0  # of the weights, towards those of six collections
+_PULL = 1000.0  # of the weights, towards those of other corpora
 _STEPS = 30  # of Newton's method
 _TEMPERATURES = np.exp(np.linspace(log(0.5), log(6), 100))
 _SURE = 1e-3  # no probability is nearer to 0 or 1 when the temperature is chosen
@@ -47,7 +47,7 @@ _TESTS = 100  # thresholds that are tried
 
 
 class Prior(NamedTuple):
-    """What six collections taught: bias and weights of signals, standardised and raw, and the temperature."""
+    """What other corpora taught: bias and weights of signals, standardised and raw, and the temperature."""
 
     standardised: tuple[float, ...]
     raw: tuple[float, ...]
@@ -55,8 +55,8 @@ class Prior(NamedTuple):
     pull: float  # of the logarithm of the temperature, in questions
 
 
-WORDS = Prior((0.67, 0.34, 0.22, 0.85, 0.40), (-0.07, -0.09, 2.75, 2.84, 0.89), 2.7, 20.0)
-ENCODER = Prior((1.12, 0.63, 0.67, 0.58, 0.04), (0.42, 0.21, 2.74, 3.01, -1.41), 2.0, 50.0)
+WORDS = Prior((0.56, 0.34, 0.44, 0.61, 0.32), (-2.85, 0.06, 2.50, 4.38, 1.20), 2.7, 20.0)
+ENCODER = Prior((0.96, 0.38, 0.37, 0.90, 0.09), (-2.50, 0.21, 1.26, 5.26, 0.0), 2.2, 50.0)
 
 
 class Calibration(NamedTuple):
@@ -106,10 +106,17 @@ def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Float
         return found
     found[:, 0] = scores.max(axis=1) / max(float(weights.sum()), 1e-9)
     cosine = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
-    for column, name in ((1, cosine), (2, "joint" if "joint" in names else "svm")):
-        if name in names:
-            values = raw[:, list(names).index(str(name))]
+    machine = next((one for one in ("joint", "softmax", "svm") if one in names), None)
+    for column, name in ((1, cosine), (2, machine)):
+        if name is not None:
+            values = raw[:, list(names).index(name)]
             found[:, column] = np.max(values, axis=1, where=~np.isnan(values), initial=-1.0)
+    if machine == "svm":
+        found[:, 2] = np.clip((1 + found[:, 2]) / 2, 0, 1)
+    elif machine is not None:
+        values = raw[:, list(names).index(machine)]
+        apart = np.where(np.isnan(values), -np.inf, values - found[:, [2]])
+        found[:, 2] = 1 / np.maximum(np.exp(np.minimum(apart, 0)).sum(axis=1), 1.0)
     return found
 
 
