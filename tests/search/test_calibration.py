@@ -29,9 +29,9 @@ def test_what_is_told_is_what_happens(share: float) -> None:
 
 def test_probabilities_add_up_to_what_is_answerable() -> None:
     found = learnt(0.7)
-    told = found.probabilities(np.array([2.0, 1.0, 0.0]), 0.8)
+    told = found.probabilities(np.array([[2.0, 1.0, 0.0]]), np.array([0.8]))
     assert told.sum() == pytest.approx(0.8)
-    assert found.probabilities(np.array([9.0, 1.0]), 0.0).tolist() == [0, 0]
+    assert found.probabilities(np.array([[9.0, 1.0]]), np.zeros(1)).tolist() == [[0, 0]]
 
 
 def test_a_question_of_which_more_is_known_is_more_answerable_and_batches_change_no_bit() -> None:
