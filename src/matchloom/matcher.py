@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from matchloom.artifact import as_saved
-from matchloom.basics.memory import keep_memory
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
@@ -224,7 +223,6 @@ class Matcher:
             for cut in cuts
         )
         model = self._double.of(self.model)
-        keep_memory()
 
         def work(batch: PairBatch) -> Scores:
             with torch.inference_mode():
@@ -288,7 +286,6 @@ class Matcher:
         order = distinct[np.argsort(read[distinct], kind="stable")]
         cuts = _cuts(order, read, np.full_like(read, _QUERY if table.pieces is None else _CELLS // _PIECES))
         cuts = _divided(cuts, read, table.pieces is not None)
-        keep_memory()
         numbers = np.empty(len(table), dtype=np.int64)
         numbers[order] = np.arange(len(order))
         numbers = numbers[table.same]  # of each text, in the order in which the distinct ones are encoded
