@@ -16,8 +16,9 @@ from matchloom.service import create_app
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.keys import read_keys
+from matchloom.service.look import read_look
 from matchloom.service.systems import Folder
-from matchloom.types import Hits
+from matchloom.types import Hits, MatchloomError
 from tests.service.making import ask, code_of, make_app, running
 
 ENTRY = {
@@ -243,3 +244,63 @@ def test_the_log_of_questions_is_bounded_and_deleted(tmp_path: Path, monkeypatch
     log.delete()
     assert list(tmp_path.iterdir()) == []
     log.close()
+
+
+@pytest.mark.slow
+def test_a_watched_file_is_followed_when_it_has_come_to_rest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("matchloom.service.desk.watch._REST", 0.0)
+    file = tmp_path / "faq.csv"
+    file.write_text("question,answer,text_id\nDo you hire?,See Jobs.,jobs\n", encoding="utf-8")
+    app = make_app(folder, "faq", writable=True, desk=options(folder, watch=file))
+    service = app.state.service
+    service.shelf.load()
+    watching = service.desk.watching
+    assert watching is not None
+    assert not watching.look(), "it was just seen"
+    assert watching.look()
+    wait_for(service)
+    assert ask(app, "/v1/search", {"question": "do you hire"}).json()["answers"][0]["id"] == "jobs"
+    assert not watching.look(), "it says what it said"
+    file.write_text("question,answer,text_id\nAre you old?,Ten years.,age\n", encoding="utf-8")
+    watching.look()
+    assert watching.look()
+    wait_for(service)
+    found = {one["id"] for one in ask(app, "/v1/collections/faq/entries").json()["entries"]}
+    assert "age" in found
+    assert "jobs" not in found, "what the file no longer has is gone"
+    assert "password" in found, "what it never had stays"
+    followed = ask(app, "/v1/collections/faq/audit").json()["changes"][0]
+    assert (followed["action"], followed["who"]) == ("follow", "watch")
+    file.unlink()
+    assert not watching.look()
+
+
+def wait_for(service: Any) -> None:
+    for thread in list(service.refits._running.values()):
+        thread.join(60)
+
+
+def test_what_is_no_look_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "page.toml"
+    for content, code in (
+        ("title = 3", "bad_value"),
+        ("colour = '#fff'", "unknown_name"),
+        ("accent = 'red; } body {'", "bad_value"),
+        ("contact = 'javascript:alert(1)'", "bad_value"),
+        ("logo = 'page.toml'", "bad_value"),
+        ("= 3", "damaged"),
+    ):
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(MatchloomError) as found:
+            read_look(file)
+        assert found.value.code == code
+    (tmp_path / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    file.write_text('title = "Help"\nlogo = "logo.svg"\naccent = "#FF0"\nexamples = ["How?"]\n', encoding="utf-8")
+    look = read_look(file, title="Other")
+    assert (look.title, look.accent, look.examples) == ("Other", "#ff0", ("How?",))
+    assert "--on-accent: #111" in look.theme()
+    app = create_app([], look=look)
+    assert ask(app, "/logo").headers["content-type"] == "image/svg+xml"
+    assert '<img src="/logo"' in ask(app, "/").text

@@ -88,7 +88,7 @@ def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watche
 
 
 def ask(page: Page, url: str, question: str, address: str = "") -> None:
-    page.goto(f"{url}/{address}")
+    page.goto(f"{url}/lab{address}")
     page.wait_for_selector("#system option", state="attached")
     page.fill("#question", question)
     page.press("#question", "Enter")
@@ -149,7 +149,7 @@ def broken_words(page: Page) -> list[str]:
 
 def test_pasted_texts_are_shown_and_never_run(watched: Watched, url: str, artefacts: Path) -> None:
     page = watched.page
-    page.goto(f"{url}/")
+    page.goto(f"{url}/lab")
     page.click("text=Rank texts")
     page.select_option("#system", "mv")
     page.fill("#question", f"reset my password {EVIL}")
@@ -225,7 +225,7 @@ def test_bad_input_is_told_in_a_line(watched: Watched, url: str) -> None:
 
 def test_an_archive_and_an_address_that_can_be_sent(watched: Watched, url: str) -> None:
     page = watched.page
-    page.goto(f"{url}/#q=password&system=tickets&by=bm25")
+    page.goto(f"{url}/lab#q=password&system=tickets&by=bm25")
     expect(page.locator(".column h2")).to_have_text(["tickets", "bm25"])
     page.locator(".open").first.click()
     expect(page.locator(".why .panel").first.locator(".sum")).to_contain_text("Score by")
@@ -235,7 +235,7 @@ def test_an_archive_and_an_address_that_can_be_sent(watched: Watched, url: str) 
 def test_a_key_is_asked_for_once(browser: Browser, served: Path) -> None:
     with running(make_app(served, "faq", key=KEY)) as address:
         page = browser.new_page()
-        page.goto(f"{address}/")
+        page.goto(f"{address}/lab")
         page.fill("#secret", "a-wrong-key-of-some-length")
         page.click("text=Use it")
         expect(page.locator("#problem")).to_have_text("This key is not known here.")

@@ -53,6 +53,22 @@ def command(
     no_feedback: Annotated[
         bool, typer.Option("--no-feedback", help="Keep no thumbs, unless --feedback names a file.")
     ] = False,
+    title: Annotated[str | None, typer.Option(help="Of the page for those who ask.", show_default=False)] = None,
+    logo: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A picture beside the title: SVG, PNG.", show_default=False),
+    ] = None,
+    accent: Annotated[
+        str | None, typer.Option(metavar="COLOUR", help="Of the page's buttons, such as #0a6e5c.", show_default=False)
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A TOML file with title, intro, logo, accent, accent_dark, contact, examples of the page.",
+            show_default=False,
+        ),
+    ] = None,
     no_desk: Annotated[bool, typer.Option("--no-desk", help="No desk for owners at /desk.")] = False,
     log_questions: Annotated[
         Path | None,
@@ -129,6 +145,7 @@ def command(
     from matchloom.service.desk.desk import DeskOptions
     from matchloom.service.keys import read_keys
     from matchloom.service.logs import log_to_stderr
+    from matchloom.service.look import read_look
     from matchloom.service.server import bind, is_loopback, run
     from matchloom.service.systems import Folder, Shelf
 
@@ -171,6 +188,7 @@ def command(
             questions=log_questions,
             watch=watch,
         ),
+        "look": read_look(page, title=title, logo=logo, accent=accent),
     }
     app = create_app(served, **options) if workers == 1 else None
     listening = bind(host, port)

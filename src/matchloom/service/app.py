@@ -23,13 +23,14 @@ from matchloom.service.changing import add_changing
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.routes import add_desk
 from matchloom.service.feedback import judgement_of
+from matchloom.service.front import add_front
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
+from matchloom.service.look import Look
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.models import add_models
 from matchloom.service.origins import Origins
-from matchloom.service.pages import read_assets
 from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.quick import QuickSearch
 from matchloom.service.rerank import add_rerank
@@ -55,6 +56,7 @@ def create_app(
     refit: float | None = None,
     origins: Sequence[str] = (),
     desk: DeskOptions | None = None,
+    look: Look | None = None,
 ) -> FastAPI:
     """The service as an ASGI app; `app.state.service` is what it is made of.
 
@@ -68,6 +70,7 @@ def create_app(
         refit: How many seconds after the last change a collection is refitted, where it may be; None: never by itself.
         origins: Other sites whose pages may ask, such as https://shop.example.
         desk: What its owner sees and keeps.
+        look: How the page for those who ask looks.
     """
     limits, keys = limits or Limits(), keys or Keys()
     service = Service(
@@ -114,7 +117,7 @@ def create_app(
     add_desk(app, service)
     _add_feedback(app, service)
     _add_runs(app, service)
-    _add_page(app)
+    add_front(app, service, look or Look())
     return app
 
 
@@ -326,28 +329,3 @@ def _add_runs(app: FastAPI, service: Service) -> None:
 
         async with service.workers.admitted():
             return answer(await service.workers.call(work))
-
-
-def _add_page(app: FastAPI) -> None:
-    assets = read_assets()
-
-    def send(name: str, request: Request) -> Response:
-        asset = assets.get(name)
-        if asset is None:
-            raise HTTPException(404, "there is no such page")
-        headers = {"etag": asset.tag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == asset.tag:
-            return Response(status_code=304, headers=headers)
-        return Response(asset.content, media_type=asset.kind, headers=headers)
-
-    @app.get("/", include_in_schema=False)
-    async def page(request: Request) -> Response:
-        return send("index.html", request)
-
-    @app.get("/runs", include_in_schema=False)
-    async def runs(request: Request) -> Response:
-        return send("runs.html", request)
-
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str, request: Request) -> Response:
-        return send(name, request)

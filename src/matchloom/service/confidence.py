@@ -1,8 +1,8 @@
 """Whether an answer is shown as the answer, or as one of the nearest where none is sure.
 
 Where left-out questions earned a probability: it is at least a half, and so much that by them four of five such
-answers are right. Where none was earned, all that there is says how likely any answer fits, by what other collections
-taught, and is high for most questions: it must be nearly certain.
+answers are right; and that any answer is right must be likely, too. Where none was earned, all that there is says how
+likely any answer fits, by what other collections taught, and is high for most questions: it must be nearly certain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchloom.search.calibration import Calibration
 
 _PRECISION, _LEAST, _UNPROVEN = 0.8, 0.5, 0.6
-_ANY = 0.97  # how likely it must be that any answer is right, where no probability was earned
+_ANY, _ANY_ALONE = 0.85, 0.97  # how likely it must be that any answer is right, also where no probability was earned
 
 
 class Confidence:
@@ -32,8 +32,8 @@ class Confidence:
             return None
         likely = hits[0].probability
         if likely is None:
-            return None if hits.known is None else hits.known >= _ANY
-        return likely >= self._threshold(calibration)
+            return None if hits.known is None else hits.known >= _ANY_ALONE
+        return likely >= self._threshold(calibration) and (hits.known is None or hits.known >= _ANY)
 
     def _threshold(self, calibration: Calibration) -> float:
         if self._made is None or self._made[0] is not calibration:

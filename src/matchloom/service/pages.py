@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from importlib.resources import files
 from typing import NamedTuple
 
 from matchloom.pages.document import asset
 
+_MODULE = re.compile(r"^import .*?;\n|^export (?=const|function|async|class)", re.MULTILINE)
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -35,9 +38,20 @@ def read_assets() -> dict[str, Asset]:
     found["heatmap.js"] = (asset("heatmap.js", "matchloom.explanation") + "\nexport { heatmap };\n").encode()
     wiring = asset("page.js", "matchloom.explanation").partition('\ndocument.querySelectorAll(".one")')[0]
     found["wire.js"] = ('import { heatmap } from "./heatmap.js";\n' + wiring + "\nexport { wire };\n").encode()
-    return {name: _asset(name, content) for name, content in found.items()}
+    found["widget.js"] = _widget(found).encode()
+    del found["widget.css"]
+    return {name: asset_of(name, content) for name, content in found.items()}
 
 
-def _asset(name: str, content: bytes) -> Asset:
-    kind = _TYPES["." + name.rpartition(".")[2]]
+def _widget(found: dict[str, bytes]) -> str:
+    """One script of several modules and a stylesheet, in a scope of its own: a page that has it needs nothing else."""
+    names = ("dom.js", "rich.js", "answers.js", "widget.js")
+    plain = (_MODULE.sub("", found[name].decode()) for name in names)
+    style = f"const STYLE = {json.dumps(found['widget.css'].decode())};\n"
+    return "(() => {\n" + style + "\n".join(plain) + "})();\n"
+
+
+def asset_of(name: str, content: bytes, kind: str = "") -> Asset:
+    """A file as it is sent; its type by its name unless it is given."""
+    kind = kind or _TYPES["." + name.rpartition(".")[2]]
     return Asset(content, kind, f'"{hashlib.sha256(content).hexdigest()[:20]}"')

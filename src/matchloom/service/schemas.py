@@ -278,6 +278,19 @@ class SystemsAnswer(Answered):
     limits: dict[str, float]
 
 
+class PageAnswer(Answered):
+    """What the page for those who ask shows first."""
+
+    title: str
+    systems: list[str] = Field(description="Those with answers.")
+    system: str = Field(description="The one that is asked.")
+    examples: list[str]
+    filters: dict[str, list[str]] = Field(description="Columns with a few values, to choose by.")
+    feedback: bool
+    contact: str
+    desk: bool
+
+
 class RunAbout(Answered):
     """One training or fit; `changed` is when its files last did, in seconds since 1970."""
 

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from matchloom.data.identity import normalize_text
 from matchloom.service.desk.questions import Asked
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.languages import FUNCTION_WORDS
+from matchloom.text.tokenize import Tokenizer, stems
 
 if TYPE_CHECKING:
     from matchloom.search.collection import Collection
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 1000  # different questions, the latest
 _SHOWN, _SUGGESTED = 20, 3  # questions of a group, answers that are suggested
-_ALIKE = 0.45  # cosine from which two questions are of one group
+_ALIKE = 0.3  # cosine from which two questions are of one group
 
 
 @dataclass
@@ -131,6 +132,8 @@ def _alike(questions: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
 
 
 def _terms(question: str, tokenizer: Tokenizer) -> list[str]:
-    words = tokenizer(question)
-    inside = [f" {word} "[n : n + 4] for word in words for n in range(max(1, len(word) - 1))]
-    return [*(f"w {word}" for word in words), *inside]
+    """Stems twice as much as pieces of words, which hold where the language is another or a word is misspelt."""
+    every = [word for word in tokenizer(question) if any(map(str.isalnum, word))]
+    words = [word for word in every if word not in FUNCTION_WORDS[tokenizer.language]] or every
+    inside = [f" {word} "[n : n + 4] for word in words for n in range(max(1, len(word) - 1)) if len(word) > 3]
+    return [*(f"w {word}" for word in stems(words, tokenizer.language)), *inside]

@@ -10,13 +10,16 @@ export class Problem extends Error {
 const KEY = "matchloom-key";
 export const useKey = (key) => sessionStorage.setItem(KEY, key);
 
-export async function ask(path, body, signal) {
-  const headers = {};
+function headersOf() {
   const key = sessionStorage.getItem(KEY);
-  if (key) headers.authorization = `Bearer ${key}`;
-  const request = { headers, signal };
+  return key ? { authorization: `Bearer ${key}` } : {};
+}
+
+export async function ask(path, body, signal, method) {
+  const headers = headersOf();
+  const request = { headers, signal, ...(method ? { method } : {}) };
   if (body !== undefined) {
-    request.method = "POST";
+    request.method = method || "POST";
     headers["content-type"] = "application/json";
     request.body = JSON.stringify(body);
   }
@@ -31,4 +34,18 @@ export async function ask(path, body, signal) {
   if (response.ok) return found;
   const told = found.error || { code: "failed", message: response.statusText };
   throw new Problem(response.status, told.code, told.message);
+}
+
+/* A file of the service, saved as this name. */
+export async function download(path, name) {
+  const response = await fetch(path, { headers: headersOf() });
+  if (!response.ok) {
+    const told = (await response.json()).error;
+    throw new Problem(response.status, told.code, told.message);
+  }
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

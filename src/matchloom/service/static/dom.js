@@ -18,3 +18,15 @@ const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066
 export const printable = (text) => text.replace(UNPRINTABLE, "\ufffd");
 
 export const figure = (number, places = 2) => number.toFixed(places).replace("-", "−");
+
+/* Whose judgements these are: a number that this browser keeps, so that a changed mind counts once. */
+export function person() {
+  const KEY = "matchloom-person";
+  try {
+    const made = () => [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (!localStorage.getItem(KEY)) localStorage.setItem(KEY, made());
+    return localStorage.getItem(KEY).slice(0, 64);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,157 @@
+"""How the page for those who ask looks: title, logo, colours, a line, examples; by options or a small TOML file.
+
+title = "Help"                  # of the page
+intro = "Ask us anything."      # a line below it
+logo = "logo.svg"               # beside the file; SVG, PNG, JPEG or WebP
+accent = "#0a6e5c"              # of buttons
+accent_dark = "#3fb89f"         # the same where the screen is dark
+contact = "mailto:help@shop.example"
+examples = ["Where is my parcel?"]
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from matchloom.types import MatchloomError
+
+_KINDS = {
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+}
+_COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
+_CONTACT = re.compile(r"(?:https?://|mailto:)[^\s<>\"']+")
+_LARGEST, _LONGEST = 500_000, 200  # bytes of a logo, characters of a text
+_DARK = 0.45  # brightness below which letters on a colour are white
+
+
+@dataclass(frozen=True)
+class Look:
+    """What an owner says of the page.
+
+    Args:
+        title: Of the page.
+        intro: A line below it.
+        logo: A picture: its bytes and its type.
+        accent: The colour of buttons.
+        accent_dark: The same where the screen is dark.
+        contact: Where a person answers: an address of the web, or mailto:.
+        examples: Questions to try; taken from the collection where there are none.
+    """
+
+    title: str = "Ask"
+    intro: str = ""
+    logo: tuple[bytes, str] | None = None
+    accent: str = ""
+    accent_dark: str = ""
+    contact: str = ""
+    examples: tuple[str, ...] = ()
+
+    def page(self, source: str) -> str:
+        """A page with the title, the logo and the line in their places."""
+        logo = '<img src="/logo" alt="">' if self.logo is not None else ""
+        intro = f'<p class="intro">{html.escape(self.intro)}</p>' if self.intro else ""
+        for name, value in (("title", html.escape(self.title)), ("logo", logo), ("intro", intro)):
+            source = source.replace("{" + name + "}", value)
+        return source
+
+    def theme(self) -> str:
+        """A stylesheet with the owner's colours."""
+        light, dark = self.accent, self.accent_dark or self.accent
+        made = f":root {{ {_colours(light)} }}\n" if light else ""
+        return made + (f"@media (prefers-color-scheme: dark) {{ :root {{ {_colours(dark)} }} }}\n" if dark else "")
+
+
+def read_look(
+    path: Path | None = None, *, title: str | None = None, logo: Path | None = None, accent: str | None = None
+) -> Look:
+    """From a TOML file and from options, which come first."""
+    look = Look() if path is None else _from_file(path)
+    if title is not None:
+        look = replace(look, title=_text("--title", title))
+    if logo is not None:
+        look = replace(look, logo=_logo("--logo", logo))
+    if accent is not None:
+        look = replace(look, accent=_colour("--accent", accent), accent_dark="")
+    return look
+
+
+def _from_file(path: Path) -> Look:
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
+    except ValueError as error:
+        raise MatchloomError(f"{path} is no TOML: {error}", code="damaged") from None
+    known = set(Look.__dataclass_fields__)
+    if others := sorted(given.keys() - known):
+        raise MatchloomError(f"{path}: {others[0]!r} is none of {', '.join(sorted(known))}", code="unknown_name")
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        where = f"{path}: {name}"
+        if name == "examples":
+            if not isinstance(value, list) or len(value) > 20:
+                raise MatchloomError(f"{where}: expected up to 20 questions in a list", code="bad_value")
+            made[name] = tuple(_text(where, one) for one in value)
+        elif name == "logo":
+            made[name] = _logo(where, path.parent / _text(where, value))
+        elif name in ("accent", "accent_dark"):
+            made[name] = _colour(where, value)
+        elif name == "contact":
+            made[name] = _contact(where, value)
+        else:
+            made[name] = _text(where, value)
+    return Look(**made)
+
+
+def _text(where: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
+        raise MatchloomError(f"{where}: expected a text of up to {_LONGEST} characters", code="bad_value")
+    return value.strip()
+
+
+def _colour(where: str, value: object) -> str:
+    if not isinstance(value, str) or not _COLOUR.fullmatch(value):
+        raise MatchloomError(f"{where} is {value!r}; expected a colour such as #0a6e5c", code="bad_value")
+    return value.lower()
+
+
+def _contact(where: str, value: object) -> str:
+    if not isinstance(value, str) or not _CONTACT.fullmatch(value) or len(value) > _LONGEST:
+        raise MatchloomError(f"{where}: expected https://... or mailto:...", code="bad_value")
+    return value
+
+
+def _logo(where: str, path: Path) -> tuple[bytes, str]:
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise MatchloomError(f"{where}: {path.name} is no picture; expected {', '.join(_KINDS)}", code="bad_value")
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise MatchloomError(f"{where}: {path} cannot be read: {error.strerror or error}", code="unreadable") from None
+    if len(content) > _LARGEST:
+        raise MatchloomError(f"{where}: {path} has more than {_LARGEST:,} bytes", code="too_large")
+    return content, kind
+
+
+def _colours(colour: str) -> str:
+    """The colour, letters that can be read on it, and one that can be read as letters on the page."""
+    wide = colour if len(colour) == 7 else "#" + "".join(2 * one for one in colour[1:])
+    red, green, blue = (_linear(int(wide[n : n + 2], 16) / 255) for n in (1, 3, 5))
+    bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    on = "#fff" if 1.05 / (bright + 0.05) >= (bright + 0.05) / 0.05 or bright < _DARK**2.2 else "#111"
+    return f"--accent: {wide}; --on-accent: {on};"
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)

@@ -1,0 +1,69 @@
+/* What is shown of an answer, on the page and in the widget: which ones, one sentence why, a copy, a thumb. */
+import { h, printable } from "./dom.js";
+import { link, rich, safeLink } from "./rich.js";
+
+const LIKELY = 0.1, NEAR = 0.6, ALSO = 4, NEAREST = 3, WORDS = 4;
+
+/* {first, also} where there is an answer, {nearest} where none is sure. */
+export function chosen(found) {
+  const all = found.answers;
+  if (!all.length || found.confident === false) return { first: null, also: [], nearest: all.slice(0, NEAREST) };
+  const [first, ...others] = all;
+  const least = first.probability === null ? null : Math.max(LIKELY, first.probability / 5);
+  const likely = others.filter((one) => (least === null ? one.score >= NEAR * first.score : one.probability >= least));
+  return { first, also: likely.slice(0, least === null ? 2 : ALSO), nearest: [] };
+}
+
+/* "Because of password, reset; asked before as ...": the words of the question that counted most. */
+export function reason(explanation, question) {
+  const { words, contributions } = explanation.query;
+  const sum = new Map();
+  words.forEach((word, n) => { if (/[\p{L}\p{N}]/u.test(word)) sum.set(word, (sum.get(word) || 0) + contributions[n]); });
+  const best = [...sum].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
+  const most = best.filter(([, value]) => value >= 0.35 * best[0][1]).slice(0, WORDS).map(([word]) => word);
+  const because = most.flatMap((word, n) => [n ? ", " : "Because of ", h("em", {}, printable(word))]);
+  const asked = question ? [because.length ? "; asked before as " : "Asked before as ", h("q", {}, h("bdi", {}, printable(question)))] : [];
+  return because.length || asked.length ? h("p", { class: "because" }, ...because, ...asked, ".") : null;
+}
+
+const HAND = "M2 9h3v8H2zM7 17V9l4-7c1.6 0 2.1 1.1 1.8 2.5L12 8h4.4c1.1 0 1.7.9 1.5 1.8l-1.4 5.8c-.2.8-.8 1.4-1.7 1.4z";
+function hand(down) {
+  const SVG = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path");
+  svg.setAttribute("viewBox", "0 0 20 20");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", HAND);
+  if (down) path.setAttribute("transform", "rotate(180 10 10)");
+  svg.append(path);
+  return svg;
+}
+
+/* Two thumbs; onThumb(label) says whether it was kept. */
+export function thumbs(onThumb) {
+  const buttons = [[1, "This answers my question"], [0, "This does not answer my question"]].map(([label, name], n) =>
+    h("button", { type: "button", class: "thumb", "aria-label": name, title: name, "aria-pressed": "false", on: {
+      click: async () => {
+        if (await onThumb(label)) buttons.forEach((button, m) => button.setAttribute("aria-pressed", String(m === n)));
+      },
+    } }, hand(!label)));
+  return h("span", { class: "thumbs" }, buttons);
+}
+
+export function copyButton(text, tell) {
+  return h("button", { type: "button", class: "quiet", on: {
+    click: async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        tell("Copied.");
+      } catch {
+        tell("This browser does not let a page copy; select the text instead.");
+      }
+    },
+  } }, "Copy");
+}
+
+/* The body of an answer with the link of its own url column. */
+export function body(answer) {
+  const address = answer.columns && safeLink(answer.columns.url || answer.columns.link || "");
+  return [rich(answer.text), address ? h("p", { class: "source" }, link(address, "Read more")) : null];
+}

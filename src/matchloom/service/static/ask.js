@@ -1,0 +1,175 @@
+/* The page for those who ask: one answer, or honestly none. What was asked stands in the address. */
+import { body, chosen, copyButton, reason, thumbs } from "./answers.js";
+import { Problem, ask, useKey } from "./api.js";
+import { find, h, person, printable } from "./dom.js";
+import { explained } from "./explained.js";
+import { plain } from "./rich.js";
+
+const state = { page: null, running: null, where: {}, system: null };
+const question = find("#question"), results = find("#results");
+const say = (text) => { find("#status").textContent = text; };
+
+function tell(problem) {
+  find("#problem").hidden = !problem;
+  find("#problem").textContent = problem || "";
+}
+
+async function attempt(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error.name === "AbortError") return null;
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 401) {
+      find("#key").hidden = false;
+      find("#secret").focus();
+      return null;
+    }
+    tell(error.status === 503 ? "The service is busy. Please ask again in a moment." : `${error.message}.`.replace("..", "."));
+    return null;
+  }
+}
+
+/* ---- one answer */
+
+function card(answer, asked, { open }) {
+  const why = h("div", { class: "reason" }), science = h("div", { class: "science", hidden: true });
+  let shown = false;
+  const opener = h("button", { type: "button", class: "quiet", "aria-expanded": "false", on: {
+    click: async () => {
+      science.hidden = !science.hidden;
+      opener.setAttribute("aria-expanded", String(!science.hidden));
+      if (shown || science.hidden) return;
+      shown = true;
+      await attempt(() => explained(science, { query: asked, id: answer.id, system: state.system, top: 10 }));
+    },
+  } }, "How it was found");
+  const because = async () => {
+    if (why.childNodes.length) return;
+    const found = await attempt(() => ask("/v1/explain", { query: asked, id: answer.id, system: state.system, top: 10 }));
+    const sentence = found && reason(found.explanation, answer.question);
+    if (sentence) why.replaceChildren(sentence);
+  };
+  const onThumb = async (label) => {
+    const kept = await attempt(() => ask("/v1/feedback", { question: asked, id: answer.id, label, system: state.system, who: person() }));
+    if (kept) say(label ? "Thank you." : "Thank you. The people who run this will see that it was wrong.");
+    return Boolean(kept);
+  };
+  const likely = answer.probability === null ? null : h("span", { class: "likely" }, `${Math.round(100 * answer.probability)}% likely right`);
+  const foot = h("div", { class: "foot" }, likely, h("span", { class: "space" }), copyButton(answer.text, say), opener, state.page.feedback ? thumbs(onThumb) : null);
+  const inside = [...body(answer), why, foot, science];
+  if (open) {
+    because();
+    return h("article", { class: "answer first", "aria-label": "Answer" }, inside);
+  }
+  const title = answer.question ? printable(answer.question) : plain(answer.text).slice(0, 90);
+  const more = h("details", { class: "answer" }, h("summary", { dir: "auto" }, title), inside);
+  more.addEventListener("toggle", () => { if (more.open) because(); });
+  return more;
+}
+
+const contact = () => {
+  const given = state.page.contact;
+  return given ? h("p", {}, "You can ask a person: ", h("a", { href: given, rel: "noopener noreferrer" }, given.replace(/^mailto:/, "")), ".") : null;
+};
+
+function show(found, asked) {
+  const { first, also, nearest } = chosen(found);
+  if (first) {
+    results.replaceChildren(card(first, asked, { open: true }),
+      ...(also.length ? [h("h2", {}, "Also"), h("div", { class: "also" }, also.map((one) => card(one, asked, {})))] : []));
+    say(also.length ? `One answer, and ${also.length} more that may fit.` : "One answer.");
+    return;
+  }
+  results.replaceChildren(
+    h("div", { class: "none" }, h("h2", {}, "No answer here"),
+      h("p", {}, nearest.length ? "Nothing here answers this for sure. These are the nearest:" : "Nothing here has to do with this question."),
+      nearest.length ? null : contact()),
+    h("div", { class: "also" }, nearest.map((one) => card(one, asked, {}))),
+    ...(nearest.length ? [contact()].filter(Boolean) : []),
+  );
+  say(nearest.length ? `No sure answer. The nearest ${nearest.length} are listed.` : "No answer.");
+}
+
+async function run() {
+  const asked = question.value;
+  tell("");
+  if (!asked.trim()) { question.focus(); return; }
+  history.replaceState(null, "", `#${new URLSearchParams({ q: asked, ...(state.page.systems.length > 1 ? { system: state.system } : {}) })}`);
+  find("#examples").hidden = true;
+  if (state.running) state.running.abort();
+  state.running = new AbortController();
+  const { signal } = state.running;
+  results.setAttribute("aria-busy", "true");
+  const where = Object.keys(state.where).length ? state.where : null;
+  const found = await attempt(() => ask("/v1/search", { question: asked, system: state.system, top: 10, ...(where ? { where } : {}) }, signal));
+  if (signal.aborted) return;
+  results.removeAttribute("aria-busy");
+  if (!found) { results.replaceChildren(); return; }
+  show(found, asked);
+  results.dataset.asked = asked;
+  find("#lab").href = `/lab#${new URLSearchParams({ q: asked, system: state.system })}`;
+}
+
+/* ---- the page */
+
+function filters(given) {
+  const made = Object.entries(given).map(([name, values]) => {
+    const buttons = ["", ...values].map((value) => h("button", { type: "button", class: "chip", "aria-pressed": String((state.where[name] || "") === value), on: {
+      click: () => {
+        if (value) state.where[name] = value;
+        else delete state.where[name];
+        buttons.forEach((one, n) => one.setAttribute("aria-pressed", String(["", ...values][n] === value)));
+        if (question.value.trim()) run();
+      },
+    } }, value ? printable(value) : "All"));
+    return h("div", { class: "filter", role: "group", "aria-label": name }, h("span", { class: "note" }, printable(name)), buttons);
+  });
+  find("#filters").replaceChildren(...made);
+}
+
+function examples(given) {
+  const list = given.map((text) => h("li", {}, h("button", { type: "button", class: "example", dir: "auto", on: {
+    click: () => { question.value = text; run(); },
+  } }, printable(text))));
+  find("#examples").hidden = !list.length;
+  find("#examples ul").replaceChildren(...list);
+  if (given[0]) question.placeholder = printable(given[0]);
+}
+
+async function load(system) {
+  const page = await attempt(() => ask(`/v1/page${system ? `?${new URLSearchParams({ system })}` : ""}`));
+  if (!page) return false;
+  if (!page.systems.length) { location.replace("/lab"); return false; }
+  find("#key").hidden = true;
+  Object.assign(state, { page, system: page.system, where: {} });
+  find("#desk").hidden = !page.desk;
+  const choice = find("#system");
+  find("#choice").hidden = page.systems.length < 2;
+  choice.replaceChildren(...page.systems.map((name) => h("option", { value: name }, name)));
+  choice.value = page.system;
+  filters(page.filters);
+  examples(page.examples);
+  return true;
+}
+
+find("#ask").addEventListener("submit", (event) => { event.preventDefault(); if (state.page) run(); });
+find("#system").addEventListener("change", async () => { if (await load(find("#system").value) && question.value.trim()) run(); });
+find("#key").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  useKey(find("#secret").value);
+  find("#secret").value = "";
+  if (!(await load())) tell("This key is not known here.");
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input, textarea, select")) return;
+  event.preventDefault();
+  question.focus();
+  question.select();
+});
+
+const address = new URLSearchParams(location.hash.slice(1));
+if (await load(address.get("system")) && address.get("q")) {
+  question.value = address.get("q");
+  run();
+}
