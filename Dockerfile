@@ -22,7 +22,7 @@ RUN python3 -m venv /opt/matchloom \
 FROM ${BASE}
 RUN apt-get update && apt-get install --yes --no-install-recommends python3 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /usr/share/doc/* /usr/share/man/* \
- && useradd --system --uid 10001 --home-dir /tmp matchloom \
+ && useradd --no-log-init --no-create-home --uid 10001 --home-dir /tmp matchloom \
  && install --directory --owner 10001 /data /feedback
 COPY --from=build /opt/matchloom /opt/matchloom
 ENV PATH=/opt/matchloom/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 OMP_WAIT_POLICY=PASSIVE HOME=/tmp

@@ -69,6 +69,7 @@ GROUPS = {
             "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
         ),
         "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
+        "card": Command("matchloom.cli.card:command", "Write into a folder what it is, and how good."),
         "doctor": Command("matchloom.cli.doctor:command", "Check a run file or a collection for problems."),
     },
     "Train": {
