@@ -13,12 +13,12 @@ from matchloom.types import Component, MatchloomError, Signal, Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-_MOST_CELLS = 50_000_000
+MOST_CELLS = 50_000_000
 
 
 def empty_grid(left: int, right: int) -> NDArray[np.float32]:
     """A map of zeros, (1, left, right), unless it would not fit in memory."""
-    if left * right > _MOST_CELLS:
+    if left * right > MOST_CELLS:
         raise MatchloomError(
             f"an explanation of {left:,} by {right:,} words is too large to show; cut the texts (max_words)",
             code="too_large",

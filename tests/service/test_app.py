@@ -176,14 +176,17 @@ def test_refusals(app: FastAPI, path: str, body: object, expected: tuple[int, st
 
 
 def test_a_map_that_would_fill_the_memory_is_refused(served: Path) -> None:
-    app = make_app(served, "faq", "tickets", limits=Limits(cells=20))
+    app, wider = (make_app(served, "faq", "tickets", limits=Limits(cells=cells)) for cells in (20, 100))
     long = {"query": "word " * 5, "text": "word " * 5}
     assert code_of(ask(app, "/v1/explain", long)) == (422, "too_many_words")
     for system in ("faq", "tickets"):
         found = ask(app, "/v1/search", {"system": system, "question": "reset my password"}).json()["answers"][0]
         by_id = {"system": system, "query": "reset my password", "id": found["id"]}
         assert code_of(ask(app, "/v1/explain", by_id)) == (422, "too_many_words")
-        assert ask(app, "/v1/explain", {**by_id, "form": "html"}).status_code == 200, "a page shows part of it"
+        assert code_of(ask(app, "/v1/explain", {**by_id, "form": "html"})) == (422, "too_many_words")
+        assert ask(wider, "/v1/explain", {**by_id, "form": "html"}).status_code == 200
+    by_id = {"system": "faq", "query": "reset my password", "id": "password"}
+    assert code_of(ask(wider, "/v1/explain", by_id)) == (422, "too_many_words"), "a page shows part of it, JSON all"
 
 
 def test_metrics_count(app: FastAPI) -> None:
@@ -192,3 +195,20 @@ def test_metrics_count(app: FastAPI) -> None:
     assert 'matchloom_requests_total{route="/v1/search",status="200"}' in page
     assert "matchloom_waiting_requests 0.0" in page
     assert 'matchloom_rejected_total{code="' in page
+
+
+def test_a_search_explains_its_best_answers_within_one_budget_and_sends_no_maps(served: Path) -> None:
+    app = make_app(served, "faq", "tickets", limits=Limits(cells=3000))
+    for system in ("faq", "tickets"):
+        asked = {"system": system, "top": 100, "explain": True}
+        question = "how do I reset my password for the account with an invoice " * 3
+        (one,) = ask(app, "/v1/search", {**asked, "questions": [question]}).json()["results"]
+        many = ask(app, "/v1/search", {**asked, "questions": [question] * 20}).json()["results"]
+        told = [hit["explanation"] for found in [one] for hit in found["answers"]]
+        explained = [why is not None for why in told]
+        assert explained[0], "the best is explained"
+        assert explained == sorted(explained, reverse=True) or not all(explained)
+        assert not any("grid" in why for why in told if why is not None)
+        reasons = [hit["explanation"] for found in many for hit in found["answers"] if hit["explanation"]]
+        cells = sum(len(w["query"]["words"]) * len(w["text"]["words"]) * len(w["channels"]) for w in reasons)
+        assert 0 < cells <= 2 * 3000, "the budget is one for all questions"

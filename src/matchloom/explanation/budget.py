@@ -27,3 +27,6 @@ class CellBudget:
         """Count what was made."""
         self.left -= max(1, made.trace.grid.size)
         return made
+
+
+NO_CELLS = CellBudget(False)

@@ -120,10 +120,10 @@ class Explanation:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> Explanation:
-        """The explanation again that `to_dict(grid=True)` described, as far as its digits go.
+        """The explanation again that `to_dict` described, as far as its digits go.
 
         Args:
-            plain: What `to_dict` gave, with the grid.
+            plain: What `to_dict` gave; without the grid its map has the cells of its signals and no others.
         """
         from matchloom.explanation.from_json import from_dict
 

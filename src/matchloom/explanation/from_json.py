@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchloom.artifact import WRONG
 from matchloom.explanation.explained import Explanation
 from matchloom.explanation.source import Source
+from matchloom.traces import MOST_CELLS
 from matchloom.types import Component, MatchloomError, Signal, Trace
 
 
@@ -20,10 +22,14 @@ def from_dict(plain: Mapping[str, Any]) -> Explanation:
         paths = {names.index(path["channel"]): path["cells"] for path in plain["paths"]}
         query, text = plain["query"], plain["text"]
         shape = (len(names), len(query["words"]), len(text["words"]))
-        grid = np.array(plain["grid"], dtype=np.float32).reshape(shape)  # null is not a number
+        signals = _signals(plain["signals"], names, paths)
+        if "grid" in plain:
+            grid = np.array(plain["grid"], dtype=np.float32).reshape(shape)  # null is not a number
+        else:
+            grid = _of_signals(signals, shape)
         trace = Trace(
             float(plain["score"]),
-            _signals(plain["signals"], names, paths),
+            signals,
             float(plain["residual"]),
             grid,
             names,
@@ -42,6 +48,16 @@ def from_dict(plain: Mapping[str, Any]) -> Explanation:
             "gives",
             code="wrong_format",
         ) from None
+
+
+def _of_signals(signals: Sequence[Signal], shape: tuple[int, int, int]) -> NDArray[np.float32]:
+    """The map as far as it took part in the score."""
+    if shape[0] * shape[1] * shape[2] > MOST_CELLS:
+        raise ValueError("its map is too large")
+    grid = np.zeros(shape, np.float32)
+    for one in signals:
+        grid[one.channel, one.left, one.right] = one.value
+    return grid
 
 
 def _signals(plain: Sequence[Mapping[str, Any]], names: list[str], paths: Mapping[int, Any]) -> list[Signal]:

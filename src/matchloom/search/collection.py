@@ -20,6 +20,7 @@ from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.data.entries import Entry
 from matchloom.explanation import Explanation, explanation_of
+from matchloom.explanation.budget import CellBudget
 from matchloom.lexical.columns import Floats
 from matchloom.search.aside import Since, clear_aside, open_aside, write_aside
 from matchloom.search.calibration import Calibration
@@ -329,7 +330,7 @@ class Collection:
         *,
         top: int | None = 10,
         where: Where | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
         precision: float | None = None,
     ) -> Hits: ...
 
@@ -340,7 +341,7 @@ class Collection:
         *,
         top: int | None = 10,
         where: Where | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
         precision: float | None = None,
         progress: bool = False,
     ) -> list[Hits]: ...
@@ -351,7 +352,7 @@ class Collection:
         *,
         top: int | None = 10,
         where: Where | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
         precision: float | None = None,
         progress: bool = False,
     ) -> Hits | list[Hits]:
@@ -365,7 +366,8 @@ class Collection:
             question: The question; many of them, in a list, give a list each.
             top: At most this many answers; None for all.
             where: Values that entries must have in your own columns, such as {"language": "en"}.
-            explain: Add to each answer why it got its score; the question is still read once.
+            explain: Add to each answer why it got its score; the question is still read once. A number explains the
+                best ones while their maps have so many cells in all (pairs of words in one channel).
             precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
                 says whether the first one is sure enough. Where it is not, the nearest three are given.
             progress: Whether to show a bar.
@@ -376,13 +378,15 @@ class Collection:
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            return _answered(self._current().search([question], top=top, where=where, explain=explain)[0], threshold)
+            (hits,) = self._current().search([question], top=top, where=where, budget=CellBudget(explain))
+            return _answered(hits, threshold)
         if isinstance(question, bytes) or not isinstance(question, Iterable):
             raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
+        budget = CellBudget(explain)
         found = (
-            self._current().search(block, top=top, where=where, explain=explain)
+            self._current().search(block, top=top, where=where, budget=budget)
             for block in track(blocks, self.name, show=progress)
         )
         return [_answered(hits, threshold) for block in found for hits in block]

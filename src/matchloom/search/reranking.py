@@ -38,7 +38,11 @@ def rerank(scorer: Scorer, query: str, texts: Sequence[str], *, top: int | None 
 
 def ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
     """The texts by falling score."""
-    scores = scorer.score([Pair(query, text) for text in texts]).tolist()
+    return by_scores(scorer.score([Pair(query, text) for text in texts]).tolist(), texts, top)
+
+
+def by_scores(scores: Sequence[float], texts: Sequence[str], top: int | None) -> list[Ranked]:
+    """The texts by these scores; equal ones are ordered by text."""
     best = sorted(range(len(texts)), key=lambda n: (-scores[n], texts[n]))[:top]
     return [Ranked(n, scores[n], texts[n]) for n in best]
 

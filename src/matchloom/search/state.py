@@ -16,6 +16,7 @@ import numpy as np
 
 from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
+from matchloom.explanation.budget import NO_CELLS, CellBudget
 from matchloom.lexical.columns import Floats
 from matchloom.lexical.ranking import best_of
 from matchloom.search.calibration import Calibration, signals_of
@@ -72,18 +73,23 @@ class State:
     # ---- searching
 
     def search(
-        self, question: Sequence[str], *, top: int | None = 10, where: Where | None = None, explain: bool = False
+        self,
+        question: Sequence[str],
+        *,
+        top: int | None = 10,
+        where: Where | None = None,
+        budget: CellBudget = NO_CELLS,
     ) -> list[Hits]:
         """The answers that fit each of some questions best."""
         if self.settings.baseline is not None:
-            return [self._by_baseline(one, top, where, explain) for one in question]
+            return [self._by_baseline(one, top, where, budget) for one in question]
         queries = self.view.base.reader.read(question)
         found: list[Hits] = []
         for scored in self.view.scored(queries, where):
-            found += self._ranked(queries, len(found), scored, top, explain)
+            found += self._ranked(queries, len(found), scored, top, budget)
         return found
 
-    def _ranked(self, queries: Queries, start: int, scored: Scored, top: int | None, explain: bool) -> list[Hits]:
+    def _ranked(self, queries: Queries, start: int, scored: Scored, top: int | None, budget: CellBudget) -> list[Hits]:
         """The answers to the questions from `start` on that were scored together."""
         scores, same = self._scores(scored, queries.texts[start : start + len(scored.raw)])
         count = len(scores)
@@ -113,9 +119,11 @@ class State:
             for score, chance in zip(values, chances, strict=True):
                 made.append(self._hit(rows[at], nearest[at], score, chance))
                 at += 1
-            if explain:
+            if budget:
                 query = queries.one(start + n)
-                made[:] = [self._explained(query, scored, n, hit, same[n].get(hit.index or 0, 0.0)) for hit in made]
+                made[:] = [
+                    self._explained(query, scored, n, hit, same[n].get(hit.index or 0, 0.0), budget) for hit in made
+                ]
             hits.append(made)
         return hits
 
@@ -125,11 +133,13 @@ class State:
         columns = dict(entries.columns[own]) or None if entries.columns else None
         return Hit(entries.ids[own], entries.texts[own], score, chance, nearest, row, None, None, None, columns)
 
-    def _explained(self, query: Queries, scored: Scored, n: int, hit: Hit, same: float) -> Hit:
-        """A hit with why it got its score."""
+    def _explained(self, query: Queries, scored: Scored, n: int, hit: Hit, same: float, budget: CellBudget) -> Hit:
+        """A hit with why it got its score, unless its map is larger than what is left."""
+        if not budget.allows(len(query.words[0]), self._words(hit.question, hit.text), len(self.fusion.names)):
+            return hit
         compared = _compared(self.view, query, scored, n, hit.index or 0)
         traced = self._traced(query, compared, hit.question, hit.text, same)
-        return hit._replace(explanation=explanation_of(self, query.texts[0], hit.text, traced))
+        return hit._replace(explanation=budget.spend(explanation_of(self, query.texts[0], hit.text, traced)))
 
     def signals(self, questions: Sequence[str]) -> Floats:
         """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
@@ -184,7 +194,10 @@ class State:
         rows = [row for name in names if (row := self.view.row_of(name)) is not None]
         return set(np.flatnonzero(np.isin(scored.rows, rows)).tolist())
 
-    def _by_baseline(self, question: str, top: int | None, where: Where | None, explain: bool) -> Hits:
+    def _words(self, *texts: str | None) -> int:
+        return sum(len(self.tokenizer(text or "")) for text in texts)
+
+    def _by_baseline(self, question: str, top: int | None, where: Where | None, budget: CellBudget) -> Hits:
         """What a baseline finds; answers that are all equal are no answers."""
         view, wrong = self.view, self.judged.wrong_for(question)
         baseline, mask = self._baseline, view.matching(where)
@@ -196,9 +209,10 @@ class State:
         rows = [(hit, view.row_of(hit.id) or 0) for hit in found if hit.id not in wrong]
         kept = [(hit, row) for hit, row in rows if mask is None or mask[row]][:top]
         hits = Hits(hit._replace(columns=dict(view.entry(row).columns) or None) for hit, row in kept)
-        if explain:
-            traced = (explanation_of(self, question, hit.text, baseline.trace(question, hit.text)) for hit in hits)
-            return Hits(hit._replace(explanation=why) for hit, why in zip(hits, traced, strict=True))
+        for n, hit in enumerate(hits if budget else ()):
+            if budget.allows(self._words(question), self._words(hit.text)):
+                why = explanation_of(self, question, hit.text, baseline.trace(question, hit.text))
+                hits[n] = hit._replace(explanation=budget.spend(why))
         return hits
 
     @cached_property

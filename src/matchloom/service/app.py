@@ -36,6 +36,7 @@ from matchloom.service.quick import QuickSearch
 from matchloom.service.rerank import add_rerank
 from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
+from matchloom.service.steps import Steps, encoded
 from matchloom.service.systems import Folder
 from matchloom.types import MatchloomError, Pair
 
@@ -223,9 +224,10 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         system = service.system(asked.system)
         scorer = handlers.scorer_of(system)
         limits.check_count("pairs", len(asked.pairs))
-        limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
+        pairs = [Pair(pair.query, pair.text) for pair in asked.pairs]
         async with workers.admitted():
-            scores = await service.batcher(system).score([Pair(pair.query, pair.text) for pair in asked.pairs])
+            await workers.call(limits.text_steps, [text for pair in pairs for text in pair[:2]], system.tokenizer)
+            scores = await service.batcher(system).score(pairs)
         return answer(
             {
                 "system": system.name,
@@ -240,24 +242,27 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         """Candidates by falling score. A list that comes again need not be encoded again."""
         system = service.system_or_bm25(asked.system)
         limits.check_count("candidates", len(asked.candidates))
-        limits.check_texts([asked.query, *asked.candidates], handlers.tokenizer_of(system))
         async with workers.admitted():
-            return answer(await workers.call(handlers.rank, system, asked.query, asked.candidates, asked.top))
+            await workers.call(limits.text_steps, [asked.query, *asked.candidates], handlers.tokenizer_of(system))
+            steps = handlers.rank(system, asked.query, asked.candidates, asked.top)
+            return answer(await workers.call(encoded, steps))
 
     @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer | s.SearchManyAnswer, responses=ERRORS)
     async def search(asked: s.SearchRequest | s.SearchManyRequest) -> Response:
         """The answers that fit a question best, each once; none where nothing of the question is known."""
         system, by = service.system(asked.system), service.by(asked.by)
-        options = asked.model_dump()
-        if isinstance(asked, s.SearchRequest):
-            limits.check_texts([asked.question], system.tokenizer)
-            async with workers.admitted():
-                log = service.desk.questions
-                return answer(await workers.call(handlers.search, system, asked.question, by, options, log))
-        limits.check_count("questions", len(asked.questions))
-        limits.check_texts(asked.questions, system.tokenizer)
+        many = isinstance(asked, s.SearchManyRequest)
+        questions = asked.questions if isinstance(asked, s.SearchManyRequest) else [asked.question]
+        options = {**asked.model_dump(), "explain": limits.cells if asked.explain else 0}
+        limits.check_count("questions", len(questions))
         async with workers.admitted():
-            return answer(await workers.call(handlers.search_many, system, asked.questions, by, options))
+            await workers.call(limits.text_steps, questions, system.tokenizer)
+            steps = (
+                handlers.search_many(system, questions, by, options)
+                if many
+                else handlers.search(system, questions[0], by, options, service.desk.questions)
+            )
+            return answer(await workers.call(encoded, steps))
 
     @app.post("/v1/explain", tags=["ask"], response_model=s.ExplainAnswer, responses=ERRORS)
     async def explain(asked: s.ExplainRequest) -> Response:
@@ -265,20 +270,21 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         system, by = service.system_or_bm25(asked.system), service.by(asked.by)
         tokenize = handlers.tokenizer_of(system)
         limits.check_count("candidates", len(asked.candidates))
-        limits.check_texts([asked.query, asked.text, *asked.candidates], tokenize)
-        limits.check_cells(asked.query, asked.text, tokenize)
         given = {**asked.model_dump(), "candidates": asked.candidates if system is None else 100}
+        told = {"system": asked.system or (system.name if system else ""), "by": asked.by}
 
-        def work() -> dict[str, Any]:
-            found = handlers.explain_pair(system, by, given)
-            if asked.form == "json":  # an answer by its id may be longer than any text that is taken
-                limits.check_map(len(found.query), len(found.text))
+        def work() -> Steps[dict[str, Any]]:
+            yield from limits.text_steps([asked.query, asked.text, *asked.candidates], tokenize)
+            found = handlers.explain_pair(system, by, given, limits)
+            yield
+            if asked.form == "json":
+                limits.check_map(len(found.query), len(found.text), len(found.trace.channels))
             plain = found.to_dict(grid=True) if asked.form == "json" else None
-            return {"explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}
+            yield
+            return {**told, "explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}
 
         async with workers.admitted():
-            made = await workers.call(work)
-        return answer({"system": asked.system or (system.name if system else ""), "by": asked.by, **made})
+            return answer(await workers.call(encoded, work()))
 
 
 def _add_feedback(app: FastAPI, service: Service) -> None:
@@ -290,9 +296,9 @@ def _add_feedback(app: FastAPI, service: Service) -> None:
         system, file = service.system(asked.system), service.feedback
         if file is None:
             raise Refused(403, "no_feedback", "this service was started with --no-feedback")
-        limits.check_texts([asked.question, asked.text], system.tokenizer)
         limits.check_ids([asked.id])
         async with workers.admitted():
+            await workers.call(limits.text_steps, [asked.question, asked.text], system.tokenizer)
             judgement = await workers.call(judgement_of, system, asked)
             await workers.write("feedback", file.keep, judgement)
         service.metrics.feedback.labels(str(asked.label)).inc()

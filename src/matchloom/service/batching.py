@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from matchloom.service.metrics import Metrics
+from matchloom.service.steps import blocks_of, score_steps, sizes_of
 from matchloom.service.working import Workers
 from matchloom.types import Pair, Scores
 
@@ -33,7 +35,9 @@ class Batcher:
         self._running: asyncio.Task[None] | None = None
 
     async def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair."""
+        """The score of each pair. What is more than one call's work goes by itself, in steps."""
+        if len(list(islice(blocks_of(sizes_of(pairs)), 2))) > 1:
+            return await self._workers.call(score_steps, self._score, pairs)
         future: asyncio.Future[Scores] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(pairs, future))
         if self._running is None:

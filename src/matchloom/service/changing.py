@@ -18,7 +18,7 @@ from matchloom.service.refits import Order
 from matchloom.service.responses import ERRORS, answer
 from matchloom.service.service import Service
 from matchloom.service.systems import ServedSystem
-from matchloom.types import MatchloomError, Pair
+from matchloom.types import Added, MatchloomError, Pair
 
 _OF_THE_REQUEST = ("no_data", "bad_row", "wrong_type", "bad_value")
 T = TypeVar("T")
@@ -40,14 +40,19 @@ def _add_pairs(app: FastAPI, service: Service) -> None:
         """Add pairs to a collection or an archive. They are on the disk, and found, when this answers."""
         system, opened = service.writable_answers(name)
         limits.check_count("pairs", len(asked.pairs))
-        limits.check_texts((text for pair in asked.pairs for text in (pair.query, pair.text)), system.tokenizer)
         limits.check_ids(name for pair in asked.pairs for name in (pair.query_id, pair.text_id))
         pairs = [Pair(one.query, one.text, None, one.query_id, one.text_id) for one in asked.pairs]
-        async with workers.admitted():
-            done = await workers.write(name, written, lambda: opened().add(pairs))
+
+        def work() -> Added:
+            done: Added = opened().add(pairs)
             if service.desk.audit is not None:
                 told = {"new": done.new, "replaced": done.replaced}
-                await workers.write(name, service.desk.audit.record, name, who_asks(request), "add", told=told)
+                service.desk.audit.record(name, who_asks(request), "add", told=told)
+            return done
+
+        async with workers.admitted():
+            await workers.call(limits.text_steps, [text for pair in pairs for text in pair[:2]], system.tokenizer)
+            done = await workers.write(name, written, work)
         return answer({"new": done.new, "replaced": done.replaced})
 
     @app.post("/v1/archives/{name}/delete", tags=["write"], response_model=s.DeleteAnswer, responses=ERRORS)
@@ -67,8 +72,6 @@ def _add_entries(app: FastAPI, service: Service) -> None:
         _refuse_archive(system, "has pairs and no entries; add pairs to it")
         limits.check_count("entries", len(asked.entries))
         limits.check_count("questions", sum(len(one.questions) for one in asked.entries))
-        for one in asked.entries:
-            limits.check_texts([one.text, *one.questions, *one.columns, *one.columns.values()], system.tokenizer)
         limits.check_ids(one.id for one in asked.entries)
         entries = [_entry(one) for one in asked.entries]
         versions = {one.id: one.version for one in asked.entries}
@@ -77,7 +80,9 @@ def _add_entries(app: FastAPI, service: Service) -> None:
             editor = service.desk.editor(system, opened(), who_asks(request))
             editor.put(entries, versions, new=asked.new)
 
+        texts = [text for one in entries for text in (one.text, *one.questions, *one.columns, *one.columns.values())]
         async with workers.admitted():
+            await workers.call(limits.text_steps, texts, system.tokenizer)
             await workers.write(name, written, work)
         return answer({"put": len(entries), "ids": [one.id for one in entries]})
 

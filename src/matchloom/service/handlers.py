@@ -1,4 +1,4 @@
-"""What requests ask of the library, as plain calls that may block: no HTTP here, and nothing asynchronous.
+"""What requests ask of the library, as work in steps that may block: no HTTP here, and nothing asynchronous.
 
 `by` names what ranks in a system's place: `bm25`, to compare with, or another served system.
 """
@@ -13,19 +13,21 @@ import numpy as np
 from matchloom.explanation import Explanation, explain
 from matchloom.lexical import fit_scorer
 from matchloom.search.explaining import with_known_question
-from matchloom.search.reranking import bm25_of
-from matchloom.search.reranking import ranked as by_score
+from matchloom.search.reranking import bm25_of, by_scores
 from matchloom.service.desk.questions import QuestionLog
+from matchloom.service.limits import Limits
 from matchloom.service.problems import Refused
+from matchloom.service.steps import Steps, blocks_of, score_steps
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Ranked, Scorer, Scores
+from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Pair, Ranked, Scorer, Scores
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
     from matchloom.search.collection import Collection
     from matchloom.search.entries import Entries
 
 Plain = dict[str, Any]
+_AT_ONCE = 32  # questions that are compared in one step
 _LONGEST = 100  # answers that are looked through for the one to explain
 
 
@@ -44,9 +46,9 @@ def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
     return None if found is None else found.tolist()
 
 
-def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None) -> Plain:
+def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None) -> Steps[Plain]:
     """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
-    scorer, found = ranked(system, query, candidates, top)
+    scorer, found = yield from ranked(system, query, candidates, top)
     likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
     rows = [{**one._asdict(), "probability": None} for one in found]
     for row, value in zip(rows, likely or [], strict=False):
@@ -56,19 +58,33 @@ def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top
 
 def ranked(
     system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None
-) -> tuple[Scorer, list[Ranked]]:
+) -> Steps[tuple[Scorer, list[Ranked]]]:
     """What ranks candidates, and the best of them."""
     if system is None:
         scorer = bm25_of(candidates)
-        return scorer, by_score(scorer, query, candidates, top)
-    return scorer_of(system), _ranked_by(system, scorer_of(system), query, candidates, top)
+        yield
+        return scorer, (yield from _ranked(scorer, query, candidates, top))
+    return scorer_of(system), (yield from _ranked_by(system, scorer_of(system), query, candidates, top))
 
 
-def _ranked_by(system: ServedSystem, scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
+def _ranked_by(
+    system: ServedSystem, scorer: Scorer, query: str, texts: Sequence[str], top: int | None
+) -> Steps[list[Ranked]]:
     inner = scorer if system.fitted is None else system.fitted.scorer
-    if isinstance(inner, EncodesCandidates) and system.encoded is not None:
-        return inner.rank(query, system.encoded.of(texts), top=top)
-    return by_score(scorer, query, texts, top)
+    kept = system.encoded
+    if not isinstance(inner, EncodesCandidates) or kept is None:
+        return (yield from _ranked(scorer, query, texts, top))
+    found: list[Ranked] = []
+    for block in blocks_of([(len(query), len(text)) for text in texts]):
+        some = inner.rank(query, kept.of(texts[block]), top=top)
+        found.extend(one._replace(index=one.index + block.start) for one in some)
+        yield
+    return sorted(found, key=lambda one: (-one.score, one.text, one.index))[:top]
+
+
+def _ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> Steps[list[Ranked]]:
+    found = yield from score_steps(scorer.score, [Pair(query, text) for text in texts])
+    return by_scores(found.tolist(), texts, top)
 
 
 def search(
@@ -77,9 +93,9 @@ def search(
     by: ServedSystem | str | None,
     options: Mapping[str, Any],
     log: QuestionLog | None = None,
-) -> Plain:
+) -> Steps[Plain]:
     """The answers of a system that fit a question best; none for a question of spaces."""
-    found = _found(system, [question], by, options)[0]
+    found = (yield from _found(system, [question], by, options))[0]
     if log is not None and by is None and question.strip():
         log.keep(system.name, question, found, system.confident(found))
     return search_answer(system, by, found)
@@ -92,9 +108,9 @@ def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hi
 
 def search_many(
     system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
-) -> Plain:
+) -> Steps[Plain]:
     """The same for many questions, which a collection compares together."""
-    found = _found(system, questions, by, options)
+    found = yield from _found(system, questions, by, options)
     return {
         "system": system.name,
         "kind": system.kind,
@@ -105,7 +121,7 @@ def search_many(
 
 def _found(
     system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
-) -> list[Hits]:
+) -> Steps[list[Hits]]:
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
     own = system.collection is not None and by is None
@@ -114,35 +130,49 @@ def _found(
     if options.get("precision") is not None and not own:
         raise Refused(409, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
     asked = [question for question in questions if question.strip()]
-    if by is None and system.collection is not None:
-        how: Any = {"top": options["top"], "explain": bool(options.get("explain"))}
-        how |= {name: options.get(name) for name in ("where", "precision")}
-        try:
-            if len(asked) == 1:
-                found = iter([system.collection.search(asked[0], **how)])
-            else:
-                found = iter(system.collection.search(asked, **how))
-        except MatchloomError as error:
-            if error.code == "unknown_name":  # a column that no answer has
-                raise Refused(404, "unknown", str(error)) from None
-            raise
-    else:
-        found = (_found_otherwise(system, question, by, options) for question in asked)
-    return [next(found) if question.strip() else Hits() for question in questions]
+    cells = int(options.get("explain") or 0)  # that are left for explanations of all answers
+    size = _AT_ONCE if own and not cells else 1
+    found: list[Hits] = []
+    for start in range(0, len(asked), size):
+        if own:
+            some = _found_by_itself(system, asked[start : start + size], {**options, "explain": cells})
+        else:
+            some = [(yield from _found_otherwise(system, asked[start], by, {**options, "explain": cells}))]
+        if cells:
+            made = [one.explanation for hits in some for one in hits if one.explanation is not None]
+            cells = max(0, cells - sum(max(1, one.trace.grid.size) for one in made))
+        found.extend(some)
+        yield
+    following = iter(found)
+    return [next(following) if question.strip() else Hits() for question in questions]
+
+
+def _found_by_itself(system: ServedSystem, asked: Sequence[str], options: Mapping[str, Any]) -> list[Hits]:
+    assert system.collection is not None
+    how: Any = {name: options.get(name) for name in ("top", "explain", "where", "precision")}
+    try:
+        if len(asked) == 1:
+            return [system.collection.search(asked[0], **how)]
+        return system.collection.search(asked, **how)
+    except MatchloomError as error:
+        if error.code == "unknown_name":  # a column that no answer has
+            raise Refused(404, "unknown", str(error)) from None
+        raise
 
 
 def _found_otherwise(
     system: ServedSystem, question: str, by: ServedSystem | str | None, options: Mapping[str, Any]
-) -> Hits:
+) -> Steps[Hits]:
     """By an archive, or by something else than the collection's own features."""
     if system.index is not None:
         return _archived(system, question, by, options)
     if by == BM25:
         baseline: Any = system.bm25()
+        yield
         return Hits(one for one in baseline.search(question, top=options["top"]) if one.score > 0)
     assert isinstance(by, ServedSystem)
     assert system.collection is not None
-    return Hits(_by_another(system.collection.entries, by, question, options["top"]))
+    return Hits((yield from _by_another(system.collection.entries, by, question, options["top"])))
 
 
 def _answers(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
@@ -156,8 +186,6 @@ def _archived(
     question: str,
     by: ServedSystem | str | None,
     options: Mapping[str, Any],
-    *,
-    explained: bool = False,
 ) -> Hits:
     assert system.index is not None  # it is an archive
     alpha, rerank = options.get("alpha"), None
@@ -171,34 +199,38 @@ def _archived(
         candidates=max(options["candidates"], options["top"]),
         alpha=alpha,
         rerank=rerank,
-        explain=explained or bool(options.get("explain")),
+        explain=options.get("explain") or False,
     )
 
 
-def _by_another(answers: Entries, by: ServedSystem, question: str, top: int) -> list[Hit]:
-    found = _ranked_by(by, scorer_of(by), question, answers.texts, top)
+def _by_another(answers: Entries, by: ServedSystem, question: str, top: int) -> Steps[list[Hit]]:
+    found = yield from _ranked_by(by, scorer_of(by), question, answers.texts, top)
     return [Hit(answers.ids[one.index], one.text, one.score, index=one.index) for one in found]
 
 
 def _plain(one: Hit) -> Plain:
     """A hit as JSON has it."""
     reason = one.explanation
-    return {**one._asdict(), "explanation": None if reason is None else reason.to_dict(grid=True)}
+    return {**one._asdict(), "explanation": None if reason is None else reason.to_dict()}
 
 
 def _name(by: ServedSystem | str | None) -> str | None:
     return by.name if isinstance(by, ServedSystem) else by
 
 
-def explain_pair(system: ServedSystem | None, by: ServedSystem | str | None, asked: Mapping[str, Any]) -> Explanation:
+def explain_pair(
+    system: ServedSystem | None, by: ServedSystem | str | None, asked: Mapping[str, Any], limits: Limits
+) -> Explanation:
     """Why a text got its score, or an archived answer, by its id, its place in a search."""
     query, text = asked["query"], asked["text"]
+    tokenizer = tokenizer_of(system)
+    if system is not None and system.index is not None and asked["id"]:
+        return _explained_answer(system, by, {**asked, "explain": limits.cells})
+    if system is not None and system.collection is not None and asked["id"]:
+        text = _text_of(system.collection, asked["id"], system.name)
+    limits.check_cells(query, text, tokenizer)  # an answer by its id may be longer than any text that is taken
     if system is None:
         return explain(fit_scorer("bm25_stemmed", asked["candidates"] or [text]), query, text)
-    if system.index is not None and asked["id"]:
-        return _explained_answer(system, by, asked)
-    if system.collection is not None and asked["id"]:
-        text = _text_of(system.collection, asked["id"], system.name)
     scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, ServedSystem) else system)
     return with_known_question(scorer, explain(scorer, query, text), query, text)
 
@@ -206,9 +238,11 @@ def explain_pair(system: ServedSystem | None, by: ServedSystem | str | None, ask
 def _explained_answer(system: ServedSystem, by: ServedSystem | str | None, asked: Mapping[str, Any]) -> Explanation:
     """The archive explains what it finds: the search is done again, as far as the answer."""
     options = {**asked, "top": min(asked["top"], _LONGEST)}
-    for one in _archived(system, asked["query"], by, options, explained=True) if asked["query"].strip() else []:
-        if one.id == asked["id"] and one.explanation is not None:
-            why: Explanation = one.explanation
+    for one in _archived(system, asked["query"], by, options) if asked["query"].strip() else []:
+        if one.id == asked["id"]:
+            why: Explanation | None = one.explanation
+            if why is None:
+                raise Refused(422, "too_many_words", "the answers before this one are too long to be explained with it")
             return why
     raise Refused(404, "unknown", f"{asked['id'][:80]!r} is not among the first {options['top']} answers")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 from matchloom.service.problems import Refused
@@ -20,7 +20,8 @@ class Limits:
         characters: Characters of one text; more is 422, `text_too_long`.
         words: Words of one text (--max-words); more is 422, `too_many_words`.
         texts: Candidates, pairs or ids in one request (--max-texts); more is 422, `too_many_texts`.
-        cells: Pairs of words in one explanation, whose map has a number for each; more is 422, `too_many_words`.
+        cells: Pairs of words, in every channel of their map, that one request has explained; more is 422,
+            `too_many_words`. A search explains its best answers while there are so many left, and the others not.
         waiting: Requests that are worked on or wait (--queue); one more is 503 at once.
         seconds: From a request's first line to its answer (--timeout); later is 503.
         upload: Seconds in which a request must have arrived; a slower one is 408.
@@ -51,18 +52,34 @@ class Limits:
                 422, "too_many_texts", f"{name}: {count:,} were given; at most {self.texts:,} are taken at a time"
             )
 
-    def check_texts(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
-        """Refuse a text that is too long, by its characters or by the words that this tokenizer would make of it."""
+    def check_lengths(self, texts: Iterable[str]) -> None:
+        """Refuse a text that has too many characters."""
         for text in texts:
             if len(text) > self.characters:
                 raise Refused(
                     422, "text_too_long", f"a text has {len(text):,} characters; at most {self.characters:,} are read"
                 )
+
+    def text_steps(self, texts: Iterable[str], tokenizer: Tokenizer) -> Generator[None, None, int]:
+        """Refuse a text by its characters or by the words that this tokenizer would make of it: work for a thread.
+
+        What it gives at the end is how many texts there are.
+        """
+        given = list(texts)
+        self.check_lengths(given)
+        for text in given:
             if len(text) <= self.words:
                 continue  # it cannot have more words than characters
+            yield
             count = len(tokenizer._replace(max_words=None).spans(text))
             if count > self.words:
                 raise Refused(422, "too_many_words", f"a text has {count:,} words; at most {self.words:,} are read")
+        return len(given)
+
+    def check_texts(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
+        """The same at once, for work that is in a thread already and cannot be parted."""
+        for _ in self.text_steps(texts, tokenizer):
+            pass
 
     def check_ids(self, ids: Iterable[str]) -> None:
         """Refuse ids that no person gave."""
@@ -74,11 +91,12 @@ class Limits:
         """Refuse an explanation whose map would fill the memory."""
         self.check_map(len(tokenizer(query)), len(tokenizer(text)))
 
-    def check_map(self, rows: int, columns: int) -> None:
-        """Refuse a map of so many words with so many."""
-        if rows * columns > self.cells:
+    def check_map(self, rows: int, columns: int, channels: int = 1) -> None:
+        """Refuse a map of so many words with so many, in each of its channels."""
+        if rows * columns * channels > self.cells:
+            times = f" in {channels} maps" if channels > 1 else ""
             raise Refused(
                 422,
                 "too_many_words",
-                f"{rows:,} words with {columns:,} words are too many for a map; at most {self.cells:,} pairs of words",
+                f"{rows:,} words with {columns:,} words{times} are too many to explain; at most {self.cells:,} cells",
             )

@@ -14,6 +14,7 @@ from matchloom.service.problems import Refused
 from matchloom.service.rerank import usage_of
 from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
+from matchloom.service.steps import Steps, blocks_of, encoded
 from matchloom.service.systems import BM25, ServedSystem
 
 if TYPE_CHECKING:  # torch comes with it
@@ -42,10 +43,11 @@ def add_models(app: FastAPI, service: Service) -> None:
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         system, matcher = _with_vectors(service, asked.model)
         limits.check_count("input", len(texts))
-        limits.check_texts(texts, system.tokenizer)
+        told = {"object": "list", "model": system.name}
         async with workers.admitted():
-            rows = await workers.call(_embedded, matcher, texts, asked.encoding_format == "base64")
-        return answer({"object": "list", "data": rows, "model": system.name, "usage": usage_of(texts)})
+            await workers.call(limits.text_steps, texts, system.tokenizer)
+            steps = _embedded(matcher, texts, asked.encoding_format == "base64", told)
+            return answer(await workers.call(encoded, steps))
 
 
 def sentence_matcher(system: ServedSystem) -> Matcher | None:
@@ -71,9 +73,11 @@ def _with_vectors(service: Service, model: str | None) -> tuple[ServedSystem, Ma
     raise Refused(409, "no_vectors", f"{which} sentence vectors; serve what was fitted with --encoder")
 
 
-def _embedded(matcher: Matcher, texts: Sequence[str], packed: bool) -> list[dict[str, Any]]:
+def _embedded(matcher: Matcher, texts: Sequence[str], packed: bool, told: dict[str, Any]) -> Steps[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for index, vector in enumerate(matcher.vectors(texts)):
-        plain = base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()
-        rows.append({"object": "embedding", "index": index, "embedding": plain})
-    return rows
+    for block in blocks_of([(1, len(text)) for text in texts]):
+        for vector in matcher.vectors(texts[block]):
+            plain = base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()
+            rows.append({"object": "embedding", "index": len(rows), "embedding": plain})
+        yield
+    return {**told, "data": rows, "usage": usage_of(texts)}

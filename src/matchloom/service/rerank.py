@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from matchloom.calibration import relevance
 from matchloom.explanation import explain
+from matchloom.explanation.budget import CellBudget
 from matchloom.explanation.spans import relevant_spans
 from matchloom.search.reranking import ranks_any_text
 from matchloom.service import handlers
@@ -23,6 +24,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.problems import unknown
 from matchloom.service.responses import ERRORS, answer
 from matchloom.service.service import Service
+from matchloom.service.steps import Steps, encoded
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, Ranked, Scorer
@@ -51,13 +53,11 @@ def _add_route(app: FastAPI, service: Service, path: str) -> None:
         tokenize = handlers.tokenizer_of(system)
         limits.check_count("documents", len(given))
         texts = [text_of(one, fields) for one in given]
-        limits.check_texts([asked.query, *texts], tokenize)
+        version = "2" if path.startswith("/v2") else "1"
         async with workers.admitted():
-            made = await workers.call(_reranked, system, asked, given, texts, limits)
-        if isinstance(made, dict):
-            version = "2" if path.startswith("/v2") else "1"
-            made["meta"] = {"api_version": {"version": version}, "billed_units": {"search_units": 0}}
-        return answer(made)
+            await workers.call(limits.text_steps, [asked.query, *texts], tokenize)
+            steps = _reranked(system, asked, given, texts, limits, version)
+            return answer(await workers.call(encoded, steps))
 
 
 def text_of(document: str | Plain, fields: Sequence[str] | None = None) -> str:
@@ -92,10 +92,11 @@ def _reranked(
     given: Sequence[str | Plain],
     texts: Sequence[str],
     limits: Limits,
-) -> Any:
+    version: str,
+) -> Steps[Any]:
     top = asked.top_n or None if isinstance(asked, s.RerankRequest) else None
-    scorer, found = handlers.ranked(system, asked.query, texts, top)
-    spans = _spans(scorer, asked.query, found[:_EXPLAINED], limits) if asked.explain else []
+    scorer, found = yield from handlers.ranked(system, asked.query, texts, top)
+    spans = (yield from _spans(scorer, asked.query, found[:_EXPLAINED], limits)) if asked.explain else []
     if isinstance(asked, s.RerankTextsRequest):
         scores = [one.score for one in found] if asked.raw_scores else _relevance(scorer, found)
         rows: list[Plain] = [{"index": one.index, "score": score} for one, score in zip(found, scores, strict=True)]
@@ -115,6 +116,7 @@ def _reranked(
         "model": BM25 if system is None else system.name,
         "results": _with_spans(rows, spans),
         "usage": usage_of([asked.query, *texts]),
+        "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 0}},
     }
 
 
@@ -129,15 +131,19 @@ def _relevance(scorer: Scorer, found: Sequence[Ranked]) -> list[float]:
     return made
 
 
-def _spans(scorer: Scorer, query: str, found: Sequence[Ranked], limits: Limits) -> list[list[Plain]]:
+def _spans(scorer: Scorer, query: str, found: Sequence[Ranked], limits: Limits) -> Steps[list[list[Plain]]]:
     inner = getattr(scorer, "scorer", scorer)  # of a fitted system
     if not isinstance(inner, Explains):
         return []
     tokenizer = getattr(inner, "tokenizer", None)
     told: list[list[Plain]] = []
+    words = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer()
+    rows, budget = len(words(query)), CellBudget(limits.cells)
     for one in found:
-        limits.check_cells(query, one.text, tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer())
-        spans = relevant_spans(explain(inner, query, one.text), tokenizer, one.text)
+        if not budget.allows(rows, len(words(one.text))):
+            break
+        yield
+        spans = relevant_spans(budget.spend(explain(inner, query, one.text)), tokenizer, one.text)
         told.append([span._asdict() for span in spans])
     return told
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, overload
 
 from matchloom.service.limits import Limits
 from matchloom.service.metrics import Metrics
@@ -90,10 +90,16 @@ class Workers:
             return
         raise overloaded(f"{len(self._inside)} requests are waiting already")
 
-    async def call(self, work: Callable[P, T | Generator[Any, None, T]], /, *given: P.args, **named: P.kwargs) -> T:
+    @overload
+    async def call(self, work: Callable[P, Generator[Any, None, T]], /, *given: P.args, **named: P.kwargs) -> T: ...
+
+    @overload
+    async def call(self, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T: ...
+
+    async def call(self, work: Callable[P, Any], /, *given: P.args, **named: P.kwargs) -> Any:
         """Call the library in a thread. Work that yields gives others a turn there."""
         turn = _TURN.get() or Turn(CLIENT.get())
-        return cast("T", await self._turns.call(lambda: work(*given, **named), turn))
+        return await self._turns.call(lambda: work(*given, **named), turn)
 
     async def write(self, what: str, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
         """Change `what` in the one thread that does.

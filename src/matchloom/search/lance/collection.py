@@ -278,7 +278,7 @@ class LanceCollection:
         candidates: int = 100,
         alpha: float | None = None,
         rerank: Scorer | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
     ) -> Hits: ...
 
     @overload
@@ -290,7 +290,7 @@ class LanceCollection:
         candidates: int = 100,
         alpha: float | None = None,
         rerank: Scorer | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
     ) -> list[Hits]: ...
 
     def search(
@@ -301,7 +301,7 @@ class LanceCollection:
         candidates: int = 100,
         alpha: float | None = None,
         rerank: Scorer | None = None,
-        explain: bool = False,
+        explain: bool | int = False,
     ) -> Hits | list[Hits]:
         """The archived answers that fit a question best, by falling score; equal scores are ordered by id.
 
@@ -317,7 +317,7 @@ class LanceCollection:
             candidates: How many pairs get a full score, found by words and by vectors.
             alpha: The weight of the questions' similarity; the archive's own by default.
             rerank: A scorer in place of the archive's own match s(t, a).
-            explain: Add to each answer why it matched.
+            explain: Add to each answer why it matched; a number, while the maps have so many cells in all.
         """
         if not isinstance(question, str) and isinstance(question, Iterable) and not isinstance(question, bytes):
             options: Any = {"top": top, "candidates": candidates, "alpha": alpha, "rerank": rerank, "explain": explain}

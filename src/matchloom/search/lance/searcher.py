@@ -38,6 +38,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from matchloom.explanation import Explanation, mixed_explanation, term_of
+from matchloom.explanation.budget import CellBudget
 from matchloom.lexical import BM25
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.matcher import Matcher, Positions
@@ -80,7 +81,7 @@ class Searcher:
         candidates: int,
         alpha: float,
         rerank: Scorer | None,
-        explain: bool,
+        explain: bool | int,
     ) -> Hits:
         """The best of the candidates; see `LanceCollection.search`."""
         asked = snapshot.asked(question)
@@ -108,9 +109,10 @@ class Searcher:
             )
             once.setdefault(int(answer_of[n]), hit)
         hits = sorted(once.values(), key=lambda hit: (-hit.score, hit.id))[:top]
-        if explain:
-            words = snapshot.manifest.tokenizer
-            hits = [one._replace(explanation=_explanation(found, question, one, alpha, words)) for one in hits]
+        words, budget = snapshot.manifest.tokenizer, CellBudget(explain)
+        for n, one in enumerate(hits if budget else ()):
+            if budget.allows(len(words(question)), len(words(one.question or "")) + len(words(one.text))):
+                hits[n] = one._replace(explanation=budget.spend(_explanation(found, question, one, alpha, words)))
         return Hits(hits)
 
     def candidates(self, snapshot: Snapshot, asked: Asked, count: int, alpha: float) -> RowIds:

@@ -104,9 +104,9 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
     async def assign(name: CollectionName, asked: s.AssignRequest, request: Request) -> Response:
         """Make questions those of an entry."""
         system, _ = service.writable_answers(name)
-        _check(service, system, asked.questions)
 
         def work() -> dict[str, Any]:
+            _check(service, system, asked.questions)
             desk.editor(system, collection_of(system), who_asks(request)).assign(asked.questions, asked.id)
             return {"count": len(asked.questions)}
 
@@ -116,12 +116,12 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
     async def dismiss(name: CollectionName, asked: s.DismissRequest, request: Request) -> Response:
         """Put questions away: they do not come back."""
         system = service.answers(name)
-        _check(service, system, asked.questions)
         audit = desk.audit
         if audit is None:
             raise Refused(409, "no_audit", "this service keeps no audit file, in which that would be written down")
 
         def work() -> dict[str, Any]:
+            _check(service, system, asked.questions)
             audit.record(system.name, who_asks(request), "dismiss", questions=asked.questions)
             return {"count": len(asked.questions)}
 
@@ -227,6 +227,7 @@ async def _write(service: Service, what: str, work: Callable[[], Any]) -> Any:
 
 
 def _check(service: Service, system: ServedSystem, questions: list[str]) -> None:
+    """Refuse questions that are too many, too long or none; in a thread, since it reads them."""
     service.limits.check_count("questions", len(questions))
     service.limits.check_texts(questions, system.tokenizer)
     if not all(one.strip() for one in questions):
