@@ -198,7 +198,7 @@ def test_metrics_count(app: FastAPI) -> None:
 
 
 def test_a_search_explains_its_best_answers_within_one_budget_and_sends_no_maps(served: Path) -> None:
-    app = make_app(served, "faq", "tickets", limits=Limits(cells=3000))
+    app = make_app(served, "faq", "tickets", limits=Limits(cells=30_000))
     for system in ("faq", "tickets"):
         asked = {"system": system, "top": 100, "explain": True}
         question = "how do I reset my password for the account with an invoice " * 3
@@ -211,4 +211,4 @@ def test_a_search_explains_its_best_answers_within_one_budget_and_sends_no_maps(
         assert not any("grid" in why for why in told if why is not None)
         reasons = [hit["explanation"] for found in many for hit in found["answers"] if hit["explanation"]]
         cells = sum(len(w["query"]["words"]) * len(w["text"]["words"]) * len(w["channels"]) for w in reasons)
-        assert 0 < cells <= 2 * 3000, "the budget is one for all questions"
+        assert 0 < cells <= 2 * 30_000, "the budget is one for all questions"
