@@ -30,7 +30,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
     from matchloom import Collection
-    from matchloom.evaluation import Difference, LabelledReport, Report
+    from matchloom.evaluation import AnswerabilityReport, Difference, LabelledReport, Report
 
     AnyReport: TypeAlias = Report | LabelledReport
 
@@ -92,6 +92,11 @@ def command(
     precision, AUC and, where SCORER has a threshold (fitted to such pairs, or trained with cross_entropy), accuracy
     and F1 at it.
 
+    Of a collection of answers it also tells whether it knows when it has none. A question whose answer is empty or
+    no_answer has none: AUROC of questions with an answer against these, how many of these are refused where 95% of
+    the others are kept, how far probabilities are off (expected calibration error), and how many answers are right
+    if only the surest are given.
+
     \b
     Examples:
       matchloom evaluate runs/faq data/test.tsv
@@ -102,7 +107,7 @@ def command(
     from matchloom.evaluation import compare_runs
 
     tokenize = tokenizer_of(tokenizer)
-    read = read_all(pairs, columns=columns)
+    read, knows = _answerable(scorer, read_all(pairs, columns=columns))
     independent = _is_independent(read, kind) and full_ranking_of is None
     found = read if independent else _judged(read, scorer, full_ranking_of, columns, seed)
     # The same for scorer and baselines.
@@ -153,7 +158,18 @@ def command(
         write_qrels(qrels, report.subset.pairs)
     if per_query is not None:
         _write_per_query(per_query, report)
-    _print((scorer, report), None if other is None else (against or "", other), compared or {}, json)
+    _print((scorer, report), None if other is None else (against or "", other), compared or {}, json, knows)
+
+
+def _answerable(scorer: str, pairs: list[Pair]) -> tuple[list[Pair], AnswerabilityReport | None]:
+    """The pairs that have an answer; of a collection of answers also whether it knows when it has none."""
+    from matchloom.data.unanswerable import is_unanswerable
+    from matchloom.evaluation import evaluate_answers
+
+    if kind_of_folder(scorer) != "collection" or any(not pair.is_positive for pair in pairs):
+        return pairs, None
+    report = evaluate_answers(cast("Collection", matchloom.load(scorer)), pairs)
+    return [pair for pair in pairs if not is_unanswerable(pair)], report
 
 
 def _is_independent(pairs: list[Pair], kind: str | None) -> bool:
@@ -203,6 +219,7 @@ def _print(
     second: tuple[str, AnyReport] | None,
     compared: dict[str, Difference],
     json: str | None,
+    knows: AnswerabilityReport | None = None,
 ) -> None:
     """The report and what it is compared with, as JSON into a file or onto the screen, or as tables."""
     report = first[1]
@@ -211,6 +228,8 @@ def _print(
         if second is not None:
             tests = {name: result._asdict() for name, result in compared.items()}
             content["against"] = {"scorer": second[0], "values": second[1].to_dict()["values"], "tests": tests}
+        if knows is not None:
+            content["answerability"] = knows.to_dict()
         if json == "-":
             print_json(content)
             return
@@ -219,6 +238,9 @@ def _print(
     console().print(report)
     if second is not None:
         _show_comparison(first, second, compared)
+    if knows is not None:
+        console().print()
+        console().print(knows)
 
 
 def _judged(pairs: list[Pair], scorer: str, collection: Path | None, columns: str | None, seed: int) -> list[Pair]:

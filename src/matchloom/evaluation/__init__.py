@@ -1,5 +1,6 @@
 """Measures, what they are worth, and audits of other people's."""
 
+from matchloom.evaluation.answerability import AnswerabilityReport, evaluate_answers
 from matchloom.evaluation.doctor import Finding, audit
 from matchloom.evaluation.labelled import LabelledReport, evaluate_pairs
 from matchloom.evaluation.measures import DEFAULT_MEASURES, Measured, measure
@@ -11,6 +12,7 @@ from matchloom.evaluation.ties import TieBounds, tie_bounds
 __all__ = [
     "DEFAULT_MEASURES",
     "SUBSETS",
+    "AnswerabilityReport",
     "Difference",
     "Finding",
     "LabelledReport",
@@ -20,6 +22,7 @@ __all__ = [
     "audit",
     "compare_runs",
     "evaluate",
+    "evaluate_answers",
     "evaluate_pairs",
     "measure",
     "paired_randomisation",
