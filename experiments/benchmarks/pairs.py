@@ -1,0 +1,125 @@
+"""Do two texts match? The classifier beside scikit-learn's logistic regression on TF-IDF, on development data.
+
+    python -m experiments.benchmarks.pairs [--encoder NAME] [NAME ...]
+
+Average precision over folds of training parts (`fold_labelled`); test parts are not read. MSRP has sentences of news,
+SemEval questions of a forum, ATEC Chinese questions to a payment service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from experiments import places
+from matchloom import Pair
+from matchloom.calibration import labels
+from matchloom.data.splits import fold_labelled
+from matchloom.evaluation.labelled import measure_labelled
+from matchloom.fitting.encoder import Encoded
+from matchloom.fitting.pair_classifier import PairClassifier
+from matchloom.fitting.run import tokenizer_for
+from matchloom.search.features.dense import SentenceVectors
+from matchloom.text.tokenize import Tokenizer
+
+_FOLDS, _MOST = 3, 6_000
+Score = Callable[[Sequence[Pair], Sequence[Pair]], NDArray[np.float64]]
+
+
+def msrp() -> list[Pair]:
+    """Sentences of news."""
+    lines = (places.DATA / "msrp" / "msr_paraphrase_train.txt").read_text(encoding="utf-8-sig").split("\n")[1:]
+    return [Pair(row[3], row[4], float(row[0])) for line in lines if len(row := line.split("\t")) == 5]
+
+
+def semeval() -> list[Pair]:
+    """A new question and one of the forum."""
+    found = []
+    for name in ("subtaskB_train_part1_fromcsv.jsonl", "subtaskB_train_part2.jsonl"):
+        for line in (places.DATA / "semeval-cqa" / name).read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found.append(Pair(row["q_body"], row["r_body"], float(row["label"] != "Irrelevant")))
+    return found
+
+
+def atec() -> list[Pair]:
+    """Chinese questions of customers."""
+    with (places.DATA / "pairs" / "atec_train.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    return [Pair(row[0], row[1], float(row[2])) for row in rows[:_MOST]]
+
+
+TASKS: dict[str, Callable[[], list[Pair]]] = {"msrp": msrp, "semeval": semeval, "atec": atec}
+
+
+def rival(train: Sequence[Pair], asked: Sequence[Pair], *, chinese: bool) -> NDArray[np.float64]:
+    """Logistic regression on |a - b|, a * b and the cosine, of words and of character n-grams."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    texts = [text for pair in train for text in pair[:2]]
+    words = {"analyzer": "char", "ngram_range": (1, 3)} if chinese else {"ngram_range": (1, 2)}
+    grams = {"analyzer": "char_wb", "ngram_range": (1, 2) if chinese else (2, 5), "min_df": 2}
+    made = [TfidfVectorizer(sublinear_tf=True, **options).fit(texts) for options in (words, grams)]
+
+    def columns(pairs: Sequence[Pair]) -> sp.csr_matrix:
+        parts = []
+        for one in made:
+            a, b = one.transform([p.query for p in pairs]), one.transform([p.text for p in pairs])
+            both = a.multiply(b)
+            parts += [abs(a - b), both, sp.csr_matrix(both.sum(axis=1))]
+        return sp.hstack(parts, format="csr")
+
+    learnt = LogisticRegression(C=1.0, solver="liblinear").fit(columns(train), labels(train))
+    return np.asarray(learnt.decision_function(columns(asked)), np.float64)
+
+
+def ours(
+    tokenizer: Tokenizer, sentences: SentenceVectors | None, train: Sequence[Pair], asked: Sequence[Pair]
+) -> NDArray[np.float64]:
+    """As `matchloom fit` makes it."""
+    return PairClassifier.fit(train, tokenizer, sentences=sentences).score(asked).astype(np.float64)
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=list(TASKS), help=f"of {', '.join(TASKS)}")
+    parser.add_argument("--encoder", default="", help="a name of 'matchloom encoders'")
+    options = parser.parse_args()
+    table = Table("pairs", "count", "system", "AP", "seconds a fold (CPU)")
+    for name in options.names:
+        pairs = TASKS[name]()
+        tokenizer, folds = tokenizer_for(pairs), np.array(fold_labelled(pairs, _FOLDS))
+        systems: dict[str, Score] = {
+            "LR on TF-IDF": partial(rival, chinese=name == "atec"),
+            "pair_classifier": partial(ours, tokenizer, None),
+        }
+        if options.encoder:
+            from matchloom.encoders.library import find_encoder
+
+            sentences = Encoded(find_encoder(options.encoder), tokenizer).sentences
+            systems["encoder_classifier"] = partial(ours, tokenizer, sentences)
+        for system, score in systems.items():
+            found, begun = [], time.process_time()
+            for fold in range(int(folds.max()) + 1):
+                train = [pair for pair, home in zip(pairs, folds, strict=True) if home != fold]
+                asked = [pair for pair, home in zip(pairs, folds, strict=True) if home == fold]
+                found.append(measure_labelled(score(train, asked), labels(asked), None).values["AP"])
+            seconds = (time.process_time() - begun) / len(found)
+            table.add_row(name, f"{len(pairs):,}", system, f"{np.mean(found):.3f}", f"{seconds:.1f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
