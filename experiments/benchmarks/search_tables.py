@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
@@ -39,6 +40,13 @@ _ENGINES = """## Search beside engines
 `python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
 shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known question; an
 engine gives the numbers of its top 100 rows.
+"""
+
+
+_LIVING = """## What a collection goes through
+
+`python -m experiments.benchmarks.living`, whose help says what is measured: a search by a process that has just begun,
+kills at random moments of adds, removes and refits, and how often a right answer is among the candidates.
 """
 
 
@@ -87,22 +95,45 @@ def engines_table(done: dict[str, Any]) -> str:
     sizes = {name: one for name, one in done.items() if name.isdigit()}
     lines = [_ENGINES]
     for size, one in sizes.items():
-        rival = one["searches_a_second"].get("tantivy, top 100")
-        rows = [[name, f"{rate:,.0f}", _ratio(rate, rival)] for name, rate in one["searches_a_second"].items()]
-        lines += markdown([f"{int(size):,} pairs", "a second", "of tantivy's rate"], *rows)
+        rows = _rates(one, lambda _: "tantivy, top 100")
+        lines += markdown([f"{int(size):,} pairs", "a second", "of tantivy's rate", "of it by CPU time"], *rows)
         lines.append(
             f"\nOpened in {1000 * one['open_seconds']:.0f} ms, {one['megabytes']:,.0f} MB on the disk; an entry was "
             f"added and found in {1000 * one['added_and_found_seconds']:.0f} ms. Load {one['load']:.1f}. "
             f"Commit {one['commit']}.\n"
         )
     if "faq" in done:
-        rates, about = done["faq"]["searches_a_second"], done["faq"]
-        rows = []
-        for name, rate in rates.items():
-            rows.append([name, f"{rate:,.0f}", _ratio(rate, rates[f"scikit-learn, {name.partition(', ')[2]}"])])
-        lines += markdown(["CovidFAQ, 67 answers", "a second", "of scikit-learn's rate"], *rows)
+        about = done["faq"]
+        rows = _rates(about, lambda name: f"scikit-learn, {name.partition(', ')[2]}")
+        lines += markdown(["CovidFAQ, 67 answers", "a second", "of scikit-learn's rate", "of it by CPU time"], *rows)
         lines.append(f"\nLoad {about['load']:.1f}. Commit {about['commit']}.\n")
     return "\n".join(lines)
+
+
+def _rates(one: dict[str, Any], rival: Callable[[str], str]) -> list[list[str]]:
+    """Each system's rate, and as a part of its rival's, by wall and by processor time."""
+    wall, cpu = one["searches_a_second"], one.get("searches_a_cpu_second", {})
+    return [
+        [name, f"{rate:,.0f}", _ratio(rate, wall.get(rival(name))), _ratio(cpu.get(name, 0.0), cpu.get(rival(name)))]
+        for name, rate in wall.items()
+    ]
+
+
+def living_table(done: dict[str, Any]) -> str:
+    """What living.py found."""
+    rows = []
+    for name, one in done.items():
+        for key, value in one.items():
+            if isinstance(value, dict):
+                rows.append([f"{name}: {key}", ", ".join(f"{what} {_number(own)}" for what, own in value.items())])
+        plain = {key: value for key, value in one.items() if not isinstance(value, (dict, str)) and key != "load"}
+        rows.append([name, ", ".join(f"{what} {_number(own)}" for what, own in plain.items())])
+        rows[-1][1] += f" (load {one['load']:.1f}, commit {one['commit']})"
+    return "\n".join([_LIVING, *markdown(["what", "measured"], *rows), ""])
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def _ratio(rate: float, rival: float | None) -> str:
