@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments import places
-from experiments.benchmarks.search_tables import engines_table, faq_table, living_table, quality_table
+from experiments.benchmarks.search_tables import (
+    engines_table,
+    faq_table,
+    living_table,
+    quality_table,
+    service_table,
+)
 from experiments.benchmarks.split import FOLDER, split_pages
 from experiments.reproduction import page
 from experiments.reproduction.figures import draw_plots, drawable
@@ -65,6 +71,7 @@ def results_page() -> str:
         "engines": engines_table,
         "install": install_table,
         "living": living_table,
+        "collection_service": service_table,
         "retrieval": retrieval_tables,
         "question_retrieval_en": question_retrieval_table,
         "question_retrieval_zh": question_retrieval_table,

@@ -43,6 +43,11 @@ engine gives the numbers of its top 100 rows.
 """
 
 
+_SERVICE = """## A collection behind the service
+
+`python -m experiments.benchmarks.collection_service --load 300`: clients that ask again as soon as they are answered,
+on the same two cores as the service; every answer is compared with the library's own.
+"""
 _LIVING = """## What a collection goes through
 
 `python -m experiments.benchmarks.living`, whose help says what is measured: a search by a process that has just begun,
@@ -130,6 +135,25 @@ def living_table(done: dict[str, Any]) -> str:
         rows.append([name, ", ".join(f"{what} {_number(own)}" for what, own in plain.items())])
         rows[-1][1] += f" (load {one['load']:.1f}, commit {one['commit']})"
     return "\n".join([_LIVING, *markdown(["what", "measured"], *rows), ""])
+
+
+def service_table(done: dict[str, Any]) -> str:
+    """What collection_service.py found."""
+    names = ("a second", "p50 ms", "p99 ms", "answers", "wrong", "refused", "dropped", "CPU ms")
+    rows = [[name, *(_number(one[key]) for key in names)] for name, one in done.items() if "clients" in name]
+    lines = [_SERVICE, *markdown(["CovidFAQ", *names], *rows), ""]
+    about = done["about"]
+    lines.append(f"Load before {about['load before']}, commit {about['commit']}.\n")
+    if "long load" in done:
+        one = done["long load"]
+        memory = one["memory MB, by 5 s"]
+        told = ", ".join(f"{_number(one[key])} {key}" for key in ("answers", "wrong", "refused", "dropped"))
+        lines.append(
+            f"{one['clients']} clients for {5 * len(memory):,} s, with {one['changes']} changes and {one['refits']} "
+            f"refits: {told}; memory {memory[1]} to {memory[-1]} MB. Load before {one['about']['load before']}, "
+            f"commit {one['about']['commit']}.\n"
+        )
+    return "\n".join(lines)
 
 
 def _number(value: float) -> str:
