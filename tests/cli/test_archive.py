@@ -221,6 +221,7 @@ def test_tune_keeps_alpha_and_draws_it(run: Run, archive: Path, tmp_path: Path) 
 
 def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path, tmp_path: Path) -> None:
     assert "is no archive" in error_of(run("search", tmp_path, "x"))
+    assert "matchloom fit" in error_of(run("search", tmp_path / "nowhere", "x"))
     assert "is no collection" in error_of(run("index", tmp_path / "nothing"))
     assert "is an archive, which 'matchloom search' searches" in error_of(run("score", archive, faq))
     assert "cannot be read" in error_of(run("index", tmp_path / "b", tmp_path / "none.tsv"))

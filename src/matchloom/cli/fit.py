@@ -111,5 +111,6 @@ def _say_what_next(fitted: Fitted, out: Path) -> None:
     asked = next((one.question for one in fitted.report.best), "your question")
     if fitted.kind == "answers":
         say("  " + shlex.join(["matchloom", "search", str(out), asked, "--top", "3", "--explain"]))
+        say("  " + shlex.join(["matchloom", "serve", str(out), "--writable"]))
     else:
         say("  " + shlex.join(["matchloom", "rank", str(out), asked, "candidates.txt", "--explain"]))

@@ -98,6 +98,11 @@ def command(
     questions = lines_of_input() if asked.many else [question]
     wanted = parse_where(where or [])
     kind = kind_of(folder)
+    if kind is None and not folder.exists():
+        raise MatchloomError(
+            f"{folder} is not there; 'matchloom fit FILE --out {folder}' makes it from your questions and answers",
+            code="missing",
+        )
     if kind == "fit":
         cast("Fitted", matchloom.load(folder)).rank("")  # which says that there are no answers to search
     if kind == "collection":
