@@ -154,11 +154,12 @@ def measure(corpus: Corpus, size: int, sentences: SentenceVectors | None, far: S
     found = {
         "P@1": float(right.mean()),
         **rivals(train, corpus, sentences),
-        "ECE": calibration_error(likely, right),
         "far AUROC": auroc([one.known or 0.0 for one in hits], [one.known or 0.0 for one in outside]),
         "far >= .9": float(np.mean([bool(one) and (one[0].probability or 0.0) >= 0.9 for one in outside])),
     }
     calibration = collection.calibration
+    if calibration is not None and calibration.earned:
+        found["ECE"] = calibration_error(likely, right)
     threshold = None if calibration is None else calibration.threshold(0.95)
     if threshold is not None and (likely >= threshold).any():
         found |= {".95 precision": float(right[likely >= threshold].mean())}

@@ -22,6 +22,7 @@ QUALITY = {
     "SVM": "linear SVM",
     "BM25": "BM25",
     "nearest by encoder": "encoder, nearest",
+    "LR over vectors": "encoder, LR",
     "ECE": "ECE",
     "near AUROC": "near AUROC",
     "near recall": "near recall",
@@ -33,7 +34,8 @@ QUALITY = {
 _QUALITY = """## Knowing the answer, and knowing that there is none
 
 `python -m experiments.benchmarks.quality`, whose help says what each column is. Near questions have an answer that was
-taken away, far ones are of another field; ECE is the calibration error of the first answer's probability.
+taken away, far ones are of another field; ECE is the calibration error of the first answer's probability, where one is
+shown. Constants were chosen by `python -m experiments.benchmarks.development` on training parts alone.
 """
 _ENGINES = """## Search beside engines
 
@@ -81,12 +83,11 @@ def quality_table(done: dict[str, Any]) -> str:
         return ""
     shown = [key for key in QUALITY if any(key in one for one in tested.values())]
     rows = [
-        [name, *(f"{one[key]:.3f}" if key in one else "" for key in shown)]
+        [name, *(f"{one[key]:.3f}" if key in one else "" for key in shown), one["commit"][:7]]
         for name, one in sorted(tested.items(), key=_size)
     ]
-    commits = ", ".join(sorted({one["commit"] for one in tested.values()}))
-    head = ["data, questions an answer", *(QUALITY[key] for key in shown)]
-    return "\n".join([_QUALITY, *markdown(head, *rows), f"\nCommits {commits}.\n"])
+    head = ["data, questions an answer", *(QUALITY[key] for key in shown), "commit"]
+    return "\n".join([_QUALITY, *markdown(head, *rows), ""])
 
 
 def _size(row: tuple[str, Any]) -> tuple[str, str, int]:
