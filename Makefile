@@ -37,6 +37,7 @@ MINUTES ?= 10
 fuzz: $(READY)
 	@echo 'to draw the same again: make fuzz SEED=$(SEED) MINUTES=$(MINUTES)'
 	$(BIN)/python -m tests.hostile.fuzz --seed $(SEED) --minutes $(MINUTES)
+	$(BIN)/python -m tests.hostile.service --seed $(SEED)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests experiments

@@ -54,3 +54,21 @@ def test_the_page_follows_a_run(tmp_path: Path, artefacts: Path) -> None:
         browser.close()
         assert watched.complaints == []
     shutil.rmtree(folder)
+
+
+def test_runs_that_vanish_or_are_forged_do_not_break_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matchloom.runs import reading
+
+    for name, line in (("good", '{"epoch": 1, "step": 2, "loss": 0.5}'), ("long", '{"epoch": ' + "9" * 400 + "}")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.jsonl").write_text(line + "\n", encoding="utf-8")
+    assert [run.name for run in reading.find_runs(tmp_path)] == ["good"]
+    read = reading.read_run
+
+    def gone(folder: Path, name: str | None = None) -> reading.Run:
+        if folder.name == "good":
+            raise FileNotFoundError(folder)
+        return read(folder, name)
+
+    monkeypatch.setattr(reading, "read_run", gone)
+    assert reading.find_runs(tmp_path) == []

@@ -17,7 +17,7 @@ _CUT = Tokenizer("english", max_words=_LONGEST)
 _SIGNATURE = regex.compile(
     r"[\w.]+ ?\((?:[^()]|\([^()]*\))*\)(?:\s*(?:-+>|=)[^\n]*?)?(?:\s*(?:--+|:)\s+|[.:]?\s*(?:\n|$))"
 )
-_ROLE = regex.compile(r":[\w:]+:`[~!]?([^`]*)`")
+_ROLE = regex.compile(r":\w{1,30}(?::\w{1,30}){0,3}:`[~!]?([^`]*)`")  # bounded: else colons alone take quadratic time
 _RULE = regex.compile(r"[-=~^*_#+]{3,}\s*$")
 # How a line starts that is no prose: prompt, directive, field, bullet, number, definition, assignment, column.
 _NOT_PROSE = regex.compile(

@@ -66,8 +66,8 @@ def find_runs(folder: Path) -> list[Run]:
             break
         try:
             found.append(read_run(path, path.relative_to(folder).as_posix()))
-        except MatchloomError:
-            continue  # half written, or damaged: its own commands say so
+        except (MatchloomError, OSError, *WRONG):
+            continue  # half written, gone meanwhile, or damaged: its own commands say so
     return sorted(found, key=lambda run: (not run.running, -run.changed, run.name))
 
 

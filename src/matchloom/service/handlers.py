@@ -228,7 +228,10 @@ def explain_pair(
         return _explained_answer(system, by, {**asked, "explain": limits.cells})
     if system is not None and system.collection is not None and asked["id"]:
         text = _text_of(system.collection, asked["id"], system.name)
-    limits.check_cells(query, text, tokenizer)  # an answer by its id may be longer than any text that is taken
+    own = system.collection if system is not None and by is None else None
+    channels = 1 if own is None or asked.get("form") == "html" else max(1, len(own.fusion.names))
+    # An answer by its id may be longer than any text that is taken.
+    limits.check_map(len(tokenizer(query)), len(tokenizer(text)), channels)
     if system is None:
         return explain(fit_scorer("bm25_stemmed", asked["candidates"] or [text]), query, text)
     scorer = system.bm25() if by == BM25 else scorer_of(by if isinstance(by, ServedSystem) else system)

@@ -24,7 +24,7 @@ from matchloom.types import MatchloomError
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
 _IDLE = 30  # seconds that a connection may be kept without a request
-_END = 15  # seconds in which accepted requests are finished
+_END = 12  # seconds in which accepted requests are finished
 _PIECE, _CRUMBS = 16_384, 500  # bytes that are read at a time, and ends of lines in so many bytes of a chunked body
 _AT_ONCE = 16  # connections that are taken before others are served again
 _FULL = (

@@ -17,7 +17,7 @@ from typing import Any
 
 _MEMORY = 10.0  # seconds after which what a client has had counts a third
 _TURN = 0.02  # CPU seconds that are spent on a piece of work before others are looked at
-_JOIN = 10.0  # seconds in which the last steps must be over when the service ends
+_JOIN = 5.0  # seconds in which the last steps must be over when the service ends
 
 
 class Turn:

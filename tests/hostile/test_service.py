@@ -1,0 +1,17 @@
+"""A short round of attacks on a running service; `python -m tests.hostile.service` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.service import ATTACKS, attacked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ATTACKS if name != "largest requests"])
+def test_others_are_served_and_nothing_breaks(name: str, tmp_path: Path) -> None:
+    found = attacked(tmp_path, name, seed=0, tries=20, seconds=1.0)
+    assert found["tries"] > 0
+    assert not found["failures"], found
