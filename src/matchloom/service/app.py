@@ -20,6 +20,7 @@ from matchloom.service import handlers
 from matchloom.service import schemas as s
 from matchloom.service.bodies import ReadRoute
 from matchloom.service.changing import add_changing
+from matchloom.service.describing import describe_keys
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.routes import add_desk
 from matchloom.service.feedback import judgement_of
@@ -38,6 +39,7 @@ from matchloom.service.responses import ERRORS, answer, only
 from matchloom.service.service import Service
 from matchloom.service.steps import Steps, encoded
 from matchloom.service.systems import Folder
+from matchloom.service.wrong import first_wrong
 from matchloom.types import MatchloomError, Pair
 
 _ABOUT = (
@@ -119,6 +121,7 @@ def create_app(
     _add_feedback(app, service)
     _add_runs(app, service)
     add_front(app, service, look or Look())
+    describe_keys(app, keys)
     return app
 
 
@@ -132,7 +135,7 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
         if isinstance(error, Refused):
             refused = error
         elif isinstance(error, RequestValidationError):
-            refused = Refused(422, "invalid", _first_wrong(error))
+            refused = Refused(422, "invalid", first_wrong(error.errors()))
         elif isinstance(error, MatchloomError):
             refused = Refused(422, "refused", str(error))
         elif isinstance(error, HTTPException):
@@ -154,16 +157,6 @@ def _allowed(app: FastAPI, request: Request) -> str:
     """The methods of a path, whichever routes have them."""
     routes = [one for one in app.routes if one.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for one in routes for method in getattr(one, "methods", None) or ()}))
-
-
-def _first_wrong(error: RequestValidationError) -> str:
-    """The first thing that is wrong, without the value: it may be long, or nobody's business."""
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        return f"the body is no JSON: {first.get('ctx', {}).get('error', 'it cannot be read')}"
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
-    more = len(error.errors()) - 1
-    return f"{where or 'the body'}: {first['msg']}" + (f" (and {more} more)" if more else "")
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
@@ -202,10 +195,10 @@ def _add_state(app: FastAPI, service: Service) -> None:
         )
 
     @app.post("/v1/reload", tags=["state"], response_model=s.ReloadAnswer, responses=ERRORS)
-    async def reload(asked: s.ReloadRequest) -> Response:
+    async def reload(asked: s.ReloadRequest | None = None) -> Response:
         """Take up systems that were trained or written anew; a broken one is refused and the old one goes on."""
         async with service.workers.admitted():
-            done = await service.reload(asked.systems)
+            done = await service.reload([] if asked is None else asked.systems)
         service.when_reloaded()
         return answer({"reloaded": done.taken, "refused": done.refused})
 
@@ -244,7 +237,8 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         limits.check_count("candidates", len(asked.candidates))
         async with workers.admitted():
             await workers.call(limits.text_steps, [asked.query, *asked.candidates], handlers.tokenizer_of(system))
-            steps = handlers.rank(system, asked.query, asked.candidates, asked.top)
+            explained = limits if asked.explain else None
+            steps = handlers.rank(system, asked.query, asked.candidates, asked.top, explained)
             return answer(await workers.call(encoded, steps))
 
     @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer | s.SearchManyAnswer, responses=ERRORS)

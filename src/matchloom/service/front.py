@@ -51,6 +51,7 @@ def _add_pages(app: FastAPI, service: Service, look: Look) -> None:
         "/": "index.html",
         "/lab": "lab.html",
         "/runs": "runs.html",
+        "/docs": "docs.html",
         "/theme.css": "theme.css",
         WIDGET: "widget.js",
     }

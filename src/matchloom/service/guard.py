@@ -49,6 +49,11 @@ _SEND = 30.0  # seconds that a client may take to read what it asked for
 Quick = Callable[[Scope, bytes], asyncio.Future[bytes] | None]
 
 
+def is_guarded(path: str) -> bool:
+    """Whether a path needs a key, where there are keys."""
+    return path.startswith(_GUARDED)
+
+
 class Guard:
     """Wraps the app. A service with keys may be reached by any name, one without by this machine's alone."""
 
@@ -140,7 +145,7 @@ class Guard:
     def _check_key(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         """The key, whose holder the routes may ask for."""
         path = scope["path"]
-        if not path.startswith(_GUARDED):
+        if not is_guarded(path):
             return
         holder = self._keys.holder(headers)
         if holder is None:

@@ -46,14 +46,30 @@ def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
     return None if found is None else found.tolist()
 
 
-def rank(system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None) -> Steps[Plain]:
+def rank(
+    system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None, explained: Limits | None = None
+) -> Steps[Plain]:
     """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
     scorer, found = yield from ranked(system, query, candidates, top)
     likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
-    rows = [{**one._asdict(), "probability": None} for one in found]
+    rows: list[Plain] = [{**one._asdict(), "probability": None, "explanation": None} for one in found]
+    if explained is not None:
+        reasons = yield from _reasons(scorer, query, [one.text for one in found[:_LONGEST]], explained)
+        for row, why in zip(rows, reasons, strict=False):
+            row["explanation"] = why.to_dict()
     for row, value in zip(rows, likely or [], strict=False):
         row["probability"] = value
     return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
+
+
+def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> Steps[list[Explanation]]:
+    """Why texts got their scores; refused where a map would be too large, and where a scorer cannot say why."""
+    tokenizer, made = getattr(scorer, "tokenizer", None), []
+    for text in texts:
+        yield
+        limits.check_cells(query, text, tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer())
+        made.append(with_known_question(scorer, explain(scorer, query, text), query, text))
+    return made
 
 
 def ranked(
@@ -169,10 +185,21 @@ def _found_otherwise(
     if by == BM25:
         baseline: Any = system.bm25()
         yield
-        return Hits(one for one in baseline.search(question, top=options["top"]) if one.score > 0)
+        found = [one for one in baseline.search(question, top=options["top"]) if one.score > 0]
+        return Hits((yield from _with_reasons(baseline, question, found)) if options.get("explain") else found)
     assert isinstance(by, ServedSystem)
     assert system.collection is not None
-    return Hits((yield from _by_another(system.collection.entries, by, question, options["top"])))
+    found = yield from _by_another(system.collection.entries, by, question, options["top"])
+    return Hits((yield from _with_reasons(scorer_of(by), question, found)) if options.get("explain") else found)
+
+
+def _with_reasons(scorer: Any, question: str, found: Sequence[Hit]) -> Steps[list[Hit]]:
+    made = []
+    for one in found:
+        yield
+        why = with_known_question(scorer, explain(scorer, question, one.text), question, one.text)
+        made.append(one._replace(explanation=why))
+    return made
 
 
 def _answers(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def whole_number(value: object) -> object:
@@ -31,6 +31,8 @@ By = Annotated[
 ]
 Top = Annotated[UpTo100, Field(default=10, description="How many at most.")]
 _EXAMPLE = "I forgot my password"
+# One name in all routes; what some were called before is taken, too.
+Question = Annotated[str, Field(validation_alias=AliasChoices("question", "query"), examples=[_EXAMPLE])]
 
 
 class Asked(BaseModel):
@@ -48,7 +50,7 @@ class Answered(BaseModel):
 class PairIn(Asked):
     """A query and a text."""
 
-    query: Text
+    query: Annotated[str, Field(validation_alias=AliasChoices("query", "question"), description="Any text.")]
     text: Text
 
 
@@ -77,7 +79,8 @@ class RankRequest(Asked):
             default=None, max_length=64, description="A served system, or bm25, which counts words in the candidates."
         ),
     ]
-    query: Annotated[str, Field(examples=[_EXAMPLE])]
+    query: Question
+    explain: Annotated[bool, Field(default=False, description="Say why each of the best 100 got its score.")]
     candidates: Annotated[list[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
     top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
 
@@ -89,6 +92,7 @@ class RankedText(Answered):
     score: float
     text: str
     probability: float | None
+    explanation: dict[str, Any] | None = Field(description="Where it was asked for.")
 
 
 class RankAnswer(Answered):
@@ -138,13 +142,16 @@ class _Search(Asked):
 class SearchRequest(_Search):
     """Search a collection of answers."""
 
-    question: Annotated[str, Field(examples=[_EXAMPLE])]
+    question: Question
 
 
 class SearchManyRequest(_Search):
     """Search a collection of answers for many questions at once."""
 
-    questions: Annotated[list[str], Field(examples=[[_EXAMPLE, "Do you send bills?"]])]
+    questions: Annotated[
+        list[str],
+        Field(validation_alias=AliasChoices("questions", "queries"), examples=[[_EXAMPLE, "Do you send bills?"]]),
+    ]
 
 
 class Found(Answered):
@@ -196,7 +203,7 @@ class ExplainRequest(Asked):
     """Say why a text, or an answer by its id, got its score."""
 
     system: Annotated[str | None, Field(default=None, max_length=64, description="As for rank.")]
-    query: Annotated[str, Field(examples=[_EXAMPLE])]
+    query: Question
     text: Annotated[str, Field(default="", description="The text; not needed where an id is given.")]
     id: Annotated[str, Field(default="", description="Of an answer, as search gives it.")]
     by: By
@@ -220,7 +227,7 @@ class ExplainAnswer(Answered):
 class FeedbackRequest(Asked):
     """A thumb up or down on an answer, which is told by its id, by its text, or by both."""
 
-    question: Annotated[str, Field(min_length=1, pattern=r"\S", examples=[_EXAMPLE])]
+    question: Annotated[Question, Field(min_length=1, pattern=r"\S")]
     text: Annotated[str, Field(default="", description="Of the answer.", examples=["Choose Reset password."])]
     label: Annotated[Label, Field(description="1 for a right answer, 0 for a wrong one.")]
     id: Annotated[str, Field(default="", description="Of the answer, as search gives it.")]
