@@ -101,8 +101,10 @@ def _made_from(path: Path, kind: str, settings: Mapping[str, Any], report: FitRe
     manifest = (path / manifest_name(kind)).read_bytes()
     found = [f"data: {report.about}"] if report else []
     training = settings.get("training", {})
-    if digest := settings.get("digest") or training.get("data") or training.get("digest"):
-        found.append(f"digest of the data: `{digest}`")
+    if digest := training.get("data"):
+        found.append(f"digest of the training data: `{digest}`")
+    if digest := settings.get("digest"):
+        found.append(f"digest of the entries and what was learnt of them: `{digest}`")
     found.append(
         f"digest of this artifact (SHA-256 of {manifest_name(kind)}): `{hashlib.sha256(manifest).hexdigest()}`"
     )
