@@ -14,7 +14,7 @@ from matchloom.lexical import columns, ranking
 from matchloom.lexical.bm25 import K1, B
 from matchloom.lexical.bm25_matrix import TermStatistics, weights_of
 from matchloom.lexical.columns import Rows, Sparse
-from matchloom.lexical.ranking import CountRows, Owned, Weighing, best_of, fuse, nearest_of, scale
+from matchloom.lexical.ranking import CountRows, Owned, Weighing, best_of, fuse, nearest_of, scale, translated
 
 BUILDS = native.suitable()
 
@@ -143,3 +143,23 @@ def test_the_nearest_of_an_entry_is_the_highest_product(kind: type) -> None:
     assert best[1] == -1
     assert ties[1:3] == [0, 7]  # nothing is known of the second question: all are equal
     assert nearest_of(table, owned, questions, ([], []), scratch) == ([], [])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.usefixtures("build")
+def test_what_stands_for_a_stem_is_weighed_as_numpy_does(kind: type) -> None:
+    draw = np.random.default_rng(3)
+    table = Rows(sp.random_array((30, 40), density=0.2, rng=draw).tocsr().astype(kind))
+    shares = Rows(sp.random_array((50, 40), density=0.3, rng=draw).tocsr())
+    stems, entries, scratch = np.array([0, 7, 29, 35]), np.array([3, 49, 0, 3]), np.zeros(45)  # 35 is behind the table
+    found = translated(table, shares, stems, 0.5, entries, scratch)
+    assert not scratch.any()
+    with by_numpy():
+        same(found, translated(table, shares, stems, 0.5, entries, scratch))
+    assert not scratch.any()
+    rows = sp.csr_array((shares.data, shares.places, shares.starts), shape=(50, 40)).toarray()[entries]
+    np.testing.assert_allclose(found[3], 0.5 * rows[:, 35])
+    weights = 0.5 * sp.csr_array((table.data, table.places, table.starts), shape=(30, 40)).toarray()[7]
+    weights[7] += 0.5
+    np.testing.assert_allclose(found[1], rows @ weights, rtol=1e-6)
+    assert translated(table, shares, stems[:0], 0.5, entries, scratch).shape == (0, 4)

@@ -237,4 +237,27 @@ void matchloom_nearest(int64_t pairs, const int64_t *questions, const int64_t *e
     if (asked >= 0) set(false);
 }
 
+// For each asked stem w and each chosen row of `shares`: beta * (T(w|.) . row) + (1 - beta) * row[w], out [stems][chosen].
+// T(w|.) is row w of a table; a stem behind its rows stands for itself alone. `scratch` are zeros, one for each stem, and
+// are zeros again afterwards.
+void matchloom_translated(int64_t stems, const int64_t *asked, double beta, int64_t rows, int wide,
+                          const int64_t *starts, const int32_t *places, const void *data, int wide_shares,
+                          const int64_t *share_starts, const int32_t *share_places, const void *shares, int64_t chosen,
+                          const int64_t *entries, double *scratch, double *out) {
+    for (int64_t n = 0; n < stems; n++, out += chosen) {
+        const int64_t w = asked[n], first = w < rows ? starts[w] : 0, last = w < rows ? starts[w + 1] : 0;
+        for (int64_t e = first; e < last; e++)
+            scratch[places[e]] =
+                beta * (wide ? static_cast<const double *>(data)[e] : double(static_cast<const float *>(data)[e]));
+        scratch[w] += 1 - beta;
+        for (int64_t i = 0; i < chosen; i++)
+            out[i] = wide_shares ? row_dot(share_starts, share_places, static_cast<const double *>(shares), entries[i],
+                                           scratch)
+                                 : row_dot(share_starts, share_places, static_cast<const float *>(shares), entries[i],
+                                           scratch);
+        for (int64_t e = first; e < last; e++) scratch[places[e]] = 0;
+        scratch[w] = 0;
+    }
+}
+
 }  // extern "C"

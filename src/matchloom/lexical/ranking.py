@@ -261,3 +261,25 @@ def _nearest(
         best.append(int(rows[found.argmax()]) if len(rows) else -1)
         ties.append(int((found == found.max()).sum()) if len(rows) else 0)
     return best, ties
+
+
+def translated(table: Rows, shares: Rows, stems: Ids, beta: float, entries: Ids, scratch: Floats) -> Floats:
+    """How likely entries are to say each stem: of itself, or by others that stand for it. (stems, entries)
+
+    That is (1 - beta) of its share in the entry, and beta of the shares of all stems times their T(w|t), which is in
+    the row of w in `table`; a stem behind its rows stands for itself alone. `scratch` are zeros, one for each stem.
+    """
+    native = library()
+    stems, entries = np.ascontiguousarray(stems, np.int64), np.ascontiguousarray(entries, np.int64)
+    out = np.empty((len(stems), len(entries)))
+    if native is None:
+        for n, stem in enumerate(stems.tolist()):
+            others, values = table[stem] if stem < len(table) else (stems[:0], out[0, :0])
+            scratch[others] = beta * values
+            scratch[stem] += 1 - beta
+            out[n] = shares.dot(scratch, entries)
+            scratch[others] = scratch[stem] = 0
+        return out
+    asked, chosen = (len(stems), address(stems)), (len(entries), address(entries))
+    native.translated(*asked, beta, len(table), *table.at, *shares.at, *chosen, address(scratch), address(out))
+    return out

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Columns, Floats, Ids, Rows
 from matchloom.lexical.ibm_model1 import Translations, learn_translations
+from matchloom.lexical.ranking import translated
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
 from matchloom.search.features.centroid import Dense
 from matchloom.search.reader import Queries
 
 _BETA, _LAMBDA = 0.5, 0.3
 _LEAST = 1e-3  # of T(w|t) that is kept
+_NONE: Ids = np.empty(0, dtype=np.int64)
 _PAIRS = 60_000  # of questions and answers that T is learnt from, where there are more
 
 
@@ -77,8 +79,8 @@ class Translation:
     def contributions(self, query: Queries, entry: int) -> Floats:
         """What each stem of the question adds."""
         terms = query.terms[0][0]
-        one = np.array([entry])
-        return np.array([self._gain(term, self._likely(*self.stands_for(term), one)[0]) for term in terms.tolist()])
+        likely = self._likely(terms, self._table, np.array([entry]))[:, 0]
+        return np.array([self._gain(term, P) for term, P in zip(terms.tolist(), likely.tolist(), strict=True)])
 
     def outside(self, query: Queries, text: Queries) -> Floats:
         """The same for a text outside the collection."""
@@ -105,30 +107,36 @@ class Translation:
         return np.insert(terms, at, term), np.insert(weights, at, 1 - _BETA)
 
     def _scores(self, terms: Ids, table: Rows, rows: Ids | None) -> Floats:
-        count = self._shares.rows if isinstance(self._shares, Columns) else len(self._shares)
-        scores = np.zeros(count if rows is None else len(rows))
-        for term in terms.tolist():
-            scores += self._gain(term, self._likely(*self.stands_for(term, table), rows))
+        likely = self._likely(terms, table, rows)
+        seen = np.array([self._seen(term) for term in terms.tolist()])
+        scores = np.zeros(likely.shape[1])
+        for gain in np.log1p((1 - _LAMBDA) * likely / (_LAMBDA * seen)[:, None]):
+            scores += gain  # one after the other: the same bits for one entry as among others
         return scores
 
-    def _likely(self, terms: Ids, weights: Floats, rows: Ids | None) -> Floats:
-        """P(w|a) of the entries, before it is smoothed."""
-        if isinstance(self._shares, Rows):
-            with self._dense(terms, weights) as vector:
-                return self._shares.dot(vector, rows)
-        kept = terms < self._shares.columns
-        found = self._shares.dot(terms[kept], weights[kept])
-        return found if rows is None else found[rows]
+    def _likely(self, terms: Ids, table: Rows, rows: Ids | None) -> Floats:
+        """P(w|a) of each stem w and entry a, before it is smoothed. (stems, entries)"""
+        shares = self._shares
+        if isinstance(shares, Rows):
+            with self._dense(_NONE, np.empty(0)) as zeros:
+                return translated(table, shares, terms, _BETA, np.arange(len(shares)) if rows is None else rows, zeros)
+        found = np.empty((len(terms), shares.rows))
+        for n, term in enumerate(terms.tolist()):
+            others, weights = self.stands_for(term, table)
+            kept = others < shares.columns
+            found[n] = shares.dot(others[kept], weights[kept])
+        return found if rows is None else found[:, rows]
 
     @cached_property
     def _new(self) -> float:
         """The background of a stem that came later: that of the rarest."""
         return float(self._background[self._background > 0].min(initial=1.0))
 
-    def _gain(self, term: int, P: Floats | float) -> Floats:
-        seen = self._background[term] if term < len(self._background) else self._new
-        gain: Floats = np.log1p((1 - _LAMBDA) * P / (_LAMBDA * seen))
-        return gain
+    def _gain(self, term: int, P: float) -> float:
+        return float(np.log1p((1 - _LAMBDA) * P / (_LAMBDA * self._seen(term))))
+
+    def _seen(self, term: int) -> float:
+        return float(self._background[term]) if term < len(self._background) else self._new
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved."""
