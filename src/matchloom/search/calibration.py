@@ -9,7 +9,8 @@ vector machine, brought to 0 to 1); `coverage`, the part of its stems and n-gram
 features know which entry is best and not whether any is good; these do. z are the signals less their mean, over their
 deviation, on left-out questions of the user's own file, so that weights hold for any file.
 
-The weights w come from training parts of seven corpora, from which a fifth of the answers was taken away: questions of
+The weights w come from training parts of four corpora (seven to nine where signals count as they are), from which a
+fifth of the answers was taken away: questions of
 those have none, nor have questions of another field (`python -m experiments.benchmarks.development`). Learning them
 from one file alone, with its own answers left out, was worse; where a file has questions without an answer, these pull
 them.
