@@ -86,12 +86,13 @@ def test_quality() -> None:
 
 def test_engines() -> None:
     one = {"searches_a_second": {"collection, not learnt": 500.0, "tantivy, top 100": 2000.0}, "open_seconds": 0.05}
+    one["searches_a_cpu_second"] = {"collection, not learnt": 800.0, "tantivy, top 100": 2000.0}
     one |= {"added_and_found_seconds": 0.04, "megabytes": 40.0, "load": 2.0, "commit": "abc"}
     rates = {"collection, 200 at once": 300.0, "scikit-learn, 200 at once": 400.0}
     done = {"faq": {"searches_a_second": rates, "load": 1.0, "commit": "def"}, "10000": one}
     section = search_tables.engines_table(done)
-    assert cells(section)["collection, not learnt"] == ["500", "0.25"]
-    assert cells(section)["collection, 200 at once"] == ["300", "0.75"]
+    assert cells(section)["collection, not learnt"] == ["500", "0.25", "0.40"]
+    assert cells(section)["collection, 200 at once"] == ["300", "0.75", ""]
     assert "an entry was added and found in 40 ms. Load 2.0. Commit abc." in section
     assert "scikit" not in search_tables.engines_table({"10000": one})
 

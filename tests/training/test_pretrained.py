@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from matchloom import Matcher
 from matchloom.data.batching import pad_texts
 from matchloom.encoders.transformer import Transformer
+from matchloom.kernels.transformer import PackedLayers
 from matchloom.models import build_model
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
@@ -129,13 +131,18 @@ def test_a_stopped_run_with_layers_of_different_rates_ends_where_a_whole_one_doe
 def test_texts_of_a_frozen_encoder_are_read_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     passes: list[int] = []
-    layers = Transformer._layers
+    alone, packed = Transformer._layers, PackedLayers.__call__
 
     def spied(self: Transformer, x: torch.Tensor, *rest: Any) -> torch.Tensor:
         passes.append(len(x))
-        return layers(self, x, *rest)
+        return alone(self, x, *rest)
+
+    def spied_kernel(self: PackedLayers, x: torch.Tensor, lengths: NDArray[np.int64]) -> torch.Tensor:
+        passes.append(len(lengths))
+        return packed(self, x, lengths)
 
     monkeypatch.setattr(Transformer, "_layers", spied)
+    monkeypatch.setattr(PackedLayers, "__call__", spied_kernel)
     texts = {text for pair in (*PAIRS, *DEVELOPMENT) for text in pair[:2]}
     first = run(folder, epochs=3, freeze_vectors=True)
     assert 0 < sum(passes) <= len(texts)

@@ -21,7 +21,7 @@ from matchloom.matcher import Matcher
 from matchloom.models import model_training, mv_lstm
 from matchloom.models.m2s_net import M2SNet
 from matchloom.models.nbow_mlp import NBOWMLP
-from matchloom.text.tokenize import TOKENIZERS, Span
+from matchloom.text.tokenize import Span, Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.training.config import TrainConfig
 from matchloom.types import MatchloomError, Pair
@@ -285,13 +285,18 @@ def test_a_model_sees_the_texts_of_all_pairs_once(tmp_path: Path, monkeypatch: p
 
 def test_a_text_is_cut_into_words_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[str] = Counter()
+    words, spans = Tokenizer.tokenize, Tokenizer._spans
 
-    def counted(text: str) -> list[Span]:
+    def counted(self: Tokenizer, text: str) -> list[str]:
+        seen[text] += self.kind == "english"  # the others come by their spans
+        return words(self, text)
+
+    def counted_spans(self: Tokenizer, text: str) -> list[Span]:
         seen[text] += 1
-        return cut(text)
+        return spans(self, text)
 
-    cut = TOKENIZERS["english"]
-    monkeypatch.setitem(TOKENIZERS, "english", counted)
+    monkeypatch.setattr(Tokenizer, "tokenize", counted)
+    monkeypatch.setattr(Tokenizer, "_spans", counted_spans)
     pairs, development = colour_pairs(20), colour_pairs(8, seed=1)
     features = {**SMALL, "lexical": True, "features": "pair"}
     train(pairs, development, arguments=features, config=quick(epochs=3), vectors="skip-gram", dimensions=6)

@@ -16,7 +16,7 @@ def command(
     show: Annotated[bool, typer.Option("--print", help="Print it, and write nothing.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace a README.md that somebody else wrote.")] = False,
 ) -> None:
-    """Write a card into a folder: what it is, its figures, its limits.
+    """Write into a folder what it is, and how good.
 
     The card is README.md in the folder: what it is, the digest of its data and of itself, figures of its report with
     95% intervals beside the other systems', limits, and the licence of a pretrained encoder inside. It begins as the
