@@ -31,6 +31,7 @@ KERNELS = (
     "int8_cosines",
     "sparse",
     "ranking",
+    "coded",
 )
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]

@@ -7,7 +7,9 @@
 Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
 questions of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words
 replaced, half a new one. A collection gives ten hits with texts, probabilities and the nearest known question; an
-engine (tantivy, bm25s where they are installed) its top 100 rows. LanceDB is the
+engine (tantivy, bm25s where they are installed) its top 100 rows. With vectors, each text has one of
+384 numbers (a sum of random ones for its words, in place of an encoder, whose time is not measured), and 100 candidates
+come by words and 100 by vectors. LanceDB is the
 second store of a collection. Everybody has one thread; turns are taken in rounds,
 and the median round counts, so that a busy machine slows all alike. Rates by processor time stand beside: they hardly
 depend on what else the machine does. "Found" is the part of the altered questions whose pair is among 100 hits.
@@ -25,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,7 @@ from experiments.benchmarks.archive import Words
 from experiments.reproduction.provenance import commit
 from matchloom import Collection, Pair, read_pairs
 from matchloom.basics.files import atomic_write
+from matchloom.search.features.dense import SentenceVectors
 from matchloom.text.tokenize import Tokenizer, stems
 
 RESULTS = places.RESULTS / "engines.json"
@@ -84,6 +88,26 @@ def _finds(hits: Any, question: str) -> bool:
     """Whether the pair whose question was altered is among the hits: its question has three fifths of the words."""
     words = set(question.split())
     return any(len(words & set((hit.question or "").split())) >= len(words) * 0.6 for hit in hits)
+
+
+class WordVectors:
+    """In place of an encoder: the sum of a random vector for each word, L2-normalised, which costs next to nothing."""
+
+    def __init__(self, size: int = 384) -> None:
+        self.reader = SimpleNamespace(pieces=None)
+        self._size, self._draw, self._known = size, np.random.default_rng(0), dict[str, np.ndarray]()
+
+    def vectors(self, texts: Sequence[str], *, progress: bool = False) -> list[np.ndarray]:
+        """One vector for each text."""
+        return [self._one(text) for text in texts]
+
+    def _one(self, text: str) -> np.ndarray:
+        for word in text.split():
+            if word not in self._known:
+                self._known[word] = self._draw.standard_normal(self._size).astype(np.float32)
+        total = np.sum([self._known[word] for word in text.split()], axis=0)
+        found: np.ndarray = (total / np.linalg.norm(total)).astype(np.float32)
+        return found
 
 
 def tantivy_search(pairs: Sequence[Pair], folder: Path) -> Search | None:
@@ -141,6 +165,12 @@ def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
             systems[f"collection, {name}"] = one_by_one(made_one.search)
             found = made_one.search(asked[: SEARCHES // 2], top=100)
             seen[name] = statistics.mean(_finds(hits, question) for hits, question in zip(found, asked, strict=False))
+        start = time.perf_counter()
+        sentences = SentenceVectors(cast(Any, WordVectors()))
+        with_vectors = Collection.fit(pairs, sentences=sentences, learn_weights=True)
+        built["learnt fusion with vectors"] = time.perf_counter() - start
+        systems["collection, learnt fusion with vectors"] = one_by_one(with_vectors.search)
+        with_vectors.search(asked)  # encodes them, which is not measured
         opened = time.perf_counter()
         collection = Collection.open(folder / "not-learnt")
         opened = time.perf_counter() - opened

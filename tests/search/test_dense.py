@@ -11,11 +11,12 @@ from matchloom import Matcher
 from matchloom.fitting import fit
 from matchloom.fitting.fitted import Fitted
 from matchloom.search.collection import Collection
-from matchloom.search.entries import Entries, known_questions
+from matchloom.search.entries import Entries, best_first, known_questions
 from matchloom.search.features.base import Known
 from matchloom.search.features.dense import (
     DenseClassifier,
     DenseFeature,
+    DenseFinder,
     DenseNearest,
     DenseText,
     KnownVectors,
@@ -71,6 +72,36 @@ def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> 
     for row in range(len(questions)):
         assert not np.allclose(classifier.leave_one_out(row), classifier.scores(asked.one(row))[0])
     assert DenseClassifier.load(classifier.arrays(), full).scores(asked).tolist() == classifier.scores(asked).tolist()
+
+
+def test_candidates_are_the_best_of_all_scores(sentences: SentenceVectors) -> None:
+    """With a copy in eight bits and without, as it was made and as it was saved."""
+    entries = Entries.of(PAIRS)
+    questions, member = known_questions(entries)
+    reader = Reader(Tokenizer())
+    asked, told = reader.fit(questions, list(entries.texts), member)
+    known = Known(KnownTexts(asked, reader.size), KnownTexts(told, reader.size), member)
+    vectors = KnownVectors.of(sentences, questions, list(entries.texts))
+    alive = np.arange(len(entries)) % 3 > 0
+    for feature, again in zip(_features(known, vectors), _features(known, vectors), strict=True):
+        assert isinstance(feature, DenseFinder)
+        assert isinstance(again, DenseFinder)
+        assert feature.arrays() == {}
+        feature.code()
+        again.load_codes(feature.arrays())
+        assert again.coded is not None
+        for question in (*questions, QUESTION):
+            query = reader.read([question])
+            scores = feature.scores(query)[0]
+            rows = np.array([5, 0, 2, 5])
+            assert feature.some(query, rows).tolist() == scores[rows].tolist()
+            for mask in (None, alive):
+                best = best_first(scores if mask is None else np.where(mask, scores, -np.inf), 4)
+                for coded in (feature.coded, again.coded, None):
+                    again.coded = coded
+                    assert again.candidates(query, 4, mask).tolist() == best.tolist()
+        with pytest.raises(ValueError, match="codes of other vectors"):
+            again.load_codes({name: array[1:] for name, array in feature.arrays().items()})
 
 
 @pytest.mark.parametrize("worth", [1.0, 0.5, 0.0])

@@ -135,6 +135,8 @@ class Library:
         self.fuse = bound("fuse", place, *[size] * 3, *[place] * 3, number, number, place, gives=None)
         self.best = bound("best", place, *[size] * 3, place, place)
         self.nearest = bound("nearest", size, *[place] * 5, flag, *[place] * 8, gives=None)
+        vectors = (*[place] * 3, size, place, size, place)
+        self.nearest_entries = bound("nearest_entries", *vectors, size, *[place] * 3, size, place, gives=size)
         table = (flag, *[place] * 3)
         stems = (size, place, number, size)
         self.translated = bound("translated", *stems, *table, *table, size, *[place] * 3, gives=None)

@@ -19,7 +19,14 @@ from matchloom.search.entries import Entries, best_first, known_questions
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
-from matchloom.search.features.dense import DenseClassifier, DenseNearest, DenseText, KnownVectors, SentenceVectors
+from matchloom.search.features.dense import (
+    DenseClassifier,
+    DenseFinder,
+    DenseNearest,
+    DenseText,
+    KnownVectors,
+    SentenceVectors,
+)
 from matchloom.search.features.linear import fit_linear
 from matchloom.search.features.ridge import LARGEST, Ridge
 from matchloom.search.features.translation import Translation
@@ -122,6 +129,9 @@ class Learner:
             self.worth = worth_of(sentences.pieces_per_word(self.questions))
         every = (self._word_features(progress) if settings.words else []) + self._dense_features()
         self.features = [one for one in every if not settings.features or one.name in settings.features]
+        if self.large:  # the first of them finds candidates
+            for finder in [one for one in self.features if isinstance(one, DenseFinder)][:1]:
+                finder.code()
         if not self.features:
             raise MatchloomError(f"none of the features {', '.join(settings.features)} is made here", code="bad_value")
 

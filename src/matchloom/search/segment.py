@@ -27,6 +27,7 @@ from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
 from matchloom.search.features.dense import (
     DenseClassifier,
+    DenseFinder,
     DenseNearest,
     DenseText,
     KnownVectors,
@@ -284,9 +285,14 @@ def _loaded(
         return Translation.load(arrays, reader.dense)
     if dense is not None:
         if name == DenseNearest.name:
-            return DenseNearest(dense, member)
+            return _coded(DenseNearest(dense, member), arrays)
         if name == DenseText.name:
-            return DenseText(dense)
+            return _coded(DenseText(dense), arrays)
         if name == DenseClassifier.name:
             return DenseClassifier.load(arrays, dense)
     raise KeyError(f"no feature is named {name!r}")
+
+
+def _coded(feature: DenseFinder, arrays: Mapping[str, NDArray[Any]]) -> DenseFinder:
+    feature.load_codes(arrays)
+    return feature

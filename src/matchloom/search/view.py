@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
 from matchloom.lexical.columns import Floats, Ids
-from matchloom.search.entries import Entries, best_first
+from matchloom.search.entries import Entries
 from matchloom.search.features.bm25 import BM25Feature
+from matchloom.search.features.dense import DenseFinder
 from matchloom.search.fusion import scale
 from matchloom.search.journal import Change
 from matchloom.search.learning import CANDIDATES
@@ -286,13 +287,9 @@ class View:
         found: list[Ids] = []
         for name in ("bm25_doc", "dense_nearest", "bm25_ans", "dense_text"):
             feature = self.base.feature(name)
-            if isinstance(feature, BM25Feature) and not found:
+            others = 0 if isinstance(feature, BM25Feature) else 1  # that may have found some before
+            if isinstance(feature, (BM25Feature, DenseFinder)) and len(found) <= others:
                 found.append(feature.candidates(query, CANDIDATES, alive))
-            elif feature is not None and name.startswith("dense") and len(found) < 2:
-                scores = feature.scores(query)[0]
-                scores = scores if alive is None else np.where(alive, scores, -np.inf)
-                best = best_first(scores, CANDIDATES)
-                found.append(best[np.isfinite(scores[best])])
         if len(found) == 1:
             found[0].sort()
             return found[0]

@@ -20,7 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.lexical.coded import Coded
 from matchloom.lexical.columns import Floats, Ids, products
+from matchloom.lexical.ranking import Owned
+from matchloom.search.entries import best_first
 from matchloom.search.features.base import Arrays, Known, Reads
 from matchloom.search.features.linear import FOLDS
 from matchloom.search.features.softmax import learn_softmax, side_by_side
@@ -158,36 +161,89 @@ class DenseFeature(ABC):
         return {}
 
 
-class DenseNearest(DenseFeature):
+class DenseFinder(DenseFeature):
+    """A feature that finds candidates, too: entries with some rows of a table, the best of which counts.
+
+    Those of a large collection are found by a copy in eight bits, where it has one.
+    """
+
+    def __init__(self, vectors: KnownVectors, table: Vectors, owned: Owned) -> None:
+        super().__init__(vectors)
+        self._table, self._owned = table, owned
+        self.coded: Coded | None = None
+
+    def code(self) -> None:
+        """Make the copy in eight bits."""
+        self.coded = Coded.of(self._table, self._owned)
+
+    def load_codes(self, arrays: Arrays) -> None:
+        """The copy that was saved, if one was; a ValueError where it is not of these vectors."""
+        coded = Coded.load(arrays)
+        if coded is not None and coded.fits(self._table, self._owned):
+            self.coded = coded
+        elif coded is not None:
+            raise ValueError("codes of other vectors")
+
+    def candidates(self, query: Queries, most: int, alive: NDArray[np.bool_] | None) -> Ids:
+        """The entries with the highest scores of those that are alive, best first."""
+        x = self.vectors.sentences.asked(query)[0]
+        found = None if self.coded is None else self.coded.best(self._table, self._owned, x, most, alive)
+        if found is not None:
+            return found
+        scores = self._of(x) if alive is None else np.where(alive, self._of(x), -np.inf)
+        best = best_first(scores, most)
+        return best[np.isfinite(scores[best])]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The copy in eight bits; the vectors are saved once for all features."""
+        return {} if self.coded is None else self.coded.arrays()
+
+
+class DenseNearest(DenseFinder):
     """Nearness to the best known question of an entry; 0 for an entry without one."""
 
     name = "dense_nearest"
 
     def __init__(self, vectors: KnownVectors, member: sp.csr_array) -> None:
-        super().__init__(vectors)
         by_entry = member.tocsc()
-        self._rows = by_entry.indices  # of one entry after the other
-        self._filled = np.flatnonzero(np.diff(by_entry.indptr))
-        self._starts = by_entry.indptr[:-1][self._filled]
+        super().__init__(vectors, vectors.questions, Owned(by_entry.indptr, by_entry.indices))
+
+    def some(self, query: Queries, rows: Ids) -> Floats:
+        """The scores of one question for these entries."""
+        starts = self._owned.starts[rows]
+        sizes = self._owned.starts[rows + 1] - starts
+        firsts = np.cumsum(sizes) - sizes
+        own = self._owned.places[np.arange(int(sizes.sum())) + np.repeat(starts - firsts, sizes)]
+        return _highest(products(self._table, self.vectors.sentences.asked(query)[0], own), firsts, sizes)
 
     def _of(self, x: Floats, without: int | None = None) -> Floats:
-        cosines = products(self.vectors.questions, x)
+        cosines = products(self._table, x)
         if without is not None:
             cosines[without] = -np.inf
-        best = np.zeros(len(self.vectors.texts))
-        if len(self._filled):
-            best[self._filled] = np.maximum.reduceat(cosines[self._rows], self._starts)
-        return np.where(np.isfinite(best), best, 0.0)
+        starts = self._owned.starts
+        return _highest(cosines[self._owned.places], starts[:-1], np.diff(starts))
 
     def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question, as if it were not known."""
         return self._of(self.vectors.questions[row].astype(np.float64), row)
 
 
-class DenseText(DenseFeature):
+def _highest(cosines: Floats, starts: Ids, sizes: Ids) -> Floats:
+    """The highest of so many from each start on; 0 where there is none."""
+    best, filled = np.zeros(len(starts)), np.flatnonzero(sizes)
+    if len(filled):
+        best[filled] = np.maximum.reduceat(cosines, starts[filled])
+    return np.where(np.isfinite(best), best, 0.0)
+
+
+class DenseText(DenseFinder):
     """Nearness to the text of an entry."""
 
     name = "dense_text"
+
+    def __init__(self, vectors: KnownVectors) -> None:
+        entries = np.arange(len(vectors.texts) + 1)
+        super().__init__(vectors, vectors.texts, Owned(entries, entries[:-1].astype(np.int32)))
 
     def some(self, query: Queries, rows: Ids) -> Floats:
         """The scores of one question for these entries."""
