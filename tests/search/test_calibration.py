@@ -73,3 +73,19 @@ def test_a_promised_precision_holds() -> None:
     assert right[shown >= threshold].mean() >= 0.9
     assert promised(shown[:5], right[:5], wrong=0.1) is None  # too few to promise anything
     assert promised(shown, np.zeros(400, dtype=bool), wrong=0.1) is None
+
+
+def test_one_wrong_answer_near_the_top_does_not_end_a_promise() -> None:
+    shown = np.linspace(1, 0, 1200)
+    right = np.ones(1200, dtype=bool)
+    right[36] = False
+    right[975:] = False
+    threshold = promised(shown, right, wrong=0.05)
+    assert threshold is not None
+    assert 0.94 <= right[shown >= threshold].mean() < 0.98
+
+
+def test_a_promise_is_broken_no_more_often_than_its_risk_says() -> None:
+    rng, shown = np.random.default_rng(0), np.linspace(1, 0, 800)
+    broken = [promised(shown, rng.random(800) < 0.949, wrong=0.05) is not None for _ in range(400)]
+    assert 0 < np.mean(broken) <= 0.1

@@ -21,7 +21,8 @@ signals count as they are, and answers are given no probability: with the temper
 .07 with an encoder and by .11 without. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
-lowest that left-out questions allow with nine chances in ten, tested from the strictest on (Learn then Test:
+lowest that left-out questions allow with nine chances in ten, tested from the strictest on and, among many, from a
+quarter of them on (Learn then Test:
 Angelopoulos et al., 2021).
 """
 
@@ -45,6 +46,7 @@ _TEMPERATURES = np.exp(np.linspace(log(0.5), log(6), 100))
 _SURE = 1e-3  # no probability is nearer to 0 or 1 when the temperature is chosen
 _RISK = 0.1  # that a promise is not kept
 _TESTS = 100  # thresholds that are tried
+_LATER = 4  # thresholds are also tried from this part of the questions on: a quarter
 
 
 class Prior(NamedTuple):
@@ -177,13 +179,28 @@ def _first(scores: Floats, temperature: float) -> Floats:
 def promised(shown: Floats, right: NDArray[np.bool_], wrong: float, risk: float = _RISK) -> float | None:
     """The lowest probability from which on at most this part of the answers is wrong, with this risk; None if none.
 
-    Both sides are ordered by falling probability. Thresholds are tried from the strictest on, until one fails.
+    Both sides are ordered by falling probability. Thresholds are tried from the strictest on, until one fails. Among
+    many questions one wrong answer near the top would end this at once, so they are also tried from a quarter of the
+    questions on; each of the two ways gets half of the risk.
     """
     if not 0 < wrong < 1 or not len(shown):
         return None
-    least = ceil(log(risk) / log(1 - wrong))  # fewer right answers prove nothing
+    later = len(shown) // _LATER
+    two = later > _least(wrong, risk / 2)
+    own = risk / 2 if two else risk
+    starts = [_least(wrong, own), *([later] if two else [])]
+    found = [one for start in starts if (one := _promised_from(start, shown, right, wrong, own)) is not None]
+    return min(found, default=None)
+
+
+def _least(wrong: float, risk: float) -> int:
+    """How many right answers in a row prove something: fewer do not."""
+    return ceil(log(risk) / log(1 - wrong))
+
+
+def _promised_from(start: int, shown: Floats, right: NDArray[np.bool_], wrong: float, risk: float) -> float | None:
     found = None
-    for m in np.unique(np.linspace(min(least, len(shown)), len(shown), _TESTS).astype(int)).tolist():
+    for m in np.unique(np.linspace(min(start, len(shown)), len(shown), _TESTS).astype(int)).tolist():
         threshold = float(shown[m - 1])
         inside = shown >= threshold
         if _at_most(int((~right[inside]).sum()), int(inside.sum()), wrong) > risk:
