@@ -25,7 +25,7 @@ from matchloom.basics.validation import many_texts, one_text
 from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
-from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Scores
+from matchloom.types import Added, Hit, Hits, MatchloomError, Ranked, Ranking, Scores
 
 T = TypeVar("T")
 _RETRIES = 3  # after a 503, which says when to come again
@@ -78,13 +78,13 @@ class _Calls:
         return _Call("/v1/score", {"system": system, "pairs": plain}, read)
 
     @staticmethod
-    def rank(query: str, candidates: Iterable[str], top: int | None, system: str | None) -> _Call[list[Ranked]]:
+    def rank(query: str, candidates: Iterable[str], top: int | None, system: str | None) -> _Call[Ranking]:
         texts = many_texts("candidates", candidates)
         body = {"system": system, "query": one_text("query", query), "candidates": texts, "top": top}
         return _Call(
             "/v1/rank",
             body,
-            lambda found: [Ranked(one["index"], one["score"], one["text"]) for one in found["ranking"]],
+            lambda found: Ranking(Ranked(one["index"], one["score"], one["text"]) for one in found["ranking"]),
         )
 
     @staticmethod
@@ -400,7 +400,7 @@ class Client:
 
     def rank(
         self, query: str, candidates: Iterable[str], *, top: int | None = None, system: str | None = None
-    ) -> list[Ranked]:
+    ) -> Ranking:
         """As `Matcher.rank`: the candidates by falling score.
 
         Args:
@@ -611,7 +611,7 @@ class AsyncClient:
 
     async def rank(
         self, query: str, candidates: Iterable[str], *, top: int | None = None, system: str | None = None
-    ) -> list[Ranked]:
+    ) -> Ranking:
         """As `Client.rank`.
 
         Args:

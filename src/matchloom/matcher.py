@@ -32,7 +32,7 @@ from matchloom.models.base import PairModel
 from matchloom.models.float64_copy import Float64Copy, rounded
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.types import MatchloomError, Pair, Ranked, Scores, Trace
+from matchloom.types import MatchloomError, Pair, Ranked, Ranking, Scores, Trace
 
 Tokenize = Callable[[str], list[str]]
 Positions = NDArray[np.int8]  # of one text, (words, n); see layers/int8_positions.py
@@ -305,16 +305,16 @@ class Matcher:
     @overload
     def rank(  # type: ignore[overload-overlap]  # a text is many letters too
         self, query: str, candidates: Iterable[str] | Candidates, *, top: int | None = None
-    ) -> list[Ranked]: ...
+    ) -> Ranking: ...
 
     @overload
     def rank(
         self, query: Iterable[str], candidates: Iterable[str] | Candidates, *, top: int | None = None
-    ) -> list[list[Ranked]]: ...
+    ) -> list[Ranking]: ...
 
     def rank(
         self, query: str | Iterable[str], candidates: Iterable[str] | Candidates, *, top: int | None = None
-    ) -> list[Ranked] | list[list[Ranked]]:
+    ) -> Ranking | list[Ranking]:
         """The candidates by falling score; equal scores are ordered by their text, not by their place.
 
         Args:
@@ -331,14 +331,14 @@ class Matcher:
             return [self.rank(one, candidates, top=top) for one in queries]
         query, found = one_text("query", query), candidates
         if not found.texts:
-            return []
+            return Ranking()
         scores = self.query_scores(query, found)
         if top is not None and top < len(scores):  # only what can be among the first is sorted
             places = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
         else:
             places = np.arange(len(scores))
         best = sorted(places.tolist(), key=lambda n: (-scores[n], found.texts[n]))[:top]
-        return [Ranked(n, float(scores[n]), found.texts[n]) for n in best]
+        return Ranking(Ranked(n, float(scores[n]), found.texts[n]) for n in best)
 
     def query_scores(self, query: str, candidates: Candidates) -> Scores:
         """The score of each candidate, in the order in which they were encoded.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -84,12 +85,22 @@ class Pair(NamedTuple):
         return self.label is not None and self.label > 0
 
 
+_ROWS, _CHARACTERS = 50, 300  # that a notebook shows of a ranking, and of each text
+
+
 class Ranked(NamedTuple):
     """One candidate of a ranking: its index in the list that was given, its score and its text."""
 
     index: int  # type: ignore[assignment]
     score: float
     text: str
+
+
+class Ranking(list[Ranked]):
+    """Candidates, best first: a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return _table(self)
 
 
 class Hit(NamedTuple):
@@ -130,6 +141,36 @@ class Hits(list[Hit]):
     def __init__(self, found: Iterable[Hit] = (), known: float | None = None, answered: bool | None = None) -> None:
         super().__init__(found)
         self.known, self.answered = known, answered
+
+    def _repr_html_(self) -> str:
+        told = [] if self.known is None else [f"some answer is right: {self.known:.3f}"]
+        told += [] if self.answered is None else ["sure enough" if self.answered else "not sure enough"]
+        return (f"<p>{'; '.join(told)}</p>" if told else "") + _table(self)
+
+
+def _table(rows: Sequence[Ranked | Hit]) -> str:
+    """A ranking as HTML for a notebook: every field that says something; what the texts hold is shown, never run."""
+    if not rows:
+        return "<p>Nothing was found.</p>"
+    shown = rows[:_ROWS]
+    plain = [
+        name for name in shown[0]._fields if any(isinstance(getattr(row, name), str | int | float) for row in shown)
+    ]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("", *plain))
+    body = "".join(
+        f"<tr><th>{place}</th>{''.join(_cell(getattr(row, name)) for name in plain)}</tr>"
+        for place, row in enumerate(shown, 1)
+    )
+    rest = f"<p>… and {len(rows) - len(shown):,} more</p>" if len(rows) > len(shown) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def _cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        cut = value if len(value) <= _CHARACTERS else f"{value[:_CHARACTERS].rstrip()} …"
+        whole = cut.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
+        return f'<td style="text-align: left"><bdi dir="auto">{escape(whole)}</bdi></td>'
+    return f"<td>{'' if value is None else value if isinstance(value, int) else f'{value:.4g}'}</td>"
 
 
 class Added(NamedTuple):

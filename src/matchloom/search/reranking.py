@@ -9,7 +9,7 @@ import numpy as np
 
 from matchloom.calibration import relevance
 from matchloom.lexical import fit_scorer
-from matchloom.types import Pair, Ranked, Scorer
+from matchloom.types import Pair, Ranked, Ranking, Scorer
 
 
 class Reranked(NamedTuple):
@@ -36,15 +36,15 @@ def rerank(scorer: Scorer, query: str, texts: Sequence[str], *, top: int | None 
     return [Reranked(one.index, one.score, value, one.text) for one, value in zip(found, likely, strict=True)]
 
 
-def ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> list[Ranked]:
+def ranked(scorer: Scorer, query: str, texts: Sequence[str], top: int | None) -> Ranking:
     """The texts by falling score."""
     return by_scores(scorer.score([Pair(query, text) for text in texts]).tolist(), texts, top)
 
 
-def by_scores(scores: Sequence[float], texts: Sequence[str], top: int | None) -> list[Ranked]:
+def by_scores(scores: Sequence[float], texts: Sequence[str], top: int | None) -> Ranking:
     """The texts by these scores; equal ones are ordered by text."""
     best = sorted(range(len(texts)), key=lambda n: (-scores[n], texts[n]))[:top]
-    return [Ranked(n, scores[n], texts[n]) for n in best]
+    return Ranking(Ranked(n, scores[n], texts[n]) for n in best)
 
 
 def bm25_of(texts: Sequence[str]) -> Scorer:
