@@ -24,7 +24,7 @@ GUIDES = [
     "docs/start.md",
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guides").glob("*.md"))),
 ]
-DOCUMENTS = ["README.md", "docs/tutorial.md", *GUIDES]
+DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/adding-a-model.md", *GUIDES]
 LINKED = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 FAQ_RESULTS = "docs/results/an-faq-with-few-and-with-many-questions.md"
 # What is appended to a command so that it ends within seconds; all else is run as it is shown.

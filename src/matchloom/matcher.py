@@ -27,9 +27,11 @@ from matchloom.encoders.kinds import build_encoder
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.matcher_files import REMEDY, SavedMatcher, digest, digest_of, read_matcher, write_matcher
-from matchloom.models import Argument, build_model, model_arguments, sentence_vector_models
+from matchloom.models import MODELS, Argument, Kind, build_model, model_arguments, model_name, sentence_vector_models
 from matchloom.models.base import PairModel
+from matchloom.models.ensemble import Ensemble
 from matchloom.models.float64_copy import Float64Copy, rounded
+from matchloom.models.own import check_saved
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, Ranked, Ranking, Scores, Trace
@@ -99,6 +101,13 @@ class Matcher:
         return self.reader.tokenizer
 
     @property
+    def kind(self) -> Kind:
+        """What its model was made by: a name of `MODELS`, or a class of the user's own."""
+        if self.name in MODELS:
+            return self.name
+        return type(self.model.each()[0] if isinstance(self.model, Ensemble) else self.model)
+
+    @property
     def vocab(self) -> Vocab:
         """The words that are known."""
         return self.reader.vocab
@@ -143,7 +152,7 @@ class Matcher:
     @property
     def digest(self) -> str:
         """What decides the scores (model, arguments, vocabulary, tokenizer, weights) as one number in hexadecimals."""
-        arguments = {**model_arguments(self.name), **self.arguments}  # as they are saved
+        arguments = {**model_arguments(self.kind), **self.arguments}  # as they are saved
         decides = [self.name, arguments, self.tokenizer]
         if self.model.encoder.vocabulary is None:  # how it cuts words into pieces, and its sizes
             decides.append(self.model.encoder.settings())
@@ -463,7 +472,7 @@ class Matcher:
         """
         settings = {
             "model": self.name,
-            "arguments": {**model_arguments(self.name), **self.arguments},  # defaults may change
+            "arguments": {**model_arguments(self.kind), **self.arguments},  # defaults may change
             "encoder": self.model.encoder.settings(),
             "tokenizer": self.tokenizer._asdict(),
             "training": self.training,
@@ -519,33 +528,36 @@ class Matcher:
         return matcher
 
     @classmethod
-    def load(cls, folder: Path | str, *, device: str | torch.device = "cpu") -> Matcher:
+    def load(cls, folder: Path | str, *, model: Kind | None = None, device: str | torch.device = "cpu") -> Matcher:
         """Read a saved matcher. A folder that is missing, cut off, altered or newer is refused in one line.
 
         Args:
             folder: A saved matcher.
+            model: The class, where it was trained with one of your own: code is never saved, nor run from a folder.
             device: Where its weights go, such as "cuda".
         """
+        given = None if model is None else model_name(model)
         about, vocab, weights = read_matcher(one_path("folder", folder))
+        check_saved(folder, about["model"], given, MODELS)
         with as_saved(folder, REMEDY):
             encoder = build_encoder(about["encoder"], vocab)
-            model = build_model(about["model"], about["arguments"], encoder, seed=0)
+            network = build_model(model or about["model"], about["arguments"], encoder, seed=0)
             reader = encoder.reader(Tokenizer.from_dict(about["tokenizer"]), vocab)
         try:
-            model.load_state_dict(weights)
+            network.load_state_dict(weights)
         except RuntimeError:
             raise MatchloomError(
                 f"the weights in {folder} do not fit this version's {about['model']}; train the matcher again",
                 code="mismatch",
             ) from None
         try:
-            model.eval().to(torch.device(device))
+            network.eval().to(torch.device(device))
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise MatchloomError(
                 f"device is {device!r}, which cannot be used: {reason[:100]}", code="bad_value"
             ) from None
-        return cls(about["model"], about["arguments"], model, reader, about["training"])
+        return cls(about["model"], about["arguments"], network, reader, about["training"])
 
 
 def _as_read_by(model: PairModel, batch: PairBatch) -> PairBatch:

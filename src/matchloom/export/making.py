@@ -79,7 +79,7 @@ def export_onnx(
         files[PIECES] = encoder.pop(PIECES).encode()
     settings = {
         "model": matcher.name,
-        "arguments": {**model_arguments(matcher.name), **matcher.arguments},
+        "arguments": {**model_arguments(matcher.kind), **matcher.arguments},
         "matcher": matcher.digest,
         "opset": OPSET,
         "int8": int8,

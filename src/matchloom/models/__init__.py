@@ -26,11 +26,13 @@ from matchloom.models.match_srnn import bi_match_srnn, match_srnn
 from matchloom.models.multi_gran_cnn import MultiGranCNN
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.models.nbow_mlp import NBOWMLP
+from matchloom.models.own import check_built, check_class, own_name
 from matchloom.models.rae import RAE
 from matchloom.models.sentence_bert import SentenceBERT
 from matchloom.types import MatchloomError
 
 Argument = int | float | str | bool
+Kind = str | type[PairModel]  # a name of `MODELS`, or a class of the user's own
 ENSEMBLE_SIZE = "ensemble_size"  # for every model: how many networks of it, whose scores are averaged (ensemble.py)
 
 MODELS: dict[str, Callable[..., PairModel]] = {
@@ -56,29 +58,41 @@ MODELS: dict[str, Callable[..., PairModel]] = {
 }
 
 
-def model_arguments(name: str) -> dict[str, Argument]:
-    """The arguments of a model with their defaults."""
-    if name not in MODELS:
+def model_name(kind: Kind) -> str:
+    """The name of a model: that of `MODELS`, or the module and name of a class of the user's own."""
+    if isinstance(kind, str):
+        return kind
+    check_class(kind)
+    return next((name for name, made in MODELS.items() if made is kind), own_name(kind))
+
+
+def _maker(kind: Kind) -> Callable[..., PairModel]:
+    name = model_name(kind)
+    if isinstance(kind, str) and name not in MODELS:
         raise MatchloomError(f"model {name!r} is unknown; choose one of {', '.join(MODELS)}", code="unknown_name")
-    parameters = inspect.signature(MODELS[name]).parameters.values()
+    return MODELS[kind] if isinstance(kind, str) else kind
+
+
+def model_arguments(kind: Kind) -> dict[str, Argument]:
+    """The arguments of a model with their defaults."""
+    parameters = inspect.signature(_maker(kind)).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-def all_arguments(name: str) -> dict[str, Argument]:
+def all_arguments(kind: Kind) -> dict[str, Argument]:
     """What may be given to a model: its own arguments, and the size of an ensemble."""
-    return {**model_arguments(name), ENSEMBLE_SIZE: 1}
+    return {**model_arguments(kind), ENSEMBLE_SIZE: 1}
 
 
-def model_training(name: str) -> Mapping[str, Argument]:
+def model_training(kind: Kind) -> Mapping[str, Argument]:
     """The settings of `TrainConfig` with which a model's authors trained it, where they differ from the defaults."""
-    model_arguments(name)  # refuses an unknown one
-    return getattr(MODELS[name], "trained_with", {})
+    return getattr(_maker(kind), "trained_with", {})
 
 
-def published_settings(name: str) -> tuple[dict[str, Argument], dict[str, Argument]]:
+def published_settings(kind: Kind) -> tuple[dict[str, Argument], dict[str, Argument]]:
     """The arguments of a model, and the settings of `TrainConfig`, that are its paper's and not the defaults."""
-    known = model_arguments(name)
-    published = {**model_training(name), **build_model(name, {}, WordEmbedding(3, 2), seed=0).published}
+    known = model_arguments(kind)
+    published = {**model_training(kind), **build_model(kind, {}, WordEmbedding(3, 2), seed=0).published}
     arguments = {key: value for key, value in published.items() if key in known}
     return arguments, {key: value for key, value in published.items() if key not in known}
 
@@ -89,9 +103,9 @@ def sentence_vector_models() -> list[str]:
     return [name for name in MODELS if build_model(name, {}, probe, seed=0).sentence_vectors]
 
 
-def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, *, seed: int) -> PairModel:
+def build_model(kind: Kind, arguments: Mapping[str, Argument], encoder: Encoder, *, seed: int) -> PairModel:
     """A new model; its parameters are drawn from the seed. Unknown arguments and wrong types are refused."""
-    known = all_arguments(name)
+    name, make, known = model_name(kind), _maker(kind), all_arguments(kind)
     for key, value in arguments.items():
         if key not in known:
             raise MatchloomError(f"{name} has no argument {key!r}; it takes {', '.join(known)}", code="unknown_name")
@@ -110,5 +124,5 @@ def build_model(name: str, arguments: Mapping[str, Argument], encoder: Encoder, 
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        members = [MODELS[name](encoder, **own) for _ in range(count)]
+        members = [check_built(name, make(encoder, **own)) for _ in range(count)]
     return members[0] if count == 1 else Ensemble(members)

@@ -18,7 +18,8 @@ from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.evaluation.measures import measure
-from matchloom.models import Argument, build_model, model_training, published_settings
+from matchloom.models import Argument, Kind, build_model, model_name, model_training, published_settings
+from matchloom.models.own import check_scores
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import independent, suited
 from matchloom.types import MatchloomError, Pair
@@ -29,7 +30,7 @@ HOLD_OUT = 0.1  # of the questions, where no development pairs are given
 class Prepared(NamedTuple):
     """All that a training needs to know but for its seed, words and folder."""
 
-    model: str
+    model: Kind
     arguments: dict[str, Argument]
     config: TrainConfig
     pairs: list[Pair]
@@ -40,7 +41,7 @@ def prepare(
     pairs: PairsLike,
     development: PairsLike | None,
     *,
-    model: str | None,
+    model: Kind | None,
     arguments: Mapping[str, Argument],
     encoder: Path | str | None,
     config: TrainConfig | None,
@@ -54,11 +55,13 @@ def prepare(
     progress: bool,
 ) -> Prepared:
     """Decide, and say what was decided. Settings are refused before any pair is read. See `train` for the arguments."""
-    name, free = model or default_model(encoder), config is None and "loss" not in settings
-    own, chosen = settings_of(name, arguments, config, settings, paper=paper, pretrained=encoder is not None)
+    kind, free = model or default_model(encoder), config is None and "loss" not in settings
+    own, chosen = settings_of(kind, arguments, config, settings, paper=paper, pretrained=encoder is not None)
     if encoder is not None:
         find_encoder(encoder)
-    build_model(name, own, WordEmbedding(9, dimensions), seed=0)
+    probe, name = build_model(kind, own, WordEmbedding(9, dimensions), seed=0), model_name(kind)
+    if not isinstance(kind, str):
+        check_scores(name, probe)
     _check_device(device)
     if config is None:
         _say_settings(name, chosen, settings, say)
@@ -83,7 +86,7 @@ def prepare(
     elif chosen_by is not None:  # a wrong measure is refused now, not after the first epoch
         judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if positives_only(chosen_by) else chosen_by
         measure(judged, [0.0] * len(judged), [chosen.measure])
-    return Prepared(name, own, chosen, training, chosen_by)
+    return Prepared(kind, own, chosen, training, chosen_by)
 
 
 def set_aside(
@@ -107,7 +110,7 @@ def default_model(encoder: Path | str | None) -> str:
 
 
 def settings_of(
-    model: str,
+    model: Kind,
     arguments: Mapping[str, Argument],
     config: TrainConfig | None,
     changes: Mapping[str, Any],

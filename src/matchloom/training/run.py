@@ -27,7 +27,7 @@ from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.evaluation.measures import measure
 from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
-from matchloom.models import Argument
+from matchloom.models import Argument, Kind
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
@@ -53,7 +53,7 @@ def train(
     pairs: PairsLike,
     development: PairsLike | None = None,
     *,
-    model: str | None = None,
+    model: Kind | None = None,
     arguments: Mapping[str, Argument] | None = None,
     encoder: Path | str | None = None,
     config: TrainConfig | None = None,
@@ -91,7 +91,8 @@ def train(
     Args:
         pairs: Positives, or pairs with labels: Pairs, tuples, dicts, a data frame or the path of a file.
         development: Pairs that choose the best epoch; by default some of the questions are held out.
-        model: A name of `MODELS`; mv_lstm by default, and late_interaction with an encoder.
+        model: A name of `MODELS`; mv_lstm by default, and late_interaction with an encoder. Or a class of your own, a
+            subclass of `PairModel` (docs/adding-a-model.md).
         arguments: Arguments of the model that differ from its defaults.
         encoder: A pretrained encoder in place of word vectors: its folder, or its name in `matchloom encoders`.
         config: All settings of the training; by default those that suit the model and the encoder, and the pairs: the
@@ -331,7 +332,7 @@ class _Training:
         load_checkpoint(folder, tensors, self.matcher.model, self.optimizer)
         self.history = state["history"]
         self.log = _logged(folder / LOG, self.history)
-        saved = Matcher.load(folder)
+        saved = Matcher.load(folder, model=self.matcher.kind)
         self.best, self.told = saved.model.state_dict(), saved.training.get(NOTHING_LEARNT)
         self.matcher.training = {key: value for key, value in saved.training.items() if key != NOTHING_LEARNT}
 

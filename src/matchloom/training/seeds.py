@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from matchloom.artifact import holds
 from matchloom.data.formats import PairsLike
 from matchloom.matcher import Matcher
-from matchloom.models import Argument
+from matchloom.models import Argument, Kind
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.training.config import TrainConfig
 from matchloom.training.prepare import HOLD_OUT, prepare
@@ -44,7 +44,7 @@ def train_seeds(
     *,
     folder: Path,
     seeds: int = 1,
-    model: str | None = None,
+    model: Kind | None = None,
     arguments: Mapping[str, Argument] | None = None,
     encoder: Path | str | None = None,
     paper: bool = False,

@@ -19,7 +19,7 @@ from matchloom.encoders.base import Encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.matcher import Matcher, ReadPairs, Tokenize
-from matchloom.models import Argument, build_model
+from matchloom.models import Argument, Kind, build_model, model_name
 from matchloom.models.base import PairModel
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, first_vectors, initial_matrix
@@ -48,7 +48,7 @@ def set_up(
     pairs: list[Pair],
     development: list[Pair] | None,
     *,
-    model: str,
+    model: Kind,
     arguments: dict[str, Argument],
     config: TrainConfig,
     tokenizer: Tokenizer,
@@ -113,9 +113,9 @@ def set_up(
         "development_pairs": None if development is None else len(development),
         "queries_left_out": 0 if groups is None else groups.left_out,
     }
-    matcher = Matcher(model, arguments, network, encoder.reader(tokenizer, vocab), about)
+    matcher = Matcher(model_name(model), arguments, network, encoder.reader(tokenizer, vocab), about)
     settings = {
-        "model": model,
+        "model": matcher.name,
         "arguments": arguments,
         "tokenizer": tokenizer._asdict(),
         "min_count": min_count,
