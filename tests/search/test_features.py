@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matchloom.lexical.columns import Rows
+from matchloom.lexical.columns import Ids, Rows
 from matchloom.search.entries import Entries, known_questions
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
-from matchloom.search.features.linear import LinearFeature, fit_linear, learn_regression, learn_svm
+from matchloom.search.features.linear import LinearFeature, LinearWeights, Machine, Turned, fit_linear, learn_svm
 from matchloom.search.features.ridge import Ridge
+from matchloom.search.features.softmax import learn_softmax
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation, learn
 from matchloom.search.reader import KnownTexts, Queries, Reader, ngrams_of
@@ -117,6 +118,40 @@ def test_the_background_of_translations_is_of_stems_alone() -> None:
     np.testing.assert_allclose(feature._background[stems], (counts + 0.5) / (counts + 0.5).sum())
 
 
+def learn_regression(vectors: sp.csr_array, classes: Ids) -> LinearWeights:
+    """The regression of nothing but these examples."""
+    turned = Turned.of((vectors @ vectors.T).toarray(), vectors, None, 1.0)
+    return turned.weights(np.arange(len(classes)), classes)
+
+
+def test_a_regression_is_where_its_loss_is_lowest() -> None:
+    random = np.random.default_rng(0)
+    examples, classes = random.normal(size=(40, 6)), np.arange(40) % 4
+    weights, bias = learn_softmax(examples, classes, 10.0, 200)
+    logits = examples @ weights + bias
+    gap = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) - np.eye(4)[classes]
+    np.testing.assert_allclose(10 * examples.T @ gap + weights, 0, atol=0.2)
+    np.testing.assert_allclose(10 * gap.sum(axis=0), 0, atol=0.2)
+
+
+def test_a_machine_without_some_examples_is_the_one_that_learns_from_the_others() -> None:
+    random = np.random.default_rng(0)
+    vectors = sp.csr_array(random.random((60, 200)) * (random.random((60, 200)) < 0.1))
+    rows, classes = np.append(np.arange(60), 3), np.append(np.arange(60) % 6, 1)  # one text is of two classes
+    whole = learn_svm(vectors[rows], classes)
+    said = vectors @ whole.weights + whole.bias
+    likeness = (vectors @ vectors.T).toarray()
+    machine = Machine.of(likeness, rows, classes, said, vectors.nnz)
+    assert machine is not None
+    assert Machine.of(likeness, rows, classes, said, 0) is None  # it would not pay
+    held = np.arange(0, 60, 5)
+    kept = ~np.isin(rows, held)
+    left = machine.left_out(kept, held)
+    other = learn_svm(vectors[rows[kept]], classes[kept])
+    assert left is not None
+    np.testing.assert_allclose(left, vectors[held] @ other.weights + other.bias, atol=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["english", "chinese"])
 def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
     _, asked, told, known = case(kind)
@@ -125,7 +160,8 @@ def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
     classes = np.concatenate([links.col, np.arange(len(told))])
     made = fit_linear(asked, told, known.member)
     assert [feature.name for feature in made] == ["svm", "softmax"]
-    for feature, learn_again in zip(made, (learn_svm, learn_regression), strict=True):
+    # A regression ends where steps gain nothing, and not at the same point when its examples are turned otherwise.
+    for feature, learn_again, near in zip(made, (learn_svm, learn_regression), (1e-4, 2e-3), strict=True):
         vectors = feature.seen.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])
         again = LinearFeature.load(feature.name, feature.arrays(), feature.seen)
         together = feature.scores(asked)
@@ -133,7 +169,7 @@ def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
             kept = ~np.isin(rows, np.arange(row % 5, len(asked), 5))
             other = learn_again(vectors[rows[kept]], classes[kept])
             left = other.scores(feature.seen.read([asked.texts[row]], [asked.words[row]]))[0]
-            np.testing.assert_allclose(feature.leave_one_out(row), left, atol=1e-4)
+            np.testing.assert_allclose(feature.leave_one_out(row), left, atol=near)
             read = asked.one(row)
             added = [feature.contributions(read, answer) for answer in range(len(told))]
             scores = feature.scores(read)[0]

@@ -182,7 +182,11 @@ class Trial:
             return []
         points = []
         for questions, kept in self.task.curve(train, self.seed):
-            values = {one.name: self.outcome(one, kept, development, "curve", one.name, questions)[0] for one in shown}
+            # All of them is what the first round was.
+            names = {
+                one: ("development", one.name, 0) if kept is train else ("curve", one.name, questions) for one in shown
+            }
+            values = {one.name: self.outcome(one, kept, development, *names[one])[0] for one in shown}
             points.append((questions, {name: found.values[self.task.measure] for name, found in values.items()}))
         return points
 
@@ -237,7 +241,8 @@ class Trial:
         if known is None or too_long or kept == list(train) or len(questions_of(asked)) < FEWEST_ASKED:
             return found
         again, _ = self.outcome(chosen, kept, [], "by cluster", chosen.name, asked=asked)
-        among = np.array([question in questions_of(asked) for question in questions_of(held)], dtype=bool)
+        remaining = questions_of(asked)
+        among = np.array([question in remaining for question in questions_of(held)], dtype=bool)
         figures = float(known[0].each[self.task.measure][among].mean()), again.values[self.task.measure]
         found["likeness"] = replace(likeness, asked=int(among.sum()), random=figures[0], by_cluster=figures[1])
         return found

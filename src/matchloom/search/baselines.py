@@ -83,11 +83,15 @@ class RankingBaseline(ABC):
     def nearest(self, question: str, answers: Sequence[int]) -> list[str | None]:
         """Of each of these answers, by their places, the known question that stands for it; None where none does."""
         similarity = self.similarity(question)
-        found: list[str | None] = []
-        for answer in answers:
-            rows = self._rows_of.indices[self._rows_of.indptr[answer] : self._rows_of.indptr[answer + 1]]
-            best = max(rows.tolist(), key=lambda row: similarity[row], default=None) if len(similarity) else None
-            found.append(None if best is None or similarity[best] <= 0 else self.questions[best])
+        found: list[str | None] = [None] * len(answers)
+        if not len(similarity):
+            return found
+        all_rows, bounds = self._rows_of.indices, self._rows_of.indptr.tolist()
+        for n, answer in enumerate(answers):
+            rows = all_rows[bounds[answer] : bounds[answer + 1]]
+            if len(rows):
+                best = int(rows[similarity[rows].argmax()])
+                found[n] = self.questions[best] if similarity[best] > 0 else None
         return found
 
     def similarity(self, question: str) -> Floats:
@@ -97,11 +101,15 @@ class RankingBaseline(ABC):
     @cached_property
     def questions(self) -> list[str]:
         """The different questions of all answers."""
-        return known_questions(self.entries)[0]
+        return self._known[0]
 
     @cached_property
     def _rows_of(self) -> sp.csc_array:
-        return known_questions(self.entries)[1].tocsc()
+        return self._known[1].tocsc()
+
+    @cached_property
+    def _known(self) -> tuple[list[str], sp.csr_array]:
+        return known_questions(self.entries)
 
     @abstractmethod
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
@@ -165,7 +173,7 @@ class NearestQuestion(RankingBaseline):
     def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(entries, tokenizer)
         self._index = _Index(self.questions, self.tokenizer)
-        self._rows, self._columns = known_questions(self.entries)[1].nonzero()
+        self._rows, self._columns = self._known[1].nonzero()
 
     def scores(self, question: str) -> Floats:
         """The score of each answer, by id."""

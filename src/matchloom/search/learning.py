@@ -228,7 +228,8 @@ class Learner:
             size = len(chosen)
             cases.features[n, :size] = ((raw - mean[:, :, None]) / spread[:, :, None])[0].T
             cases.present[n, :size] = True
-            cases.positive[n, :size] = np.isin(chosen, self.known.entries_of(row))
+            own = self.known.entries_of(row)
+            cases.positive[n, np.flatnonzero(np.isin(chosen, own)) if self.large else own] = True
             features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
             covered = self.reader.coverage_without(features, times)
             self._best[n] = signals_of(names, np.ones(1), raw, np.zeros((1, size)), np.zeros(1))[0, 1:3]

@@ -111,9 +111,8 @@ class BM25Feature:
         if self.name == "bm25_doc":
             terms, times = read.terms[0]
             for entry in self._known.entries_of(row):
-                left = np.zeros(len(terms))
                 columns, counts = self._counts[entry]
-                left[np.isin(terms, columns)] = counts[np.isin(columns, terms)]
+                left = counts[np.searchsorted(columns, terms)]  # the question's own stems are among them
                 length = max(0.0, self._lengths[entry] - times.sum())
                 scores[entry] = (weights_of(self.statistics, terms, left - times, length) * times).sum()
         return scores

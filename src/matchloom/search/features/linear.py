@@ -17,7 +17,7 @@ what tells these entries apart; a sum of two regressions cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -43,9 +43,10 @@ _REGULAR, _STEPS = 10.0, 60  # of the regression over words
 _JOINT, _JOINT_STEPS = 30.0, 100  # of that over words and vectors
 _WORDS = 0.25  # of the products of words, beside those of vectors
 _ONE = Lock()  # liblinear has one generator of random numbers for all threads
+_EQUATIONS = 300  # times the numbers of the examples: above it solving equations, their count cubed, does not pay
+_LOOSE = 1e-2  # tolerance of a machine whose scores only teach what a machine's score is worth: some .002 of them
+_TRIES = 30  # of which examples lack some of the margin; four are enough, mostly
 _TINY = 1e-6  # so that examples that are the same can be told apart
-
-Learn = Callable[[Ids, Ids], "LinearWeights"]  # from rows of examples and their classes
 
 
 class LinearWeights(NamedTuple):
@@ -54,6 +55,11 @@ class LinearWeights(NamedTuple):
     weights: NDArray[np.float32]  # (F, A)
     bias: NDArray[np.float32]  # (A,)
     of_vectors: NDArray[np.float32] | None = None  # (A, D) where an encoder's vectors are features, too
+
+    @classmethod
+    def nothing(cls, features: int, entries: int) -> LinearWeights:
+        """Weights that say nothing."""
+        return cls(np.zeros((features, entries), dtype=np.float32), np.zeros(entries, dtype=np.float32))
 
     def scores(self, questions: Sparse, vectors: Floats | None = None) -> Floats:
         """One score for each class; nothing for a text of which nothing is known, whatever the bias. (N, A)"""
@@ -149,67 +155,155 @@ def fit_linear(
     # Texts come after the questions; a question of several entries is an example of each.
     rows = np.concatenate([links.row, len(questions) + np.arange(len(texts))])
     classes = np.concatenate([links.col, np.arange(len(texts))])
-    kinds: dict[str, Learn] = {}
+    small = len(rows) <= SOLVED
+    kinds: list[str] = []
     if int(sparse[rows].nnz) * len(texts) <= _WORK and seen.size * len(texts) <= _WEIGHTS:
-        kinds["svm"] = lambda some, own: learn_svm(sparse[some], own)
-        if len(rows) <= SOLVED and dense is None:
-            kinds["softmax"] = lambda some, own: learn_regression(sparse[some], own)
-        elif len(rows) <= SOLVED and dense is not None:
-            if worth == 1:
-                del kinds["svm"]
-            kinds["joint"] = lambda some, own: learn_regression(sparse[some], own, dense[some], worth)
-    jobs = [(name, n) for n in range(-1, min(FOLDS, len(questions)) if folds else 0) for name in kinds]
+        kinds = ["svm"] if dense is None or worth < 1 or not small else []
+        kinds += ["softmax" if dense is None else "joint"] if small else []
+    likeness = (sparse @ sparse.T).toarray() if small and kinds else None
+    turned = None if likeness is None else Turned.of(likeness, sparse, dense, worth)
+    parted = [np.arange(n, len(questions), FOLDS) for n in range(min(FOLDS, len(questions)) if folds else 0)]
+    whole = LinearWeights.nothing(0, 0)
+    if "svm" in kinds:
+        whole = learn_svm(sparse[rows], classes)
+    exact = None
+    if "svm" in kinds and parted and likeness is not None:
+        exact = Machine.of(likeness, rows, classes, sparse @ whole.weights + whole.bias, int(sparse[rows].nnz))
 
-    def work(job: tuple[str, int]) -> LinearWeights:
+    def work(job: tuple[str, int]) -> LinearWeights | Floats:
+        """The weights of a regression of everything (-1), or what a classifier says of a fold that it did not see."""
         name, n = job
-        kept = np.ones(len(rows), dtype=bool) if n < 0 else ~np.isin(rows, np.arange(n, len(questions), FOLDS))
-        return kinds[name](rows[kept], classes[kept])
+        held = parted[n] if n >= 0 else np.empty(0, dtype=np.int64)
+        kept = ~np.isin(rows, held)
+        if name != "svm":
+            assert turned is not None
+            return turned.left_out(rows[kept], classes[kept], held) if n >= 0 else turned.weights(rows, classes)
+        found = None if exact is None else exact.left_out(kept, held)
+        if found is None:
+            own = learn_svm(sparse[rows[kept]], classes[kept], _LOOSE)
+            found = sparse[held] @ own.weights + own.bias
+        return found
 
+    jobs = [(name, n) for n in range(-1, len(parted)) for name in kinds if (name, n) != ("svm", -1)]
     learnt = dict(zip(jobs, side_by_side(work, jobs), strict=True))
     made = []
     for name in kinds:
-        feature = LinearFeature(name, seen, learnt[name, -1], vectors if name == "joint" else None)
+        weights = learnt.get((name, -1), whole)
+        assert isinstance(weights, LinearWeights)
+        feature = LinearFeature(name, seen, weights, vectors if name == "joint" else None)
         feature._left_out = np.zeros((len(questions) if folds else 0, len(texts)))
-        for n in range(min(FOLDS, len(feature._left_out))):
-            held = np.arange(n, len(questions), FOLDS)  # questions are in an order of digests
-            found = learnt[name, n]
-            feature._left_out[held] = sparse[held] @ found.weights + found.bias
-            if dense is not None and found.of_vectors is not None:
-                feature._left_out[held] += dense[held] @ found.of_vectors.T
+        for n, held in enumerate(parted):  # questions are in an order of digests
+            feature._left_out[held] = learnt[name, n]
         made.append(feature)
     return made
 
 
-def learn_svm(vectors: sp.csr_array, classes: Ids) -> LinearWeights:
+def learn_svm(vectors: sp.csr_array, classes: Ids, tolerance: float = 1e-4) -> LinearWeights:
     """scikit-learn's LinearSVC as it is, whose only draw has a fixed seed. Classes are 0, 1, ... without a gap."""
     from sklearn.svm import LinearSVC
 
     with _ONE, catch_warnings():
         simplefilter("ignore", UserWarning)  # that there are many classes, which are entries
-        machine = LinearSVC(random_state=0).fit(vectors, classes)
+        machine = LinearSVC(random_state=0, tol=tolerance).fit(vectors, classes)
     weights, bias = machine.coef_.T, machine.intercept_
     if len(bias) == 1:  # of two classes scikit-learn tells the second only
         weights, bias = np.hstack([-weights, weights]), np.concatenate([-bias, bias])
     return LinearWeights(np.ascontiguousarray(weights, dtype=np.float32), bias.astype(np.float32))
 
 
-def learn_regression(
-    sparse: sp.csr_array, classes: Ids, dense: NDArray[np.float32] | None = None, worth: float = 1.0
-) -> LinearWeights:
-    """Multinomial logistic regression, over vectors, too, where there are some. Classes are 0, 1, ... without a gap."""
-    from scipy.linalg import cholesky, solve_triangular
+class Machine(NamedTuple):
+    """What a support vector machine would be had it not seen some of its examples: exactly, and fast where it is small.
 
-    gram = (sparse @ sparse.T).toarray()
-    if dense is not None:
-        gram *= _WORDS
-        gram += worth * (dense.astype(np.float64) @ dense.T.astype(np.float64))
-    gram[np.diag_indices_from(gram)] += _TINY
-    turned = cholesky(gram, lower=True, overwrite_a=True)
-    weights, bias = learn_softmax(turned, classes, *((_REGULAR, _STEPS) if dense is None else (_JOINT, _JOINT_STEPS)))
-    dual = solve_triangular(turned, weights, lower=True, trans="T")
-    of_words = (sparse.T.tocsr() @ dual) * (1.0 if dense is None else _WORDS)
-    of_vectors = None if dense is None else np.ascontiguousarray(worth * (dual.T @ dense), dtype=np.float32)
-    return LinearWeights(of_words.astype(np.float32), bias.astype(np.float32), of_vectors)
+    The loss of LinearSVC is the square of what a margin lacks. If it is known which examples lack some, weights are the
+    solution of linear equations, one for each of these examples; most of them are those of the machine that saw all.
+    """
+
+    products: Floats  # of all texts, with one for the bias
+    rows: Ids
+    classes: Ids
+    lacking: NDArray[np.bool_]  # (N, A) which examples lack some of the margin, when all were seen
+
+    @classmethod
+    def of(cls, likeness: Floats, rows: Ids, classes: Ids, said: Floats, numbers: int) -> Machine | None:
+        """From what the machine that saw all says of each text; None where liblinear would be as fast.
+
+        That goes through the `numbers` of all examples some fifty times for each class.
+        """
+        signs = np.where(classes[:, None] == np.arange(said.shape[1]), 1.0, -1.0)
+        lacking = signs * said[rows] < 1
+        if float((lacking.sum(axis=0).astype(np.float64) ** 3).mean()) > _EQUATIONS * numbers:
+            return None
+        return cls(likeness + 1, rows, classes, lacking)
+
+    def left_out(self, kept: NDArray[np.bool_], held: Ids) -> Floats | None:
+        """The scores of texts by the machine that learnt from the examples kept; None where it is not found."""
+        from scipy.linalg.lapack import dposv
+
+        rows, classes, lacking = self.rows[kept], self.classes[kept], self.lacking[kept]
+        among, asked = self.products[np.ix_(rows, rows)], self.products[np.ix_(rows, held)]
+        scores = np.empty((len(held), lacking.shape[1]))
+        for entry in range(lacking.shape[1]):
+            signs = np.where(classes == entry, 1.0, -1.0)
+            lacks = lacking[:, entry]
+            for _ in range(_TRIES):
+                own = np.flatnonzero(lacks)
+                beside = among[own]
+                square = beside[:, own]
+                square[np.diag_indices_from(square)] += 0.5
+                _, weights, failed = dposv(square, signs[own], lower=1, overwrite_a=1)
+                before, lacks = lacks, signs * (weights @ beside) < 1
+                if failed or np.array_equal(before, lacks):
+                    break
+            else:
+                return None
+            if failed:
+                return None
+            scores[:, entry] = weights @ asked[own]
+        return scores
+
+
+class Turned(NamedTuple):
+    """Examples of logistic regressions, turned so that they have as many features as there are texts."""
+
+    rows: Floats
+    sparse: sp.csr_array
+    dense: NDArray[np.float32] | None
+    worth: float
+
+    @classmethod
+    def of(cls, likeness: Floats, sparse: sp.csr_array, dense: NDArray[np.float32] | None, worth: float) -> Turned:
+        """From the products of words; vectors have a part where there are some."""
+        from scipy.linalg import cholesky
+
+        gram = likeness.copy()
+        if dense is not None:
+            gram *= _WORDS
+            gram += worth * (dense.astype(np.float64) @ dense.T.astype(np.float64))
+        gram[np.diag_indices_from(gram)] += _TINY
+        return cls(cholesky(gram, lower=True, overwrite_a=True), sparse, dense, worth)
+
+    def left_out(self, rows: Ids, classes: Ids, held: Ids) -> Floats:
+        """The scores of texts by a regression that learnt from these examples."""
+        weights, bias = self._learn(rows, classes)
+        found: Floats = self.rows[held] @ weights + bias
+        return found
+
+    def weights(self, rows: Ids, classes: Ids) -> LinearWeights:
+        """The weights of a regression over features of texts as they are."""
+        from scipy.linalg import solve_triangular
+
+        dense = self.dense
+        weights, bias = self._learn(rows, classes)
+        dual = solve_triangular(self.rows, weights, lower=True, trans="T")
+        of_words = (self.sparse.T.tocsr() @ dual) * (1.0 if dense is None else _WORDS)
+        of_vectors = None
+        if dense is not None:
+            of_vectors = np.ascontiguousarray(self.worth * (dual.T @ dense), dtype=np.float32)
+        return LinearWeights(of_words.astype(np.float32), bias.astype(np.float32), of_vectors)
+
+    def _learn(self, rows: Ids, classes: Ids) -> tuple[Floats, Floats]:
+        settings = (_REGULAR, _STEPS) if self.dense is None else (_JOINT, _JOINT_STEPS)
+        return learn_softmax(self.rows[rows], classes, *settings)
 
 
 def machine_of(seen: TfIdf, texts: Sequence[str], words: Sequence[Sequence[str]], classes: Ids) -> LinearWeights:
@@ -217,4 +311,4 @@ def machine_of(seen: TfIdf, texts: Sequence[str], words: Sequence[Sequence[str]]
     size = (seen.size, int(classes.max()) + 1)
     if min(size) > 0 and size[1] > 1:
         return learn_svm(seen.matrix(texts, words), classes)
-    return LinearWeights(np.zeros(size, dtype=np.float32), np.zeros(size[1], dtype=np.float32))
+    return LinearWeights.nothing(*size)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,10 @@ class TfIdf:
     @classmethod
     def fit(cls, texts: Sequence[str], words: Sequence[Sequence[str]]) -> TfIdf:
         """From texts and their words."""
-        return cls(_Block.fit(words), _Block.fit(_ngrams(text) for text in texts))
+        return cls(
+            _Block.fit(words),
+            _Block.fit(chain.from_iterable(map(_ngrams, set(text.lower().split()))) for text in texts),
+        )
 
     def read(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Sparse:
         """One row a text, its features ascending."""
@@ -159,15 +162,23 @@ def _block(arrays: Arrays, name: str, idf: str) -> _Block:
     return _Block(numbers, arrays[idf])
 
 
-def _ngrams(text: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def _ngrams_of_short(token: str) -> tuple[str, ...]:
+    return tuple(_ngrams_of_any(token))
+
+
+def _ngrams(token: str) -> Sequence[str]:
     """Two to four characters in a row within what stands between spaces; of a shorter token all of it, once."""
-    found = []
-    for token in text.lower().split():
-        marked = f" {token} "
-        for n in range(_LEAST, _MOST + 1):
-            found += [marked[i : i + n] for i in range(max(1, len(marked) - n + 1))]
-            if len(marked) <= n:
-                break
+    return _ngrams_of_short(token) if len(token) <= _LONGEST else _ngrams_of_any(token)
+
+
+def _ngrams_of_any(token: str) -> list[str]:
+    marked = f" {token} "
+    found: list[str] = []
+    for n in range(_LEAST, _MOST + 1):
+        found += [marked[i : i + n] for i in range(max(1, len(marked) - n + 1))]
+        if len(marked) <= n:
+            break
     return found
 
 
