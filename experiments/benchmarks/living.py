@@ -1,11 +1,13 @@
 """What a collection goes through: a cold search, kills at random moments, and how well candidates are found.
 
     python -m experiments.benchmarks.living cold          # `matchloom search` as a new process
+    python -m experiments.benchmarks.living fit           # `matchloom fit` from scratch, without an encoder
     python -m experiments.benchmarks.living kills         # 100 kills of a process that adds, removes and refits
     python -m experiments.benchmarks.living candidates    # InsuranceQA: 27,413 answers, of which 100 are compared
 
 Results are kept in experiments/results/living.json. Cold: CovidFAQ, and HWU64 with 8,954 questions; the median of five
-runs in wall and processor seconds, and the most memory. Kills: every change that was confirmed before the process was
+runs in wall and processor seconds, and the most memory. Fit: the same two, once each, with P@1 on their test
+questions, which `fit` did not see. Kills: every change that was confirmed before the process was
 killed must be there, whole, for a new reader and for one that was there all the time, and every checksum must fit.
 Candidates: training questions are known, development questions are asked; "recall" is how often a right answer is among
 the candidates, beside the first places of plain BM25 and of the learnt fusion over the same candidates.
@@ -70,6 +72,24 @@ def cold(folder: Path) -> dict[str, Any]:
             "CPU seconds": statistics.median(run[1] for run in runs),
             "megabytes": max(run[2] for run in runs),
         }
+    return found
+
+
+def fit(folder: Path) -> dict[str, Any]:
+    """All of `matchloom fit`, and how well what it made finds the answers to test questions."""
+    found: dict[str, Any] = {}
+    for name, home, files, test in (
+        ("CovidFAQ, 585 questions", "faq", ("covid_faq", "covid_train"), "covid_test"),
+        ("HWU64, 8,954 questions", "intents", ("hwu64_train",), "hwu64_test"),
+    ):
+        out = folder / home
+        learnt = [str(places.DATA / home / f"{file}.tsv") for file in files]
+        run = _run([sys.executable, "-m", "matchloom", "fit", *learnt, "--out", str(out), "--encoder", "none"])
+        pairs = list(read_pairs(places.DATA / home / f"{test}.tsv"))
+        hits = Collection.open(out).search([pair.query for pair in pairs], top=1)
+        right = sum(bool(own) and own[0].id == pair.text_id for own, pair in zip(hits, pairs, strict=True))
+        figures = ("seconds", "CPU seconds", "megabytes"), run
+        found[name] = {**dict(zip(*figures, strict=True)), "P@1": right / len(pairs), "asked": len(pairs)}
     return found
 
 
@@ -180,7 +200,7 @@ def candidates(folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    work = {"cold": cold, "kills": kills, "candidates": candidates}
+    work = {"cold": cold, "fit": fit, "kills": kills, "candidates": candidates}
     parser.add_argument("what", nargs="+", choices=work)
     for name in parser.parse_args().what:
         folder = Path(tempfile.mkdtemp(prefix="living-"))

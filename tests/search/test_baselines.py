@@ -4,8 +4,11 @@ import pytest
 
 from matchloom.explanation import explain
 from matchloom.lexical import fit_scorer
-from matchloom.search.baselines import BASELINES
+from matchloom.search.baselines import BASELINES, LinearClassifier
 from matchloom.search.entries import Entries
+from matchloom.search.features.linear import LinearFeature, LinearWeights, machines_once
+from matchloom.search.learning import Settings, learn
+from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair, Scorer
 from tests.search.collections import ENGLISH, pairs_of
 
@@ -60,3 +63,20 @@ def test_bm25_stemmed_is_one_score_wherever_it_is_asked_for() -> None:
     assert by_name.tolist() == BASELINES["bm25_stemmed"](entries).score(pairs).tolist()
     once = fit_scorer("bm25_stemmed", texts).score([Pair("weave", texts[0]), Pair("cloth", texts[0])])
     assert by_name[0] == pytest.approx(2 * once[0] + once[1])  # a word that is asked twice counts twice
+
+
+def test_a_machine_is_learnt_once_as_a_baseline_and_as_a_feature() -> None:
+    entries = Entries.of(pairs_of(ENGLISH))
+
+    def both() -> tuple[LinearWeights, LinearWeights]:
+        baseline = LinearClassifier(entries)
+        features = learn(entries, Settings(Tokenizer())).segment.features
+        feature = next(one for one in features if isinstance(one, LinearFeature) and one.name == "svm")
+        return baseline._weights, feature.weights
+
+    with machines_once():
+        baseline, feature = both()
+    assert baseline is feature
+    apart = both()
+    assert apart[0] is not apart[1]
+    assert all(one.weights.tolist() == feature.weights.tolist() for one in apart)

@@ -46,6 +46,7 @@ _TRANSLATED = 300_000  # questions times answers up to which TransLM, which is s
 _CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
 _FIRST = 100  # ranks that count in RR
 _SHOWN = 5
+_LOADED = 1.0  # seconds, for what is imported when it is first used
 _STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report tells of
 
 
@@ -93,8 +94,8 @@ class AnswersTask(Task):
         return Entries.of(pairs).note
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
-        """Each is made for every round, for the test questions, and at last."""
-        return super().guess(candidates, rounds) * (rounds + 2)
+        """Each is made for every round, for the test questions, and at last; something is loaded once."""
+        return _LOADED + super().guess(candidates, rounds) * (rounds + 2)
 
     def needed(self, one: Candidate, done: Mapping[Candidate, float], rounds: int) -> float:
         """If the guess is as far off as it was for the others, and with time to measure those on test questions."""
@@ -121,15 +122,15 @@ class AnswersTask(Task):
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
         texts = [*answers.texts, *(one for own in answers.questions for one in own)]
-        work = 0.1 + 1e-6 * sum(map(len, texts))
+        work = 0.02 + 1e-6 * sum(map(len, texts))
         alone = asked_once(pairs)
         chosen = [("bm25_stemmed", work)]
         if not texts_alone(pairs):  # else there are no known questions to be near to
             chosen.append(("nearest_question", work))
         if asked * len(answers) <= _TRANSLATED:
-            chosen.append(("trans_lm", work + 1e-4 * asked * len(answers)))
+            chosen.append(("trans_lm", work + 5e-6 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
-            chosen.append(("linear_classifier", 2e-5 * (asked + len(answers)) * len(answers)))
+            chosen.append(("linear_classifier", 1e-5 * (asked + len(answers)) * len(answers)))
         # What is as good with texts alone says nothing of an answer's own question, which it has in use.
         made = [
             Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost, report_only=alone)

@@ -24,6 +24,7 @@ from matchloom.fitting.tasks import task_for
 from matchloom.fitting.trial import Trial
 from matchloom.search.collection import Feedback
 from matchloom.search.entries import Entries
+from matchloom.search.features.linear import machines_once
 from matchloom.search.feedback import Judgements, as_judgements, is_feedback
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
@@ -127,7 +128,8 @@ def _run(
         run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
     run.tidy(measurements=False)
     try:
-        fitted = run.go(data, pairs)
+        with machines_once():
+            fitted = run.go(data, pairs)
     except KeyboardInterrupt:
         run.tidy(measurements=False)
         raise

@@ -26,9 +26,8 @@ from matchloom.lexical.columns import Columns, Floats, Sparse
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
 from matchloom.search.entries import Entries, best_first, known_questions
-from matchloom.search.features.linear import machine_of
+from matchloom.search.features.linear import examples_of, machine_of
 from matchloom.search.features.tfidf import TfIdf
-from matchloom.search.reader import matrix_of
 from matchloom.search.tracing import Cells, shared_cells, trace_of_cells
 from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.tokenize import stems as stems_of
@@ -232,15 +231,13 @@ class LinearClassifier(RankingBaseline):
 
     def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
         super().__init__(entries, tokenizer)
-        examples = [*self.entries.texts]
-        classes = list(range(len(self.entries)))
-        for n, own in enumerate(self.entries.questions):
-            examples += own
-            classes += [n] * len(own)
+        examples = [*self.questions, *self.entries.texts]
         words = [self.tokenizer(text) for text in examples]
         self._seen = TfIdf.fit(examples, words)
-        self._asked = Columns(matrix_of(self._read(*self.questions), self._seen.size))
-        self._weights = machine_of(self._seen, examples, words, np.array(classes))
+        vectors = self._seen.matrix(examples, words)
+        self._asked = Columns(vectors[: len(self.questions)])
+        rows, classes = examples_of(self._known[1])
+        self._weights = machine_of(vectors[rows], classes)
 
     def _read(self, *texts: str) -> Sparse:
         return self._seen.read(texts, [self.tokenizer(text) for text in texts])

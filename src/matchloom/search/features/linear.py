@@ -17,7 +17,10 @@ what tells these entries apart; a sum of two regressions cannot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import blake2b
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -46,7 +49,11 @@ _ONE = Lock()  # liblinear has one generator of random numbers for all threads
 _EQUATIONS = 300  # times the numbers of the examples: above it solving equations, their count cubed, does not pay
 _LOOSE = 1e-2  # tolerance of a machine whose scores only teach what a machine's score is worth: some .002 of them
 _TRIES = 30  # of which examples lack some of the margin; four are enough, mostly
+_KEPT = 12_000_000  # weights of machines that are kept to be used again
 _TINY = 1e-6  # so that examples that are the same can be told apart
+
+
+_LEARNT: ContextVar[dict[bytes, LinearWeights] | None] = ContextVar("learnt", default=None)
 
 
 class LinearWeights(NamedTuple):
@@ -151,10 +158,7 @@ def fit_linear(
     seen = TfIdf.fit(said, words)
     sparse = seen.matrix(said, words)
     dense = None if vectors is None else np.vstack([vectors.questions, vectors.texts])
-    links = member.tocoo()
-    # Texts come after the questions; a question of several entries is an example of each.
-    rows = np.concatenate([links.row, len(questions) + np.arange(len(texts))])
-    classes = np.concatenate([links.col, np.arange(len(texts))])
+    rows, classes = examples_of(member)
     small = len(rows) <= SOLVED
     kinds: list[str] = []
     if int(sparse[rows].nnz) * len(texts) <= _WORK and seen.size * len(texts) <= _WEIGHTS:
@@ -198,17 +202,50 @@ def fit_linear(
     return made
 
 
+@contextmanager
+def machines_once() -> Iterator[None]:
+    """Meanwhile a machine of the same examples is learnt once: `fit` needs it as a baseline, and as a feature."""
+    token = _LEARNT.set({})
+    try:
+        yield
+    finally:
+        _LEARNT.reset(token)
+
+
 def learn_svm(vectors: sp.csr_array, classes: Ids, tolerance: float = 1e-4) -> LinearWeights:
     """scikit-learn's LinearSVC as it is, whose only draw has a fixed seed. Classes are 0, 1, ... without a gap."""
     from sklearn.svm import LinearSVC
 
+    kept = _LEARNT.get()
+    name = b"" if kept is None else _digest(vectors.data, vectors.indices, vectors.indptr, classes, tolerance)
+    if kept is not None and name in kept:
+        return kept[name]
     with _ONE, catch_warnings():
         simplefilter("ignore", UserWarning)  # that there are many classes, which are entries
         machine = LinearSVC(random_state=0, tol=tolerance).fit(vectors, classes)
     weights, bias = machine.coef_.T, machine.intercept_
     if len(bias) == 1:  # of two classes scikit-learn tells the second only
         weights, bias = np.hstack([-weights, weights]), np.concatenate([-bias, bias])
-    return LinearWeights(np.ascontiguousarray(weights, dtype=np.float32), bias.astype(np.float32))
+    made = LinearWeights(np.ascontiguousarray(weights, dtype=np.float32), bias.astype(np.float32))
+    if kept is not None:
+        kept[name] = made
+        while sum(one.weights.size for one in kept.values()) > _KEPT:
+            del kept[next(iter(kept))]
+    return made
+
+
+def _digest(*parts: Any) -> bytes:
+    found = blake2b(digest_size=16)
+    for part in parts:
+        found.update(np.ascontiguousarray(part).tobytes())
+    return found.digest()
+
+
+def examples_of(member: sp.csr_array) -> tuple[Ids, Ids]:
+    """The rows of examples, and their classes: texts come after questions; a question is one of each of its entries."""
+    links, (questions, texts) = member.tocoo(), member.shape
+    rows = np.concatenate([links.row, questions + np.arange(texts)])
+    return rows, np.concatenate([links.col, np.arange(texts)])
 
 
 class Machine(NamedTuple):
@@ -306,9 +343,7 @@ class Turned(NamedTuple):
         return learn_softmax(self.rows[rows], classes, *settings)
 
 
-def machine_of(seen: TfIdf, texts: Sequence[str], words: Sequence[Sequence[str]], classes: Ids) -> LinearWeights:
+def machine_of(vectors: sp.csr_array, classes: Ids) -> LinearWeights:
     """The weights of a support vector machine; nothing where there is nothing to tell apart."""
-    size = (seen.size, int(classes.max()) + 1)
-    if min(size) > 0 and size[1] > 1:
-        return learn_svm(seen.matrix(texts, words), classes)
-    return LinearWeights.nothing(*size)
+    size = (vectors.shape[1], int(classes.max()) + 1)
+    return learn_svm(vectors, classes) if min(size) > 0 and size[1] > 1 else LinearWeights.nothing(*size)
