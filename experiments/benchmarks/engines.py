@@ -2,7 +2,8 @@
 
     python -m experiments.benchmarks.engines 10000 100000          # to experiments/results/engines.json
     python -m experiments.benchmarks.engines --faq                 # beside scikit-learn, on CovidFAQ
-    python -m experiments.benchmarks.engines --rivals tantivy 1000000
+    python -m experiments.benchmarks.engines --rivals tantivy -- 1000000
+    python -m experiments.benchmarks.engines --vectors 100000      # learnt fusion with vectors, beside tantivy
 
 Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
 questions of 5 to 15 words, answers of 10 to 50. Half of the searches ask a known question with a third of its words
@@ -29,6 +30,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -39,6 +41,7 @@ from experiments.benchmarks.archive import Words
 from experiments.reproduction.provenance import commit
 from matchloom import Collection, Pair, read_pairs
 from matchloom.basics.files import atomic_write
+from matchloom.lexical import coded
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.text.tokenize import Tokenizer, stems
 
@@ -207,6 +210,25 @@ def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def vectors_alone(count: int) -> dict[str, Any]:
+    """Learnt fusion with vectors beside tantivy: by a copy in eight bits, and whether a scan of all finds the same."""
+    pairs, asked = made(count)
+    collection = Collection.fit(pairs, sentences=SentenceVectors(cast(Any, WordVectors())), learn_weights=True)
+    folder = Path(tempfile.mkdtemp(prefix="engines-"))
+    try:
+        systems = {"collection, learnt fusion with vectors": one_by_one(collection.search)}
+        engine = tantivy_search(pairs, folder / "tantivy")
+        if engine is not None:
+            systems["tantivy, top 100"] = one_by_one(engine)
+        found = one_by_one(collection.search)(asked)  # and encodes them, which is not measured
+        measured = rates(systems, asked)
+        with patch.object(coded, "library", return_value=None):
+            equal = found == one_by_one(collection.search)(asked)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"pairs": count, **measured, "equal_to_a_scan": equal}
+
+
 def faq() -> dict[str, Any]:
     """CovidFAQ: one question at a time and 200 at once, beside the pipeline one would write with scikit-learn."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -243,10 +265,12 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--faq", action="store_true")
     parser.add_argument("--rivals", nargs="*", default=["tantivy", "bm25s", "lance"], help="those to measure beside")
+    parser.add_argument("--vectors", type=int, nargs="*", default=[], metavar="PAIRS", help="vectors alone, so many")
     arguments = parser.parse_args()
     console = Console()
     kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {str(size): large(size, arguments.rivals) for size in arguments.sizes}
+    results |= {f"vectors-{size}": vectors_alone(size) for size in arguments.vectors}
     if arguments.faq:
         results["faq"] = faq()
     for name, one in results.items():
