@@ -108,6 +108,13 @@ def engines_table(done: dict[str, Any]) -> str:
             f"added and found in {1000 * one['added_and_found_seconds']:.0f} ms. Load {one['load']:.1f}. "
             f"Commit {one['commit']}.\n"
         )
+    for name, one in done.items():
+        if name.startswith("vectors-"):
+            rows = _rates(one, lambda _: "tantivy, top 100")
+            title = f"{one['pairs']:,} pairs, vectors of 384"
+            lines += markdown([title, "a second", "of tantivy's rate", "of it by CPU time"], *rows)
+            same = "equal to" if one["equal_to_a_scan"] else "other than"
+            lines.append(f"\nHits are {same} those of a scan. Load {one['load']:.1f}. Commit {one['commit']}.\n")
     if "faq" in done:
         about = done["faq"]
         rows = _rates(about, lambda name: f"scikit-learn, {name.partition(', ')[2]}")
