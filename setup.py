@@ -36,6 +36,7 @@ KERNELS = (
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti"]
+MANUAL = "docs/matchloom.1"  # the image is built without documents
 BUILDS = {"plain": []}
 if platform.machine().lower() in ("x86_64", "amd64"):
     BUILDS |= {"avx2": ["-mavx2", "-mfma"], "avx512": ["-mavx512f", "-mfma"]}
@@ -80,5 +81,6 @@ setup(
         )
         for build, flags in BUILDS.items()
     ],
+    data_files=[("share/man/man1", [MANUAL])] if Path(MANUAL).exists() else [],
     cmdclass={"build_ext": BuildLibraries, "bdist_wheel": AnyPython},
 )

@@ -11,6 +11,7 @@ import pytest
 import matchloom
 from matchloom.cli.docs import PAGES, api_page, commands_page, models_page
 from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods
+from matchloom.cli.man import man_page
 from matchloom.models import MODELS, model_arguments
 from tests.cli.test_main import COMMANDS
 
@@ -48,6 +49,24 @@ def test_every_command_and_option_is_on_the_page() -> None:
             if parameter.name != "help":
                 assert f"| `{shown}" in section, f"{shown} of {name} is missing"
                 assert parameter.help in section
+
+
+def test_every_command_and_option_is_in_the_manual_page() -> None:
+    page = man_page()
+    for name, command in COMMANDS.items():
+        hyphened = name.replace("-", "\\-")
+        section = page.partition(f'.SS "matchloom {hyphened}')[2].partition("\n.S")[0]
+        assert f"\n.nf\nmatchloom {hyphened}" in section, f"{name} has no example"
+        for option in (one for one in command.params if one.param_type_name == "option" and one.name != "help"):
+            shown = option.opts[0].replace("-", "\\-")
+            assert f'.BI "{shown}' in section, f"{shown} of {name} is missing"
+
+
+def test_no_line_of_the_manual_page_is_a_macro_by_accident() -> None:
+    ours = (".TH ", ".SH ", ".SS ", ".BI ", ".B ", ".I ", ".PP", ".TP", ".RS", ".RE", ".nf", ".fi")
+    lines = man_page().splitlines()
+    assert all(line.startswith(ours) for line in lines if line.startswith((".", "'")))
+    assert all(lines), "an empty line"
 
 
 def test_every_argument_of_a_public_function_has_its_line() -> None:

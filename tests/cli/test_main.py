@@ -53,6 +53,27 @@ def test_help_says_what_a_pairs_file_is(run: Run, name: str) -> None:
         assert column in out.partition("A pairs file is")[2]
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("se", {"search", "serve"}),
+        ("search --t", {"--top"}),
+        ("serve --no-d", {"--no-desk"}),
+        ("x", set()),
+    ],
+)
+def test_a_shell_completes_commands_and_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, offered: set[str]
+) -> None:
+    monkeypatch.setenv("_MATCHLOOM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"matchloom {typed}")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert set(capsys.readouterr().out.split()) == offered
+
+
 def test_without_arguments_it_shows_help(run: Run) -> None:
     result = run()
     assert result.code == 0

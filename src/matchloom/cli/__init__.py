@@ -22,7 +22,6 @@ from matchloom.cli.commands import COMMANDS, Commands
 app = typer.Typer(
     name="matchloom",
     cls=Commands,
-    add_completion=False,
     rich_markup_mode=None,  # plain help: what a user wrote in brackets is never markup, and a pipe sees the same
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},

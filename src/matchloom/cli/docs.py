@@ -1,4 +1,4 @@
-"""The pages docs/api.md, commands.md and models.md, made from the code itself: `python -m matchloom.cli.docs docs`."""
+"""What is made from the code itself, by `python -m matchloom.cli.docs docs`: three pages, a manual page."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import matchloom
 from matchloom.cli import app
 from matchloom.cli.commands import GROUPS, PAIRS_FILE, SCORER, load
 from matchloom.cli.docstrings import documented, is_made_by_callers, parameters, public_methods, written
+from matchloom.cli.helps import Parameter, command_parameters, paragraphs
+from matchloom.cli.man import man_page
 from matchloom.cli.models import LEXICAL_ABOUT
 from matchloom.lexical.statistics import ENGLISH
 from matchloom.models import MODELS, model_arguments, model_training
@@ -46,35 +48,25 @@ def _command(name: str) -> str:
     """The section of one command."""
     command = load(name)
     sections = [f"### matchloom {name}\n", _text(command.help)]
-    rows = [row for row in map(_row, command.params) if row]
+    rows = list(map(_row, command_parameters(command)))
     if rows:
         sections.append("| | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(sections)
 
 
 def _text(help_text: str) -> str:
-    r"""The paragraphs of a help text; one that starts with \b is kept line by line: a title and its examples."""
-    paragraphs = []
-    for paragraph in help_text.split("\n\n"):
-        if paragraph.startswith("\b"):
-            title, *lines = paragraph.removeprefix("\b").strip("\n").splitlines()
-            paragraphs.append("\n".join([title, "", "```sh", *(line.strip() for line in lines), "```"]))
-        else:
-            paragraphs.append(" ".join(paragraph.split()))
-    return "\n\n".join(paragraphs) + "\n"
+    """The paragraphs of a help text, examples in a block."""
+    made = (
+        "\n".join([one.text, "", "```sh", *one.examples, "```"]) if one.examples else one.text
+        for one in paragraphs(help_text)
+    )
+    return "\n\n".join(made) + "\n"
 
 
-def _row(parameter: Any) -> str:
-    """One line of the table of a command's arguments and options; none for --help."""
-    if parameter.name == "help":
-        return ""
-    option = parameter.param_type_name == "option"
-    name = ", ".join(parameter.opts) if option else str(parameter.metavar)
-    if option and parameter.metavar:
-        name += f" {parameter.metavar}"
-    default = parameter.default
-    shown = "" if default is None or default is False else f"`{default}`"
-    return f"| `{name}` | {'required' if parameter.required else shown} | {parameter.help} |"
+def _row(one: Parameter) -> str:
+    """One line of the table of a command's arguments and options."""
+    name = f"{one.name} {one.value}".rstrip()
+    return f"| `{name}` | {'required' if one.required else _code(one.default)} | {one.about} |"
 
 
 _MODELS_HEAD = """# Models
@@ -185,7 +177,7 @@ def _examples(text: str) -> str:
     return "\n\n".join(f"```python\n{one}\n```" if one.startswith(">>>") else one for one in paragraphs)
 
 
-PAGES = {"api.md": api_page, "commands.md": commands_page, "models.md": models_page}
+PAGES = {"api.md": api_page, "commands.md": commands_page, "models.md": models_page, "matchloom.1": man_page}
 
 if __name__ == "__main__":
     for page, make_page in PAGES.items():
