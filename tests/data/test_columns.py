@@ -70,7 +70,7 @@ def test_an_id_belongs_to_its_text(tmp_path: Path) -> None:
 def test_two_for_one_name_both_and_the_remedy(tmp_path: Path) -> None:
     path = file(tmp_path, "p.csv", "question,answer,passage,qid\na,b,c,1\n")
     line = told(path)
-    assert "'answer' and 'passage' could each be the column 'text'; choose with --columns text=answer" in line
+    assert "'answer' and 'passage' could each be the column 'text'; choose with columns={'text': 'answer'}" in line
     assert first(path, columns={"text": "passage"}) == Pair("a", "c", None, "1")
     both = file(tmp_path, "q.csv", "query,text,docid,pid\na,b,1,2\n")
     assert "'docid' and 'pid' could each be the column 'text_id'" in told(both)
@@ -108,13 +108,13 @@ def test_columns_of_json_and_parquet(tmp_path: Path) -> None:
         tmp_path / "p.parquet",
     ):
         assert first(path, columns=mine) == Pair("a", "b", 1.0)
-        assert "if they have other names: --columns query=NAME,text=NAME" in told(path)
+        assert "if they have other names: columns={'query': 'NAME', 'text': 'NAME'}" in told(path)
 
 
 def test_names_with_line_breaks_are_told_in_one_line(tmp_path: Path) -> None:
     assert "found the columns two lines, query; expected" in told(file(tmp_path, "p.csv", '"two\nlines",query\na,b\n'))
     assert "found the columns two lines; expected" in told(file(tmp_path, "p.json", '{\n"two\\nlines": 1}'))
-    assert "--columns text=te xt" in told(file(tmp_path, "p.jsonl", '{"query": "a", "te\\nxt": 1, "text": 2}'))
+    assert "columns={'text': 'te xt'}" in told(file(tmp_path, "p.jsonl", '{"query": "a", "te\\nxt": 1, "text": 2}'))
 
 
 def test_every_name_is_found_beside_our_own() -> None:
@@ -299,4 +299,5 @@ def test_grades_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_a_missing_label_says_where_it_may_be(tmp_path: Path) -> None:
     line = told(file(tmp_path, "p.tsv", "query\ttext\tscore\na\tb\t1\n"), require_label=True)
-    assert "in the column 'label' (or relevance, is_duplicate; if it has another name: --columns label=NAME)" in line
+    told_so = "in the column 'label' (or relevance, is_duplicate; if it has another name: columns={'label': 'NAME'})"
+    assert told_so in line

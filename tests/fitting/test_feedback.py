@@ -51,16 +51,16 @@ def test_a_file_of_judgements_is_no_file_of_pairs(faq: Path, thumbs: Path, tmp_p
     line = {"query": "lost", "text": PAIRS[0].text, "label": 0, "text_id": "password", "system": "faq"}
     old.write_text(json.dumps(line) + "\n", encoding="utf-8")
     for file in (thumbs, old):
-        with refused("conflict", file, "--feedback"):
+        with refused("conflict", file, "feedback="):
             fit(faq, file)
-        with refused("conflict", file, "--feedback"):
+        with refused("conflict", file, "feedback="):
             fit(file)
 
 
 def test_negatives_beside_an_faq_do_not_change_what_it_is(faq: Path, tmp_path: Path) -> None:
     labelled = tmp_path / "more.tsv"
     labelled.write_text(f"query\ttext\tlabel\nlost it\t{PAIRS[0].text}\t1\nlost it\tnothing\t0\n", encoding="utf-8")
-    with refused("conflict", faq, labelled, "--feedback", "--kind"):
+    with refused("conflict", faq, labelled, "feedback=", "kind="):
         fit(faq, labelled)
     with refused("conflict", "source 1", "source 2"):
         fit(PAIRS, [Pair("lost it", "nothing", 0)])
@@ -73,5 +73,5 @@ def test_labels_and_none_go_together(faq: Path) -> None:
 
 def test_judgements_are_of_answers(thumbs: Path) -> None:
     lists = [Pair(f"question {n}", f"text {m}", float(n % 3 == m)) for n in range(12) for m in range(3)]
-    with refused("conflict", "--feedback"):
+    with refused("conflict", "feedback="):
         fit(lists, feedback=thumbs)

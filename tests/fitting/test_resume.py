@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(
         stopped = fit(faq(40), out=tmp_path / "stopped")
     assert "Stopped while linear_classifier was tried" in stopped.report.notes[0]
     assert Fitted.load(tmp_path / "stopped").report.chosen != "answer_ranker"
-    with pytest.raises(MatchloomError, match=r"add resume \(--resume\) to go on with it, overwrite"):
+    with pytest.raises(MatchloomError, match=r"add resume=True to go on with it, overwrite=True"):
         fit(faq(40), out=tmp_path / "stopped")
     with monkeypatch.context() as patch:
         names = counted(patch)
@@ -104,7 +104,7 @@ def test_what_was_begun_with_other_data_or_settings_is_refused(tmp_path: Path, m
     with pytest.raises(MatchloomError, match=r"measured.json is damaged or cut off; start anew with overwrite"):
         fit(faq(40), out=tmp_path, resume=True)
     for wrong in ({"out": None}, {"out": tmp_path, "overwrite": True}):
-        with pytest.raises(MatchloomError, match="resume needs the folder"):
+        with pytest.raises(MatchloomError, match="resume=True needs the folder"):
             fit(faq(40), resume=True, **wrong)  # type: ignore[arg-type]
     assert fit(faq(40), out=tmp_path, overwrite=True).report.chosen
     assert not (tmp_path / "work").exists()

@@ -52,7 +52,7 @@ def test_a_readme_of_somebody_else_is_kept(folder: Path, capsys: pytest.CaptureF
     assert main(["card", str(folder)]) == 0, "its own is written again"
     assert Fitted.load(folder).report.chosen == small_report().chosen, "the folder is as whole as before"
     (folder / "README.md").write_text("mine", encoding="utf-8")
-    with refused("exists", "--overwrite"):
+    with refused("exists", "overwrite=True"):
         write_card(folder)
     assert main(["card", str(folder), "--print"]) == 0
     assert capsys.readouterr().out.endswith(card(folder))

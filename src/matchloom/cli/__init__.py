@@ -88,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from matchloom.types import MatchloomError  # numpy comes with it, and a usage error needs none
 
         if isinstance(error, MatchloomError):
-            _complain(str(error))
+            from matchloom.cli.words import in_options
+
+            _complain(in_options(str(error)))
         elif (line := _missing_extra(error)) is not None:
             _complain(line)
         elif isinstance(error, OSError) and error.errno in _REFUSALS:

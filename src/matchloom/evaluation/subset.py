@@ -59,8 +59,8 @@ def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
     if not counts:
         raise MatchloomError(
             f"none of {len(seen)} questions counts under subset {protocol!r} ({SUBSETS[protocol]}); "
-            "check the label column, or choose another subset (independent labelled pairs: --kind pairs, or "
-            "evaluate_pairs)",
+            "check the label column, or choose another subset (independent labelled pairs: "
+            "evaluate_pairs, or kind='pairs')",
             code="bad_labels",
         )
     rows = [row for row, pair in enumerate(pairs) if pair.query_id in counts]

@@ -21,7 +21,7 @@ from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 
 FORMAT = 2  # 1 had no checksums
-_REMEDY = "start anew with overwrite (--overwrite)"
+_REMEDY = "start anew with overwrite=True"
 
 
 def key_of(

@@ -89,7 +89,7 @@ def fit(
         _refuse_negatives(sources, [[row.pair for row, _ in own] for own in read])
     found = kind_of([pair for pair, _ in answered], kind)
     if judgements is not None and found.name != ANSWERS:
-        raise MatchloomError(f"feedback (--feedback) is of answers, and this is {found}", code="conflict")
+        raise MatchloomError(f"feedback= is of answers, and this is {found}", code="conflict")
     if unanswerable and found.name == ANSWERS:
         say(f"{len(unanswerable):,} questions have no answer in the file: they teach when there is none.")
         rows = [row for _, row in answered]
@@ -161,7 +161,7 @@ def _refuse_judgements(sources: Sequence[PairsLike]) -> None:
     for source in sources:
         if isinstance(source, str | Path) and is_feedback(source):
             raise MatchloomError(
-                f"{source} holds judgements of answers; give it as --feedback {source} (feedback=), beside the "
+                f"{source} holds judgements of answers; give it as feedback='{source}', beside the "
                 "questions with their answers",
                 code="conflict",
             )
@@ -175,7 +175,7 @@ def _refuse_negatives(sources: Sequence[PairsLike], read: Sequence[Sequence[Pair
         names = [str(one) if isinstance(one, str | Path) else f"source {n + 1}" for n, one in enumerate(sources)]
         raise MatchloomError(
             f"{names[wrong]} has pairs with label 0, and {names[plain]} has questions with answers and no labels; give "
-            f"judgements of these as --feedback {names[wrong]} (feedback=), or say with --kind what both are",
+            f"judgements of these as feedback='{names[wrong]}', or say with kind= what both are",
             code="conflict",
         )
 
@@ -203,17 +203,15 @@ def _say_finds(rows: Sequence[Placed], tests: Sequence[Placed], say: Callable[[s
 def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
     """Refuse to write over what is there, or to go on where there is nothing to go on with."""
     if resume and (folder is None or overwrite):
-        raise MatchloomError("resume needs the folder of the fit that was stopped (--out), and cannot overwrite it")
+        raise MatchloomError("resume=True needs the folder of the fit that was stopped (out=), and cannot overwrite it")
     if folder is None or overwrite or kind_of_folder(folder) not in ("fit", "collection"):
         return
     stopped = holds(folder / WORK, "measured")
     if resume and not stopped:
         raise MatchloomError(f"the fit in {folder} was not stopped, there is nothing to resume; overwrite fits anew")
     if not resume:
-        other = "resume (--resume) to go on with it, " if stopped else ""
-        raise MatchloomError(
-            f"{folder} holds a fitted system already; add {other}overwrite (--overwrite), or choose another"
-        )
+        other = "resume=True to go on with it, " if stopped else ""
+        raise MatchloomError(f"{folder} holds a fitted system already; add {other}overwrite=True, or choose another")
 
 
 def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:

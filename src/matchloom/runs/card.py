@@ -80,7 +80,7 @@ def write_card(folder: Path | str, *, overwrite: bool = False) -> Path:
     """Write the card as README.md into the folder; one that somebody else wrote is kept unless `overwrite`."""
     text, target = card(folder), Path(folder) / CARD
     if target.exists() and not overwrite and _MARK not in target.read_text(encoding="utf-8", errors="replace"):
-        raise MatchloomError(f"{target} was not made by 'matchloom card'; --overwrite replaces it", code="exists")
+        raise MatchloomError(f"{target} was not made by 'matchloom card'; overwrite=True replaces it", code="exists")
     with atomic_write(target) as file:
         file.write(text)
     return target

@@ -76,11 +76,11 @@ def read_look(
     """From a TOML file and from options, which come first."""
     look = Look() if path is None else _from_file(path)
     if title is not None:
-        look = replace(look, title=_text("--title", title))
+        look = replace(look, title=_text("title=", title))
     if logo is not None:
-        look = replace(look, logo=_logo("--logo", logo))
+        look = replace(look, logo=_logo("logo=", logo))
     if accent is not None:
-        look = replace(look, accent=_colour("--accent", accent), accent_dark="")
+        look = replace(look, accent=_colour("accent=", accent), accent_dark="")
     return look
 
 

@@ -13,7 +13,7 @@ from matchloom.types import MatchloomError
 
 FORMAT = 2  # 1 was one file
 TENSORS = "checkpoint.safetensors"
-REMEDY = "train anew, without --resume"
+REMEDY = "train anew, without resume=True"
 
 
 def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
 def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The state of the run that wrote the checkpoint, and its tensors. One flipped bit is refused."""
     if not holds(folder, "checkpoint"):
-        raise MatchloomError(f"{folder} has no checkpoint to resume from; train without --resume", code="missing")
+        raise MatchloomError(f"{folder} has no checkpoint to resume from; train without resume=True", code="missing")
     found = read(folder, "checkpoint", FORMAT, remedy=REMEDY)
     return found.settings, found.tensors(TENSORS, "pt")
 

@@ -164,8 +164,8 @@ def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
         raise MatchloomError("resume goes on with a run and overwrite discards it; give one of them", code="conflict")
     if not overwrite and not resume and holds(folder, "matcher"):
         raise MatchloomError(
-            f"{folder} already holds a matcher; resume its run (--resume), overwrite it (--overwrite), or choose "
-            "another folder",
+            f"{folder} already holds a matcher; go on with its run (resume=True), replace it (overwrite=True), or "
+            "choose another folder",
             code="exists",
         )
 

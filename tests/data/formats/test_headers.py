@@ -75,7 +75,7 @@ def test_two_long_names_for_one_side_are_refused(tmp_path: Path) -> None:
 def test_an_unknown_header_of_many_columns_names_what_was_found(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("Wer;Was;Wann;Warum;Womit\na, b;c;d;e;f\n")
-    with refused("bad_columns", path, "Wer", "Womit", "--columns"):
+    with refused("bad_columns", path, "Wer", "Womit", "columns="):
         list(read_pairs(path))
     assert next(read_pairs(path, columns={"query": "Wer", "text": "Was"}, fill_ids=False)) == Pair("a, b", "c")
 

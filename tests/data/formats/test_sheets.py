@@ -93,7 +93,7 @@ def test_no_questions_in_any_sheet(tmp_path: Path) -> None:
         b"Frage",
         b"Wer",
     )
-    with refused("bad_columns", path, "Antwort", "--columns"):
+    with refused("bad_columns", path, "Antwort", "columns="):
         list(read_pairs(path))
     assert next(read_pairs(path, columns={"query": "Wer"})).text == "Unter Einstellungen, Konto."
 

@@ -156,8 +156,7 @@ def _two_for_one(where: str, found: Sequence[str], role: str, hits: Iterable[int
     names = [found[i] for i in hits]
     both = " and ".join(repr(name) for name in names)
     return MatchloomError(
-        f"{where}: {both} could each be the column {role!r}; choose with "
-        f"--columns {role}={_line(names[0])} (in Python columns={{{role!r}: ...}})",
+        f"{where}: {both} could each be the column {role!r}; choose with columns={{{role!r}: {_line(names[0])!r}}}",
         code="bad_columns",
     )
 
@@ -167,7 +166,7 @@ def _not_found(where: str, found: Sequence[str], missing: Sequence[str], header:
     first = " in the first line" if header else ""
     return MatchloomError(
         f"{where}: found the columns {_listed(found)}; expected {wanted_names}{first}; "
-        f"if they have other names: --columns {','.join(f'{role}=NAME' for role in missing)}",
+        f"if they have other names: columns={dict.fromkeys(missing, 'NAME')}",
         code="bad_columns",
     )
 

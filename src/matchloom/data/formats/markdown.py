@@ -37,7 +37,7 @@ def markdown_rows(path: Path, given: Columns | None) -> Iterator[Found]:
 def refuse_columns(path: Path, given: Columns | None, kind: str) -> None:
     """Say that a document has no columns to name."""
     if given and any(given.values()):
-        raise MatchloomError(f"{path}: {kind} has headings and no columns; leave out --columns", code="conflict")
+        raise MatchloomError(f"{path}: {kind} has headings and no columns; leave out columns=", code="conflict")
 
 
 def _blocks(lines: Iterator[tuple[int, str]]) -> Iterator[Heading | Paragraph]:

@@ -221,7 +221,7 @@ class _Checked:
         if self._require_label and pair.label is None:
             raise MatchloomError(
                 f"{where}: there is no label; expected a number, yes or no in the column 'label' (or "
-                f"{', '.join(COLUMNS['label'][1:])}; if it has another name: --columns label=NAME)",
+                f"{', '.join(COLUMNS['label'][1:])}; if it has another name: columns={{'label': 'NAME'}})",
                 code="bad_row",
             )
         if pair.query_id and pair.text_id:
@@ -229,7 +229,7 @@ class _Checked:
             if ids in self._ids:
                 raise MatchloomError(
                     f"{where}: query_id {ids[0]!r} with text_id {ids[1]!r} was already given above; "
-                    "ids must differ, or leave the column out: --columns text_id=",
+                    "ids must differ, or leave the column out: columns={'text_id': ''}",
                     code="bad_row",
                 )
             self._ids.add(ids)

@@ -70,7 +70,7 @@ def fitting(folder: Path, manifest: ArchiveManifest, given: Matcher | Path | str
     if given is None and not _is_folder(str(where)):
         raise MatchloomError(
             f"{folder} was encoded by the matcher in {str(where)[:200]}, which is not there; give its new place "
-            f"(--matcher), or another one: matchloom index {folder} --reencode MATCHER"
+            f"(matcher=), or another one: matchloom index {folder} --reencode MATCHER"
         )
     matcher = load(where)
     if manifest.vector_size is not None and matcher is not None and matcher.digest != manifest.matcher:
