@@ -1,8 +1,9 @@
-"""What is made from the code itself, by `python -m matchloom.cli.docs docs`: three pages, a manual page."""
+"""What is made from the code itself, by `python -m matchloom.cli.docs docs`: pages, a manual page, a schema."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import textwrap
 from pathlib import Path
@@ -19,6 +20,7 @@ from matchloom.cli.man import man_page
 from matchloom.cli.models import LEXICAL_ABOUT
 from matchloom.lexical.statistics import ENGLISH
 from matchloom.models import MODELS, model_arguments, model_training
+from matchloom.service.look import Look, look_schema
 from matchloom.text.tokenize import Tokenizer
 
 _HEAD = """# Commands
@@ -177,7 +179,18 @@ def _examples(text: str) -> str:
     return "\n\n".join(f"```python\n{one}\n```" if one.startswith(">>>") else one for one in paragraphs)
 
 
-PAGES = {"api.md": api_page, "commands.md": commands_page, "models.md": models_page, "matchloom.1": man_page}
+def page_schema() -> str:
+    """The JSON schema of the TOML file of `serve --page`."""
+    return json.dumps(look_schema(documented(Look).arguments), indent=2) + "\n"
+
+
+PAGES = {
+    "api.md": api_page,
+    "commands.md": commands_page,
+    "models.md": models_page,
+    "matchloom.1": man_page,
+    "page.schema.json": page_schema,
+}
 
 if __name__ == "__main__":
     for page, make_page in PAGES.items():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ _KINDS = {
     ".webp": "image/webp",
 }
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
-_CONTACT = re.compile(r"(?:https?://|mailto:)[^\s<>\"']+")
-_LARGEST, _LONGEST = 500_000, 200  # bytes of a logo, characters of a text
+_CONTACT = re.compile(r"""(?:https?://|mailto:)[^\s<>"']+""")
+_LARGEST, _LONGEST, _MOST = 500_000, 200, 20  # bytes of a logo, characters of a text, examples
 _DARK = 0.45  # brightness below which letters on a colour are white
 
 
@@ -40,7 +41,7 @@ class Look:
     Args:
         title: Of the page.
         intro: A line below it.
-        logo: A picture: its bytes and its type.
+        logo: A picture beside the file: SVG, PNG, JPEG or WebP.
         accent: The colour of buttons.
         accent_dark: The same where the screen is dark.
         contact: Where a person answers: an address of the web, or mailto:.
@@ -84,6 +85,34 @@ def read_look(
     return look
 
 
+def look_schema(about: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON schema of the TOML file, for editors; `about` has a line for each key."""
+    text = {"type": "string", "maxLength": _LONGEST, "pattern": r"\S"}
+    colour = {"type": "string", "pattern": f"^(?:{_COLOUR.pattern})$"}
+    kinds: dict[str, dict[str, Any]] = {
+        "title": text,
+        "intro": text,
+        "logo": {**text, "pattern": _file_of(_KINDS)},
+        "accent": colour,
+        "accent_dark": colour,
+        "contact": {"type": "string", "maxLength": _LONGEST, "pattern": f"^(?:{_CONTACT.pattern})$"},
+        "examples": {"type": "array", "items": text, "maxItems": _MOST},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The page of matchloom serve --page",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: {"description": about[name], **kinds[name]} for name in Look.__dataclass_fields__},
+    }
+
+
+def _file_of(endings: Iterable[str]) -> str:
+    """What matches the names of files with these endings, in capitals or not."""
+    either = ("".join(f"[{one}{one.upper()}]" for one in ending.removeprefix(".")) for ending in endings)
+    return rf"\.(?:{'|'.join(either)})\s*$"
+
+
 def _from_file(path: Path) -> Look:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -98,8 +127,8 @@ def _from_file(path: Path) -> Look:
     for name, value in given.items():
         where = f"{path}: {name}"
         if name == "examples":
-            if not isinstance(value, list) or len(value) > 20:
-                raise MatchloomError(f"{where}: expected up to 20 questions in a list", code="bad_value")
+            if not isinstance(value, list) or len(value) > _MOST:
+                raise MatchloomError(f"{where}: expected up to {_MOST} questions in a list", code="bad_value")
             made[name] = tuple(_text(where, one) for one in value)
         elif name == "logo":
             made[name] = _logo(where, path.parent / _text(where, value))
