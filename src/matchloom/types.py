@@ -178,7 +178,7 @@ class Added(NamedTuple):
 
     new: int
     replaced: int  # took the place of a pair with the same id and question
-    wrong: int  # have label 0, and were left out
+    wrong: int  # have label 0 or no answer, and were left out
 
 
 class Signal(NamedTuple):

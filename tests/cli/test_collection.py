@@ -165,3 +165,55 @@ def test_refit_learns_from_judgements(run: Run, faq: Path, tmp_path: Path) -> No
     assert "parcel" not in ids(run, faq, "bills and parcels")
     assert "feedback" not in json.loads(run("refit", faq, "--json").out)
     assert "cannot be read" in error_of(run("refit", faq, "--feedback", tmp_path / "none"))
+
+
+def test_a_blank_is_no_answer(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "faq.csv"
+    blanks = "weather,\njoke,  \nnothing,\u200b\nspace,\u00a0\u3164\nlove,no_answer\n"
+    file.write_text(f"question,answer\nlost password,Reset it\nlate parcel,Track it\n{blanks}", encoding="utf-8")
+    made = run("index", tmp_path / "faq", file)
+    assert "5 pairs have no answer: left out." in made.err
+    assert len(Collection.open(tmp_path / "faq")) == 2
+    again = run("add", tmp_path / "faq", file)
+    assert "5 pairs" in again.err
+    assert "no answer" in again.err
+    assert len(Collection.open(tmp_path / "faq")) == 2
+
+
+def test_explained_answers_fit_into_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "faq.csv"
+    file.write_text("question,answer\nlost password,Reset it in the settings\nlate parcel,Track it\n", encoding="utf-8")
+    run("index", tmp_path / "faq", file)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("search", tmp_path / "faq", "I have lost my password", "--explain").out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "asked before: lost password" in shown
+    assert "probability" not in shown
+
+
+def test_questions_that_are_known_are_told_when_they_are_measured(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "faq.csv"
+    file.write_text("question,answer\nlost password,Reset it\nlate parcel,Track it\n", encoding="utf-8")
+    run("index", tmp_path / "faq", file)
+    assert "2 of 2 questions of the file are known to" in run("evaluate", tmp_path / "faq", file).err
+    file.write_text("question,answer\nhelp me log in,Reset it\nwhere is it,Track it\n", encoding="utf-8")
+    assert "are known to" not in run("evaluate", tmp_path / "faq", file).err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "FILE", "--encoder", "none", "--out", "BELOW"),
+        ("index", "BELOW", "FILE"),
+        ("import", "FILE", "--out", "BELOW.tsv"),
+        ("train", "FILE", "--out", "BELOW"),
+    ],
+)
+def test_a_folder_below_a_file_is_one_line(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+    file = tmp_path / "faq.csv"
+    rows = "".join(f"question {n},answer {n % 5}\n" for n in range(20))
+    file.write_text(f"question,answer\n{rows}", encoding="utf-8")
+    done = run(*(word.replace("FILE", str(file)).replace("BELOW", f"{file}/x") for word in command))
+    assert done.code == 2
+    assert "matchloom: error: " in done.err
+    assert "Traceback" not in done.err

@@ -56,3 +56,30 @@ def test_the_verdict_says_where_another_was_better_on_the_test_questions() -> No
     assert f"But {systems[0].name} was better on the test questions" in told[0]
     close = [replace(systems[0], p=0.6), *others]
     assert "better on the test" not in verdict(replace(report, systems=close))[0]
+
+
+def test_the_verdict_says_why_one_was_chosen_that_has_not_the_highest_figure() -> None:
+    def told(ours: float, theirs: float, test: float) -> str:
+        systems = [one for one in small_report().systems if not one.error]
+        other = replace(systems[1], name="linear_classifier", development={"P@1": theirs}, test={"P@1": test}, p=0.7)
+        ranker = replace(systems[2], development={"P@1": ours}, test={"P@1": 0.714})
+        return " ".join(verdict(replace(small_report(), systems=[other, ranker])))
+
+    assert "linear_classifier has 0.750, 0.036 more, which is no more than chance (p 0.70)." in told(0.54, 0.531, 0.75)
+    assert "chosen on development questions, where none has more: P@1 0.540, and linear_classifier 0.531" in told(
+        0.54, 0.531, 0.75
+    )
+    for test in (0.7, 0.714, 0.75):
+        lines = told(0.531, 0.54, test)
+        assert "answer_ranker is not chosen for the highest figure" in lines
+        assert "linear_classifier has P@1 0.540, and answer_ranker 0.531" in lines
+    assert "highest" not in told(0.54, 0.531, 0.7)
+    assert "none has more" not in told(0.54, 0.531, 0.7)
+    assert "linear_classifier has 0.714, too." in told(0.54, 0.531, 0.714)
+
+
+def test_test_questions_that_were_learnt_from_are_no_new_ones() -> None:
+    lines = verdict(replace(small_report(), known=100))
+    assert "of 100 test questions" in lines[0]
+    assert lines[1].startswith("All 100 test questions stand in training, too")
+    assert verdict(replace(small_report(), known=7))[1].startswith("7 of the 100 test questions stand")

@@ -21,6 +21,7 @@ from matchloom.data.formats import write_pairs
 from matchloom.fitting import answers_task
 from matchloom.fitting.outcomes import FORMAT, OutcomeStore
 from matchloom.fitting.report import FitReport
+from matchloom.fitting.trial import Trial
 from matchloom.search.baselines import LinearClassifier
 from matchloom.types import MatchloomError
 from tests.fitting.test_run import faq
@@ -91,6 +92,44 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(
     assert not (tmp_path / "stopped" / "work").exists()
     with pytest.raises(MatchloomError, match="was not stopped, there is nothing to resume"):
         fit(faq(40), out=tmp_path / "stopped", resume=True)
+
+
+@pytest.mark.parametrize("at", [1, 4, 9, 14])
+def test_ctrl_c_after_the_choice_leaves_a_folder_that_answers(
+    whole: FitReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    work = ("curve", "details", "promise", "make", "_test_one", "save")
+    calls = 0
+
+    def stopping(original: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += chosen
+            if chosen and calls == at:
+                raise KeyboardInterrupt
+            return original(*arguments, **named)
+
+        return called
+
+    chosen, choose = 0, Trial.choose
+
+    def choosing(self: Trial, tried: Any) -> Any:
+        nonlocal chosen
+        chosen = 1
+        return choose(self, tried)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trial, "choose", choosing)
+        for name in work:
+            for owner in (Trial, answers_task.AnswersTask, Fitted):
+                if name in vars(owner):
+                    patch.setattr(owner, name, stopping(vars(owner)[name]))
+        stopped = fit(faq(40), out=tmp_path / "stopped")
+    assert any("Stopped" in line for line in stopped.report.notes), calls
+    loaded = Fitted.load(tmp_path / "stopped")
+    assert loaded.collection is not None
+    assert loaded.collection.search("order")
+    assert figures(fit(faq(40), out=tmp_path / "stopped", resume=True).report) == figures(whole)
 
 
 def test_what_was_begun_with_other_data_or_settings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

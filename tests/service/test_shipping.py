@@ -53,6 +53,18 @@ def test_every_route_for_programs_is_shown_or_named(url: str) -> None:
         assert route in text
 
 
+def test_the_codes_in_the_table_are_those_that_are_sent() -> None:
+    table = DOCUMENT.read_text(encoding="utf-8").partition("**Limits.**")[2].partition("**Shares.**")[0]
+    told = set()
+    for row in table.splitlines():
+        for status, codes in re.findall(r"(\d{3}) ((?:`\w+`(?:, )?)+)", row.rpartition(" | ")[2]):
+            told |= {(status, code) for code in re.findall(r"`(\w+)`", codes)}
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "src" / "matchloom" / "service").rglob("*.py")]
+    sent = {found for source in sources for found in re.findall(r'Refused\(\s*(\d{3}),\s*"(\w+)"', source)}
+    sent |= set(re.findall(r'(\d{3}): "(\w+)"', (ROOT / "src/matchloom/service/app.py").read_text(encoding="utf-8")))
+    assert sent == told
+
+
 def test_the_python_example(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = [block for block in SHOWN if block.language == "python"]
     exec(compile(block.source.replace("http://127.0.0.1:8000", url), "service.md", "exec"), {})

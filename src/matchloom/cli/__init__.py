@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:  # before a command began
+        return 130
     except _UsageError as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "matchloom"

@@ -70,7 +70,7 @@ def remove_ids(collection: Collection, changes: Changes) -> int:
 def note_wrong(added: Added, what: object) -> None:
     """Say which pairs were left out."""
     if added.wrong:
-        note(f"{added.wrong:,} pairs of {what} have label 0 and are left out.")
+        note(f"{added.wrong:,} pairs of {what} have label 0 or no answer and are left out.")
 
 
 def refuse_other_tokenizer(folder: Path, own: Tokenizer, given: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
@@ -25,7 +26,7 @@ from matchloom.cli.options import (
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
-from matchloom.data.identity import both_sides
+from matchloom.data.identity import both_sides, count_known, questions_of
 from matchloom.types import MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
@@ -168,7 +169,14 @@ def _answerable(scorer: str, pairs: list[Pair]) -> tuple[list[Pair], Answerabili
 
     if kind_of_folder(scorer) != "collection" or any(not pair.is_positive for pair in pairs):
         return pairs, None
-    report = evaluate_answers(cast("Collection", matchloom.load(scorer)), pairs)
+    collection = cast("Collection", matchloom.load(scorer))
+    known = count_known(pairs, chain.from_iterable(collection.entries.questions))
+    if known:
+        note(
+            f"{known:,} of {len(questions_of(pairs)):,} questions of the file are known to {scorer}: of these the "
+            "figures say how well they are remembered, and nothing of new questions."
+        )
+    report = evaluate_answers(collection, pairs)
     return [pair for pair in pairs if not is_unanswerable(pair)], report
 
 

@@ -60,12 +60,13 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
         answers = [plain_hit(one) for one in found]
         print_json({"question": question, "known": found.known, **answered, "answers": answers})
         return
-    numbers = ("", "score", "probability")
+    sure = any(hit.probability is not None for hit in found)  # an empty column would take room from the words
+    numbers = ("", "score", *(["probability"] if sure else []))
     shown = table(*numbers, "answer", *(["why"] if asked.explain else []), right=numbers)
     for n, hit in enumerate(found, start=1):
-        likely = "" if hit.probability is None else f"{hit.probability:.2f}"
+        likely = [("" if hit.probability is None else f"{hit.probability:.2f}")] if sure else []
         told = [printable(in_words(hit.explanation))] if asked.explain else []
-        shown.add_row(str(n), f"{hit.score:.2f}", likely, _answer(hit), *told)
+        shown.add_row(str(n), f"{hit.score:.2f}", *likely, _answer(hit), *told)
     printer = console()
     printer.print(printable(question), style="bold")
     if found.answered is False and found:

@@ -18,6 +18,7 @@ from matchloom.cli.collections import (
     show_collection,
 )
 from matchloom.cli.options import ColumnsOption
+from matchloom.cli.printing import note
 from matchloom.cli.reading import parse_columns, tokenizer_of
 from matchloom.types import MatchloomError
 
@@ -116,6 +117,8 @@ def command(
             folder, pairs, tokenizer=tokenizer_of(tokenizer), columns=parse_columns(columns), progress=True
         )
         done["added"] = len(collection)
+        if collection.entries.note:
+            note(collection.entries.note)
     else:
         collection = open_collection(folder)
         refuse_other_tokenizer(folder, collection.tokenizer, tokenizer)

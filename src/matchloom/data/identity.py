@@ -81,6 +81,15 @@ def questions_of(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     return found
 
 
+def count_known(asked: Iterable[Pair], questions: Iterable[str]) -> int:
+    """How many of the different questions that are asked are among these, case and spacing apart.
+
+    >>> count_known([Pair("Lost it", "Write."), Pair("Broken", "Call.")], ["lost  it"])
+    1
+    """
+    return len({normalize_text(query) for query in questions_of(asked)} & set(map(normalize_text, questions)))
+
+
 def components(keys: Iterable[Sequence[Hashable]]) -> list[int]:
     """The component of each row, named by its first row: rows with a key in common, directly or not, are of one.
 

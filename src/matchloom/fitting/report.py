@@ -132,6 +132,7 @@ class FitReport:
     language: str = ""  # that the texts were taken for
     likeness: Likeness | None = None  # of the file's questions, where answers have several
     distance: Distance | None = None  # of the user's own test questions
+    known: int = 0  # of the user's own test questions, those that stand among the questions it learnt from
     texts_alone: bool = False  # test questions met the texts of answers whose only question is held out
 
     def to_dict(self) -> dict[str, Any]:

@@ -141,7 +141,11 @@ def _run(
         if judgements is not None:
             _learn_judgements(run, fitted, judgements.of_system("" if folder is None else folder.resolve().name))
     if folder is not None:
-        fitted.save(folder)
+        try:
+            fitted.save(folder)
+        except KeyboardInterrupt:  # half a folder would be none
+            run.stop("Stopped while the folder was written; it is written to its end.")
+            fitted.save(folder)
     run.tidy(measurements=not run.stopped)
     return fitted
 
@@ -149,7 +153,9 @@ def _run(
 def _learn_judgements(run: Trial, fitted: Fitted, judgements: Judgements) -> None:
     """Learn from judgements what helps, and say so in the report."""
     assert fitted.collection is not None  # they are of answers
-    done = fitted.collection.refit(feedback=judgements).feedback
+    collection = fitted.collection
+    refitted = run.optional("learning from the judgements", lambda: collection.refit(feedback=judgements))
+    done = None if refitted is None else refitted.feedback
     lines = [] if done is None else done.lines()
     for line in lines:
         run.say(line)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from matchloom.data.identity import questions_of
+from matchloom.data.identity import count_known, questions_of
 from matchloom.data.kinds import ANSWERS, Kind
 from matchloom.data.similar import similar_questions
 from matchloom.data.splits import hold_out_clusters, texts_alone
@@ -25,6 +25,7 @@ from matchloom.fitting.verdict import verdict
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer
 
+Result = TypeVar("Result")
 CHANCE = 0.05  # another is kept in place of the best-equipped system where it wins with a smaller p
 CLEAR = 0.01  # the same on test questions, which then have chosen
 _POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
@@ -74,9 +75,13 @@ class Trial:
         self.say(f"Trying {', '.join(one.name for one in candidates)}: {told}.")
         tried = self.develop(candidates, rounds)
         chosen = self.choose(tried)
-        curve = self.curve(rounds[0], [one for one in tried if one in (chosen, _best_baseline(tried, self))])
+        shown = [one for one in tried if one in (chosen, _best_baseline(tried, self))]
+        curve = self.optional("the learning curve", lambda: self.curve(rounds[0], shown)) or []
         systems, kept, scorer, tested = self.test(tried, chosen, data)
-        details = {**self.task.details(scorer, data.test), **self.promise(kept, data, rounds[0])}
+        details = {
+            **(self.optional("the examples", lambda: self.task.details(scorer, data.test)) or {}),
+            **(self.optional("how like each other questions are", lambda: self.promise(kept, data, rounds[0])) or {}),
+        }
         before, chosen = chosen.name, kept
         self.say(f"Chosen: {chosen.name}.")
         final = scorer
@@ -87,7 +92,8 @@ class Trial:
                 )
             else:
                 self.say("It learns from everything now.")
-                final = self.make(chosen, pairs, [])
+                again = self.optional("learning from the test questions too", lambda: self.make(chosen, pairs, []))
+                final = scorer if again is None else again
         report = FitReport(
             kind=self.kind.name,
             about=str(self.kind),
@@ -103,6 +109,7 @@ class Trial:
             curve=curve,
             notes=self.notes,
             texts_alone=texts_alone(data.train),
+            known=count_known(data.test, (pair.query for pair in pairs)) if self.task.own_test else 0,
             language=self.tokenizer.reads,
             **details,
         )
@@ -127,8 +134,7 @@ class Trial:
             except KeyboardInterrupt:
                 if not done:
                     raise
-                self.stopped = True
-                self.notes.append(f"Stopped while {one.name} was tried; the best of those before it is kept.")
+                self.stop(f"Stopped while {one.name} was tried; the best of those before it is kept.")
                 break
             outcomes = [outcome for outcome, _ in found]
             self.seconds[one.name] = sum(seconds for _, seconds in found) / len(rounds)
@@ -142,6 +148,20 @@ class Trial:
         if not done:
             raise MatchloomError(f"no system could be made; {next(iter(self.failed.values()))}")
         return done
+
+    def optional(self, what: str, work: Callable[[], Result]) -> Result | None:
+        """What a fit can do without: Ctrl-C leaves it out, and the fit goes on to its end with what there is."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.stop(f"Stopped; left out: {what}.")
+            return None
+
+    def stop(self, line: str) -> None:
+        """Remember that Ctrl-C was pressed, and say what follows."""
+        self.stopped = True
+        self.notes.append(line)
+        self.say(line)
 
     def choose(self, tried: list[Candidate]) -> Candidate:
         """The best-equipped system, which is tried last, unless another beats it by more than chance.
@@ -202,18 +222,37 @@ class Trial:
             if one is not chosen and self.task.made_again and self.late(self.seconds[one.name]):
                 self.failed[one.name] = "there was no time to measure it on the test questions"
                 continue
-            learnt = self._learnt(one, data)
-            again = one is chosen or not self.measured.has("test", one.name)
-            made = self.make(one, *learnt) if again else None
-            outcomes[one.name], _ = self.outcome(one, *learnt, "test", one.name, asked=data.test, made=made)
-            if made is not None and (one is chosen or self._better([one], outcomes, chosen, CLEAR)):
-                scorers[one.name] = made
+            try:
+                self._test_one(one, chosen, data, outcomes, scorers)
+            except KeyboardInterrupt:
+                self.stop(f"Stopped while {one.name} was measured on the test {self.task.unit}; {chosen.name} is kept.")
+                if one is chosen:  # a folder without its figure would be no use; a second Ctrl-C ends the fit
+                    self._test_one(one, chosen, data, outcomes, scorers)
+                left = (other.name for other in tried if other.name not in outcomes)
+                self.failed |= dict.fromkeys(left, f"stopped before it was measured on the test {self.task.unit}")
+                break
         better = self._better(tried, outcomes, chosen, CLEAR)
         kept = max(better, key=lambda one: outcomes[one.name].values[self.task.measure], default=chosen)
         scorer = scorers.get(kept.name) or self.make(kept, *self._learnt(kept, data))
         figures = [self._figures(one, outcomes, kept) for one in tried if one.name in outcomes]
         figures.sort(key=lambda one: -one.test[self.task.measure])
         return Tested(figures, kept, scorer, len(outcomes[kept.name].each[self.task.measure]))
+
+    def _test_one(
+        self,
+        one: Candidate,
+        chosen: Candidate,
+        data: Data,
+        outcomes: dict[str, Outcome],
+        scorers: dict[str, Scorer],
+    ) -> None:
+        """Make a system and measure it; the scorer is kept of the chosen one, and of one that is clearly better."""
+        learnt = self._learnt(one, data)
+        again = one is chosen or not self.measured.has("test", one.name)
+        made = self.make(one, *learnt) if again else None
+        outcomes[one.name], _ = self.outcome(one, *learnt, "test", one.name, asked=data.test, made=made)
+        if made is not None and (one is chosen or self._better([one], outcomes, chosen, CLEAR)):
+            scorers[one.name] = made
 
     def promise(self, chosen: Candidate, data: Data, first: Round) -> dict[str, Any]:
         """What the figure holds for: how like each other the questions are, how far test questions are from them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchloom.data.kinds import ANSWERS
+from matchloom.data.kinds import ANSWERS, PAIRS
 from matchloom.fitting.report import Distance, FitReport, SystemFigures
 
 CHANCE = 0.05
@@ -26,11 +26,23 @@ def verdict(report: FitReport) -> list[str]:
     chosen = systems[report.chosen]
     return [
         _what_to_use(report, chosen, systems),
+        *_known(report),
         *([_TEXTS_ALONE] if report.texts_alone else []),
         *_of_what(report),
         *_beside(report, chosen, systems),
         *_more_questions(report, chosen),
         *([f"Only {_counted(report.tested)}: figures this small move by chance."] if report.tested < _FEW else []),
+    ]
+
+
+def _known(report: FitReport) -> list[str]:
+    """What test questions say that were learnt from."""
+    if not report.known:
+        return []
+    some = "All" if report.known >= report.tested else f"{report.known:,} of the"
+    return [
+        f"{some} {_counted(report.tested)} stand in training, too: the figures say how well these are remembered, and "
+        "nothing of new questions. Leave --test out, or give questions that are not in the file."
     ]
 
 
@@ -84,7 +96,11 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
     of = "pairs" if report.kind == "pairs" else "questions"
     told = f"{report.measure} {value:.3f} on {report.tested:,} test {of}"
     if report.kind == "answers":
-        asked = "new questions" if not report.texts_alone else "questions, found by its text alone"
+        asked = (
+            ("test" if report.known else "new") + " questions"
+            if not report.texts_alone
+            else "questions, found by its text alone"
+        )
         told = f"the right answer comes first for {value:.0%} of {report.tested:,} {asked}"
         if "R@3" in chosen.test:
             told += f", and is among the first three for {chosen.test['R@3']:.0%}"
@@ -119,9 +135,33 @@ def _beside(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemF
     best = max(others, key=lambda one: one.test[report.measure])
     difference = chosen.test[report.measure] - best.test[report.measure]
     clear = best.p is not None and best.p < CHANCE
-    apart = f"{abs(difference):.3f} {'less' if difference >= 0 else 'more'}"
-    about = f"{best.name} has {best.test[report.measure]:.3f}, {apart}"
-    return [f"Next to it: {about}, which is {'more than' if clear else 'no more than'} chance (p {best.p or 0:.2f})."]
+    apart = f"{abs(difference):.3f} {'less' if difference > 0 else 'more'}, which is"
+    told = f"{apart} {'more than' if clear else 'no more than'} chance (p {best.p or 0:.2f})" if difference else "too"
+    about = f"Next to it: {best.name} has {best.test[report.measure]:.3f}, {told}."
+    return [about, *_why_chosen(report, chosen, others)]
+
+
+def _why_chosen(report: FitReport, chosen: SystemFigures, others: list[SystemFigures]) -> list[str]:
+    """Why this one, where another has the higher figure on test or development questions."""
+    measure, of = report.measure, "pairs" if report.kind == PAIRS else "questions"
+    known = [one for one in others if measure in one.development]
+    if report.chosen_before or measure not in chosen.development or not known:
+        return []
+    ours = chosen.development[measure]
+    best = max(known, key=lambda one: one.development[measure])
+    theirs = best.development[measure]
+    if theirs > ours:
+        return [
+            f"{chosen.name} is not chosen for the highest figure: on development {of} {best.name} has {measure} "
+            f"{theirs:.3f}, and {chosen.name} {ours:.3f}. The best equipped system is taken unless another is better "
+            "by more than chance there."
+        ]
+    if any(one.test[measure] > chosen.test[measure] for one in others):
+        return [
+            f"{chosen.name} was chosen on development {of}, where none has more: {measure} {ours:.3f}, and {best.name} "
+            f"{theirs:.3f}. Test {of} only measure."
+        ]
+    return []
 
 
 def _more_questions(report: FitReport, chosen: SystemFigures) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, normalize_text
+from matchloom.data.unanswerable import is_blank
 from matchloom.search.entries import Entries
 from matchloom.search.journal import Change
 from matchloom.search.view import View
@@ -56,7 +57,7 @@ def removed(view: View, ids: Iterable[str]) -> Change:
 
 def checked(entry: Entry) -> Entry:
     """An entry that can be put."""
-    if not (isinstance(entry.id, str) and entry.id and isinstance(entry.text, str) and entry.text.strip()):
+    if not (isinstance(entry.id, str) and entry.id and isinstance(entry.text, str) and not is_blank(entry.text)):
         raise MatchloomError(f"the entry {str(entry)[:80]!r} lacks an id or a text", code="bad_row")
     return Entry(entry.id, entry.text, tuple(dict.fromkeys(entry.questions)), dict(entry.columns))
 

@@ -19,6 +19,7 @@ from matchloom.basics.extras import named_extras
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.data.entries import Entry
+from matchloom.data.unanswerable import has_answer
 from matchloom.explanation import Explanation, explanation_of
 from matchloom.explanation.budget import CellBudget
 from matchloom.lexical.columns import Floats
@@ -457,7 +458,7 @@ class Collection:
         """Add questions and answers: found by every reader, and on the disk, when this returns.
 
         A question of an answer that is there is one more of its questions. An answer whose id is there with another
-        text takes the new text. Pairs with label 0 are left out.
+        text takes the new text. Pairs with label 0 are left out, and those whose text is empty or no_answer.
 
         Args:
             pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
@@ -466,7 +467,7 @@ class Collection:
             progress: Whether to show a bar.
         """
         rows = list(rows_of(pairs, columns))
-        wrong = sum(not pair.is_positive for pair, _ in rows)
+        wrong = sum(not (pair.is_positive and has_answer(pair)) for pair, _ in rows)
         if wrong == len(rows):
             return Added(0, 0, wrong)
         entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])

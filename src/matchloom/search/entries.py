@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, local_ids, normalize_text, same_answers, spellings
+from matchloom.data.unanswerable import has_answer
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.text.tokenize import replace_surrogates
 from matchloom.types import MatchloomError, Pair
@@ -44,7 +45,7 @@ class Entries:
         """The entries of pairs with label above 0 or none; `own` are the user's columns of each pair.
 
         Pairs that share a text_id or a text (but for case and spaces) are of one answer. A pair with an empty query
-        is an answer that nobody asked for yet. What represents an answer depends on its pairs and not on their order:
+        is an answer that nobody asked for yet; one with an empty text, or no_answer, is none. What represents an answer depends on its pairs and not on their order:
         its least id, the text that most of its pairs have, each question once, the most frequent value of a column.
 
         Where text_ids do not name answers (numbers of candidates that start anew for each question, or documents that
@@ -52,11 +53,15 @@ class Entries:
         `note` says so. `local_ids` says how that is found out.
         """
         rows = zip(pairs, own, strict=True) if own is not None else ((pair, {}) for pair in pairs)
-        right = [(_clean(pair), columns) for pair, columns in rows if pair.is_positive]
+        positive = [(_clean(pair), columns) for pair, columns in rows if pair.is_positive]
+        right = [row for row in positive if has_answer(row[0])]
         if not right:
             raise MatchloomError(
-                "answers are taken from pairs with label 1 or none, and there are none", code="no_data"
+                "answers are taken from pairs with label 1 or none and a text that is not empty, and there are none",
+                code="no_data",
             )
+        empty = len(positive) - len(right)
+        left_out = "" if not empty else f"{empty:,} {'pair has' if empty == 1 else 'pairs have'} no answer: left out."
         conflicts = local_ids([pair for pair, _ in right])
         note = ""
         if conflicts:
@@ -72,7 +77,8 @@ class Entries:
         made = [_made([pair for pair, _ in rows], [own for _, own in rows], spelt) for rows in groups.values()]
         made.sort(key=lambda row: row[0].id)
         entries = [row[0] for row in made]
-        return cls.listed(entries, [row[1] for row in made], [row[2] for row in made], note)
+        told = " ".join(line for line in (left_out, note) if line)
+        return cls.listed(entries, [row[1] for row in made], [row[2] for row in made], told)
 
     @classmethod
     def listed(

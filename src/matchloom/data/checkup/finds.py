@@ -12,6 +12,7 @@ from matchloom.data.checkup.language import language_of
 from matchloom.data.checkup.near import near_pairs
 from matchloom.data.formats.html_text import has_tags
 from matchloom.data.identity import answers_of, normalize_text
+from matchloom.data.unanswerable import is_blank
 from matchloom.types import Pair
 
 _NEAR_ANSWERS = 0.9
@@ -52,9 +53,11 @@ KINDS = {
 def blanks(rows: Sequence[Placed]) -> Iterator[Find]:
     """Rows of which a side is empty."""
     for pair, place in rows:
-        if not pair.query.strip() or not pair.text.strip():
+        if is_blank(pair.query) or is_blank(pair.text):
             yield Find(
-                "blank", (place,), f"no question: {pair.text}" if pair.text.strip() else f"no answer: {pair.query}"
+                "blank",
+                (place,),
+                f"no question: {pair.text}" if not is_blank(pair.text) else f"no answer: {pair.query}",
             )
 
 
