@@ -82,7 +82,8 @@ def test_everything_is_on_the_page() -> None:
         "What next",
     ]
     assert "100 held-out test questions, measured once" in page.texts("dd")
-    assert "1 development question, by P@1" in page.texts("dd")
+    rule = "the best equipped system, unless another is better by more than chance"
+    assert f"1 development question, by P@1: {rule}" in page.texts("dd")
     assert page.texts("li") == ["14 questions stand twice in the file."]
     assert page.texts("code")[0] == 'matchloom search DIR "question"'
     assert "how often a right answer is among the first 3" in page.texts("dd")

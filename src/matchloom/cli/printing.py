@@ -24,7 +24,7 @@ _REASONS = 3  # pairs of words shown beside a text
 
 
 def console() -> Screen:
-    """Standard output, where brackets in a user's text are brackets; no colour and 100 columns (or COLUMNS) in a pipe."""
+    """Standard output, where brackets in a user's text are brackets; in a pipe no colour, and COLUMNS or 100 wide."""
     printer = screen()
     if not printer.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         printer.width = WIDTH

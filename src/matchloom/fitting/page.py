@@ -80,8 +80,8 @@ def _verdict(report: FitReport) -> str:
         ("Measured on", f"{report.tested:,} held-out test {unit}, measured once"),
         (
             "Chosen on",
-            f"{report.developed:,} development {_unit(report, report.developed)}, by {truncate(report.measure, 40)}: the best equipped "
-            "system, unless another is better by more than chance"
+            f"{report.developed:,} development {_unit(report, report.developed)}, by {truncate(report.measure, 40)}"
+            ": the best equipped system, unless another is better by more than chance"
             + (f"; then by the test {_unit(report)}" if report.chosen_before else ""),
         ),
         *([("Language", truncate(report.language, _LINE))] if report.language else []),

@@ -45,8 +45,9 @@ class Entries:
         """The entries of pairs with label above 0 or none; `own` are the user's columns of each pair.
 
         Pairs that share a text_id or a text (but for case and spaces) are of one answer. A pair with an empty query
-        is an answer that nobody asked for yet; one with an empty text, or no_answer, is none. What represents an answer depends on its pairs and not on their order:
-        its least id, the text that most of its pairs have, each question once, the most frequent value of a column.
+        is an answer that nobody asked for yet; one with an empty text, or no_answer, is none. What represents an
+        answer depends on its pairs and not on their order: its least id, the text that most of its pairs have, each
+        question once, the most frequent value of a column.
 
         Where text_ids do not name answers (numbers of candidates that start anew for each question, or documents that
         texts are parts of), one id would join what has nothing in common: then texts alone tell answers apart, and
