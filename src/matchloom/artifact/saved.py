@@ -25,7 +25,9 @@ class Saved:
     def __init__(
         self, folder: Path, remedy: str, settings: dict[str, Any], contents: dict[str, bytes], inside: dict[str, Path]
     ) -> None:
-        self.folder, self.remedy, self.settings = folder, remedy, settings
+        self.folder: Path = folder
+        self.remedy: str = remedy
+        self.settings: dict[str, Any] = settings
         self._contents, self._inside = contents, inside
 
     def __contains__(self, name: str) -> bool:

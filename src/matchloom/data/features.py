@@ -151,20 +151,21 @@ class FeatureTexts:
                 # A first word has its capital from the sentence; a name there goes unseen.
                 found["names"].append({w.key: 1.0 for w in words[1:] if w.capital and not w.stop})
                 found["years"].append({w.key: 1.0 for w in words if w.year})
-        self.lengths = np.array(lengths, dtype=np.float64)
-        self.types = np.array(types, dtype=object)
-        self.items = {kind: Items(of_texts) for kind, of_texts in found.items()}
+        self.lengths: Floats = np.array(lengths, dtype=np.float64)
+        self.types: NDArray[np.object_] = np.array(types, dtype=object)
+        self.items: dict[str, Items] = {kind: Items(of_texts) for kind, of_texts in found.items()}
 
 
 class Items:
     """For each text its distinct items with their weights, flat; and all (text, item) pairs in order, to look up."""
 
     def __init__(self, of_texts: list[dict[int, float]]) -> None:
-        self.counts = np.array([len(items) for items in of_texts], dtype=np.int64)
-        self.starts = np.cumsum(self.counts) - self.counts
-        self.keys = np.array([key for items in of_texts for key in items], dtype=np.uint64)
-        self.weights = np.array([w for items in of_texts for w in items.values()], dtype=np.float64)
-        self.known = np.sort(self.keys + np.repeat(np.arange(len(of_texts)), self.counts).astype(np.uint64) * _GOLDEN)
+        self.counts: Rows = np.array([len(items) for items in of_texts], dtype=np.int64)
+        self.starts: Rows = np.cumsum(self.counts) - self.counts
+        self.keys: NDArray[np.uint64] = np.array([key for items in of_texts for key in items], dtype=np.uint64)
+        self.weights: Floats = np.array([w for items in of_texts for w in items.values()], dtype=np.float64)
+        owners = np.repeat(np.arange(len(of_texts)), self.counts).astype(np.uint64)
+        self.known: NDArray[np.uint64] = np.sort(self.keys + owners * _GOLDEN)
 
 
 def question_type(words: Sequence[str]) -> str:

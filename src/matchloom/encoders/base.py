@@ -27,8 +27,8 @@ class Encoder(nn.Module, ABC):
 
     size: int
     vocabulary: int | None = None
-    draws_at_random = False
-    reads_pairs = False
+    draws_at_random: bool = False
+    reads_pairs: bool = False
 
     @abstractmethod
     def forward(self, texts: Texts) -> Tensor:

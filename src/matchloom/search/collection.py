@@ -70,7 +70,7 @@ class Collection:
     'Use an oven.'
     """
 
-    patience = 30.0  # seconds that a change waits for another writer
+    patience: float = 30.0  # seconds that a change waits for another writer
 
     def __init__(self, state: State, sentences: SentenceVectors | None = None) -> None:
         """Not for callers: use `fit`, `create` or `open`."""

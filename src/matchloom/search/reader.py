@@ -108,7 +108,8 @@ class Reader:
     """What is known of the stems, pairs of stems and n-grams of a collection, each with a number."""
 
     def __init__(self, tokenizer: Tokenizer, *, whole: bool = True) -> None:
-        self.tokenizer, self.whole = tokenizer, whole
+        self.tokenizer: Tokenizer = tokenizer
+        self.whole: bool = whole
         self.stems: dict[str, int] = {}
         self.two: dict[tuple[int, int], int] = {}
         self.ngrams: dict[str, int] = {}
