@@ -71,3 +71,9 @@ def users_encoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _one_thread() -> None:
     # pytest-xdist already uses the cores; more threads a test only get in each other's way.
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _width_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What commands print must not depend on the terminal in which the tests were started.
+    monkeypatch.delenv("COLUMNS", raising=False)
