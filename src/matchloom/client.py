@@ -298,7 +298,7 @@ def _hits(found: Any) -> Hits:
     """What a search found, as the library gives it."""
     reasons = ((one, one.pop("explanation", None)) for one in ({**one} for one in found["answers"]))
     hits = (Hit(**one, explanation=None if why is None else Explanation.from_dict(why)) for one, why in reasons)
-    return Hits(hits, found["known"], found.get("answered"))
+    return Hits(hits, found["known"], found.get("answered"), found.get("confident"))
 
 
 def _given(**options: Any) -> dict[str, Any]:

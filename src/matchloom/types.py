@@ -135,16 +135,24 @@ class Hits(list[Hit]):
     """What a search found, best first. `known` is how likely it is that any answer of the collection is right.
 
     The probabilities of all answers add up to it; it is None where nothing is known of that. `answered` says whether
-    the first answer is as sure as a stated precision asks for; None where none was stated.
+    the first answer is as sure as a stated precision asks for; None where none was stated. `confident` says whether it
+    is sure enough to be given as the answer, where nothing was stated; None where nothing is known of that.
     """
 
-    def __init__(self, found: Iterable[Hit] = (), known: float | None = None, answered: bool | None = None) -> None:
+    def __init__(
+        self,
+        found: Iterable[Hit] = (),
+        known: float | None = None,
+        answered: bool | None = None,
+        confident: bool | None = None,
+    ) -> None:
         super().__init__(found)
-        self.known, self.answered = known, answered
+        self.known, self.answered, self.confident = known, answered, confident
 
     def _repr_html_(self) -> str:
         told = [] if self.known is None else [f"some answer is right: {self.known:.3f}"]
-        told += [] if self.answered is None else ["sure enough" if self.answered else "not sure enough"]
+        sure = self.confident if self.answered is None else self.answered
+        told += [] if sure is None else ["sure enough" if sure else "not sure enough"]
         return (f"<p>{'; '.join(told)}</p>" if told else "") + _table(self)
 
 

@@ -279,9 +279,16 @@ def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
 
 def test_a_question_of_stray_letters_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(folder), "xqpa zw"]) == 0
-    assert "Little of this question is known here" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "No answer here is sure enough" in shown
+    assert shown.count("asked before") == 3
+    assert main(["search", str(folder), "xqpa zw", "--top", "5"]) == 0
+    assert capsys.readouterr().out.count("asked before") == 5
+    assert main(["search", str(folder), "xqpa zw", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["confident"] is False
     assert main(["search", str(folder), "I forgot my password", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
+    assert shown["confident"] is True
     assert 0.9 < shown["known"] < 1
     assert 0.5 < shown["answers"][0]["probability"] < 1
 

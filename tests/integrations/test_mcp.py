@@ -55,7 +55,7 @@ def test_mcp_search_and_explain(faq: Path) -> None:
     told = content(found)
     assert [one["id"] for one in told["answers"]] == [hit.id for hit in hits]
     assert told["answers"][0]["columns"] == {"url": "/password"}
-    assert told["known"] == hits.known
+    assert (told["known"], told["confident"]) == (hits.known, hits.confident)
     explained = content(why)
     assert explained["score"] == pytest.approx(hits[0].score, rel=1e-4)
     assert "password" in {one["query_word"] for one in explained["words"]}

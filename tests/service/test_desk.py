@@ -234,7 +234,7 @@ def test_the_log_of_questions_is_bounded_and_deleted(tmp_path: Path, monkeypatch
     monkeypatch.setattr("matchloom.service.desk.questions._MOST", 2000)
     log = QuestionLog(tmp_path / "asked.jsonl")
     for n in range(100):
-        log.keep("faq", f"question {n} " + "x" * 1000, Hits(known=0.1), False)
+        log.keep("faq", f"question {n} " + "x" * 1000, Hits(known=0.1, confident=False))
         log.flush()
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == ["asked.jsonl", "asked.jsonl.1", "asked.jsonl.2"]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matchloom.explanation import Explanation
     from matchloom.types import Hit, Hits
 
-_UNSURE = 0.5  # of a question's words and letters must be known, or a line says so
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 
@@ -56,24 +55,23 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
     """What a collection found: each answer with the known question that is nearest and the user's own columns."""
     asked.keep_reasons(found)
     if asked.json:
-        answered = {} if found.answered is None else {"answered": found.answered}
-        answers = [plain_hit(one) for one in found]
-        print_json({"question": question, "known": found.known, **answered, "answers": answers})
+        sureness = {"known": found.known, "confident": found.confident, "answered": found.answered}
+        given = {name: value for name, value in sureness.items() if name == "known" or value is not None}
+        print_json({"question": question, **given, "answers": [plain_hit(one) for one in found]})
         return
-    sure = any(hit.probability is not None for hit in found)  # an empty column would take room from the words
-    numbers = ("", "score", *(["probability"] if sure else []))
+    likely = any(hit.probability is not None for hit in found)  # an empty column would take room from the words
+    numbers = ("", "score", *(["probability"] if likely else []))
     shown = table(*numbers, "answer", *(["why"] if asked.explain else []), right=numbers)
     for n, hit in enumerate(found, start=1):
-        likely = [("" if hit.probability is None else f"{hit.probability:.2f}")] if sure else []
+        chance = [("" if hit.probability is None else f"{hit.probability:.2f}")] if likely else []
         told = [printable(in_words(hit.explanation))] if asked.explain else []
-        shown.add_row(str(n), f"{hit.score:.2f}", *likely, _answer(hit), *told)
+        shown.add_row(str(n), f"{hit.score:.2f}", *chance, _answer(hit), *told)
     printer = console()
     printer.print(printable(question), style="bold")
-    if found.answered is False and found:
+    sure = found.confident if found.answered is None else found.answered
+    if found and sure is False:
         printer.print("No answer here is sure enough. Perhaps one of these:", style="yellow")
     printer.print(shown if found else "nothing found")
-    if found.answered is None and found and found.known is not None and found.known < _UNSURE:
-        printer.print(f"Little of this question is known here: {1 - found.known:.2f} that none of these answers it.")
 
 
 def _answer(hit: Hit) -> Text:

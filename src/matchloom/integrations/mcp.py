@@ -27,8 +27,9 @@ _TOP = 20  # answers at most: an agent reads all of them
 _ADDED = 100  # pairs at a time
 _WORDS = 12  # of an explanation
 _ABOUT = (
-    "Answers from a collection of questions and answers. `search` finds them; `known` is how likely it is that any "
-    "answer is right, and a low one means: say that there is no answer. `explain` says which words made a score."
+    "Answers from a collection of questions and answers. `search` finds them; where `confident` is false none is sure "
+    "enough: say that there is no answer. `known` is how likely it is that any answer is right. `explain` says which "
+    "words made a score."
 )
 Question = Annotated[str, Field(description="What a person wants to know, in their own words.")]
 AnswerId = Annotated[str, Field(description="Of an answer, as `search` gives it.")]
@@ -55,7 +56,7 @@ def make_server(collection: Any, *, writable: bool = False, limits: Limits | Non
         with _told():
             _check(limits, found, [question])
             hits: Hits = found.search(question, top=top)
-            return {"known": hits.known, "answers": [_plain(hit) for hit in hits]}
+            return {"known": hits.known, "confident": hits.confident, "answers": [_plain(hit) for hit in hits]}
 
     @server.tool(annotations=reads)
     def explain(question: Question, id: AnswerId) -> dict[str, Any]:  # noqa: A002

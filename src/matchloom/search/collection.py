@@ -26,6 +26,7 @@ from matchloom.lexical.columns import Floats
 from matchloom.search.aside import Since, clear_aside, open_aside, write_aside
 from matchloom.search.calibration import Calibration
 from matchloom.search.changes import added, checked, entries_of, removed, rows_of
+from matchloom.search.confidence import Confidence
 from matchloom.search.entries import Entries
 from matchloom.search.explaining import with_known_question
 from matchloom.search.features.dense import SentenceVectors
@@ -80,6 +81,7 @@ class Collection:
         self.page: bytes | None = None  # the report for people
         self.since_report = 0  # entries that were changed between the report and the last fit
         self._state, self._sentences = state, sentences
+        self._confidence = Confidence()
         self._journal: Journal | None = None
         self._stamp: tuple[int, int] = (0, 0)
         self._held = 0  # bytes of the journal that the state holds
@@ -200,6 +202,7 @@ class Collection:
             return cast(Collection, artifact.load(path))
         made = cls.__new__(cls)
         made._lock = threading.RLock()
+        made._confidence = Confidence()
         made.folder = path
         made._sentences = None
         made._load()
@@ -360,7 +363,8 @@ class Collection:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
 
         None where nothing of the question is known. `known` of what is found says how likely it is that any answer is
-        right; the probabilities of all answers add up to it. An answer that was judged wrong for exactly this question
+        right; the probabilities of all answers add up to it. `confident` says whether the first is sure enough to be
+        given as the answer (`search/confidence.py`). An answer that was judged wrong for exactly this question
         (`refit`) is left out.
 
         Args:
@@ -379,18 +383,24 @@ class Collection:
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
-            (hits,) = self._current().search([question], top=top, where=where, budget=CellBudget(explain))
-            return _answered(hits, threshold)
+            return self._found([question], top, where, CellBudget(explain), threshold)[0]
         if isinstance(question, bytes) or not isinstance(question, Iterable):
             raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
         blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         budget = CellBudget(explain)
-        found = (
-            self._current().search(block, top=top, where=where, budget=budget)
-            for block in track(blocks, self.name, show=progress)
-        )
-        return [_answered(hits, threshold) for block in found for hits in block]
+        shown = track(blocks, self.name, show=progress)
+        return [hits for block in shown for hits in self._found(block, top, where, budget, threshold)]
+
+    def _found(
+        self, questions: Sequence[str], top: int | None, where: Where | None, budget: CellBudget, least: float | None
+    ) -> list[Hits]:
+        """The answers to questions that are compared together, and whether the first ones are sure."""
+        state = self._current()
+        found = state.search(questions, top=top, where=where, budget=budget)
+        for hits in found:
+            hits.confident = self._confidence.of(state.calibration, hits)
+        return [_answered(hits, least) for hits in found]
 
     def threshold(self, precision: float) -> float:
         """The least probability from which on so many of the answers are right, by what left-out questions prove.
@@ -797,4 +807,4 @@ def _answered(hits: Hits, threshold: float | None) -> Hits:
     if threshold is None:
         return hits
     answered = bool(hits) and (hits[0].probability or 0.0) >= threshold
-    return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered)
+    return Hits(hits if answered else hits[:_PERHAPS], hits.known, answered, hits.confident)

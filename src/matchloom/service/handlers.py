@@ -113,13 +113,13 @@ def search(
     """The answers of a system that fit a question best; none for a question of spaces."""
     found = (yield from _found(system, [question], by, options))[0]
     if log is not None and by is None and question.strip():
-        log.keep(system.name, question, found, system.confident(found))
+        log.keep(system.name, question, found)
     return search_answer(system, by, found)
 
 
 def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
     """What a client is told of the best of what was found."""
-    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(system, by, found, top)}
+    return {"system": system.name, "kind": system.kind, "by": _name(by), **_answers(found, top)}
 
 
 def search_many(
@@ -131,7 +131,7 @@ def search_many(
         "system": system.name,
         "kind": system.kind,
         "by": _name(by),
-        "results": [_answers(system, by, one) for one in found],
+        "results": [_answers(one) for one in found],
     }
 
 
@@ -202,9 +202,8 @@ def _with_reasons(scorer: Any, question: str, found: Sequence[Hit]) -> Steps[lis
     return made
 
 
-def _answers(system: ServedSystem, by: ServedSystem | str | None, found: Hits, top: int | None = None) -> Plain:
-    confident = system.confident(found) if by is None else None
-    told = {"known": found.known, "answered": found.answered, "confident": confident}
+def _answers(found: Hits, top: int | None = None) -> Plain:
+    told = {"known": found.known, "answered": found.answered, "confident": found.confident}
     return {**told, "answers": [_plain(one) for one in found[:top]]}
 
 

@@ -105,7 +105,7 @@ def _found(
         hits = system.collection.search([one.question for one in asked], top=max(one.top for one in asked))
         for one, found in zip(asked, hits if log is not None else (), strict=log is not None):
             assert log is not None
-            log.keep(system.name, one.question, found, system.confident(found))
+            log.keep(system.name, one.question, found)
         encoded: list[Any] = [
             msgspec.json.encode(search_answer(system, None, found, one.top))
             for one, found in zip(asked, hits, strict=True)

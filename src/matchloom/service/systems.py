@@ -17,10 +17,9 @@ import regex
 
 from matchloom.artifact import kind_of, load
 from matchloom.lexical import fit_scorer
-from matchloom.service.confidence import Confidence
 from matchloom.service.encoded import EncodedCandidates
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import EncodesCandidates, Explains, Hits, MatchloomError, Pair, Scorer
+from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, Scorer
 
 if TYPE_CHECKING:
     from matchloom.fitting import Fitted
@@ -71,7 +70,6 @@ class ServedSystem:
     generation: int = 1
     loaded: float = field(default_factory=time.time)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _confidence: Confidence = field(default_factory=Confidence, repr=False)
     _bm25: tuple[object, Scorer] | None = field(default=None, repr=False)
     _encoded: EncodedCandidates | None = field(default=None, repr=False)
 
@@ -105,10 +103,6 @@ class ServedSystem:
             if self._encoded is None and isinstance(matcher, EncodesCandidates):
                 self._encoded = EncodedCandidates(matcher)
             return self._encoded
-
-    def confident(self, hits: Hits) -> bool | None:
-        """Whether the first answer is sure enough to be shown as the answer; None where nothing is known of that."""
-        return None if self.collection is None else self._confidence.of(self.collection.calibration, hits)
 
     def bm25(self) -> Scorer:
         """Stemmed BM25 over this system's own answers, made when it is first asked for."""

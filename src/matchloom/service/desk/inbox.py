@@ -58,7 +58,7 @@ def waiting_questions(
     there = sorted(there, key=lambda one: -one.last)[:_LOOKED_AT]
     for one, hits in zip(there, collection.search([one.question for one in there], top=_SUGGESTED), strict=True):
         one.hits = hits
-    still = [one for one in there if one.down or one.hits is None or system.confident(one.hits) is not True]
+    still = [one for one in there if one.down or one.hits is None or one.hits.confident is not True]
     return sorted(still, key=lambda one: (-one.count, -one.last, one.question))
 
 

@@ -57,7 +57,7 @@ class QuestionLog:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def keep(self, system: str, question: str, hits: Hits, confident: bool | None) -> None:
+    def keep(self, system: str, question: str, hits: Hits) -> None:
         """Take a question down; nothing here waits."""
         if len(self._waiting) >= _HELD:
             self._dropped += 1
@@ -71,7 +71,7 @@ class QuestionLog:
                 "id": None if first is None else first.id,
                 "probability": None if first is None or first.probability is None else round(first.probability, 4),
                 "known": None if hits.known is None else round(hits.known, 4),
-                "confident": confident,
+                "confident": hits.confident,
             }
         )
         if self._thread is None:
