@@ -31,10 +31,11 @@ from rich.console import Console
 
 from experiments import places
 from experiments.benchmarks.development_features import Measured, by_task, load, mean_of_corpora
-from experiments.benchmarks.quality import CACHE, auroc, calibration_error
+from experiments.benchmarks.quality import CACHE
 from experiments.reproduction.provenance import commit
 from matchloom.basics.files import atomic_write
 from matchloom.basics.progress import track
+from matchloom.evaluation.answerability import auroc, calibration_error
 from matchloom.lexical.columns import Floats
 from matchloom.search import fusion
 from matchloom.search.calibration import ENOUGH, signals_of
@@ -195,7 +196,7 @@ def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
     for n, one in enumerate(every):
         others = [best[m] for m, other in enumerate(every) if other.one.family != one.one.family]
         shown = first_share(one.scores, float(np.exp(np.mean(np.log(others)))))
-        errors[n] = calibration_error(shown, one.right.astype(float))
+        errors[n] = calibration_error(shown, one.right)
     tasks = [one.one for one in every]
     return {
         "temperature": float(np.exp(np.mean(np.log(best)))),

@@ -13,15 +13,14 @@ whose answers were taken away before (`gone`), a fifth of the answers. Draws are
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from experiments import places
+from experiments.corpora.labelled import labelled_pairs, rows_of
 from matchloom import Pair
 from matchloom.data.identity import digest
 
@@ -54,21 +53,11 @@ class Task(NamedTuple):
         yield from self.gone
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    """The lines of a TSV file with a header."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def far_questions() -> list[str]:
     """Questions about products and health, others than those which are asked in tests: no task has answers to them."""
     with gzip.open(places.DATA / "cqa" / "cqa_5_50.tsv.gz", "rt", encoding="utf-8") as file:
         questions = {line.split("\t")[2] for line in file}
     return sorted(questions, key=lambda one: digest("development", one))[:FAR]
-
-
-def _pairs(*paths: Path) -> list[Pair]:
-    return [Pair(row["query"], row["text"], text_id=row["text_id"]) for path in paths for row in rows_of(path)]
 
 
 def parted(corpus: str, pairs: Sequence[Pair], size: int, draw: int, first: frozenset[str] = frozenset()) -> Task:
@@ -115,7 +104,7 @@ def intents() -> Iterator[Task]:
     """HWU64 and StackOverflow."""
     folder = places.DATA / "intents"
     for name in ("hwu64", "stackoverflow"):
-        pairs = _pairs(folder / f"{name}_train.tsv")
+        pairs = labelled_pairs(folder / f"{name}_train.tsv")
         for size in SIZES:
             for draw in range(3 if size <= 5 else 2 if size <= 10 else 1):
                 yield parted(name, pairs, size, draw)
@@ -123,7 +112,7 @@ def intents() -> Iterator[Task]:
 
 def shop() -> Iterator[Task]:
     """What the owner of a shop wrote."""
-    pairs = _pairs(places.DATA / "intents" / "sofmattress_train.tsv")
+    pairs = labelled_pairs(places.DATA / "intents" / "sofmattress_train.tsv")
     for size in (1, 2, 5):
         for draw in range(3):
             yield parted("sofmattress", pairs, size, draw)
@@ -134,8 +123,8 @@ def shop() -> Iterator[Task]:
 def covid() -> Iterator[Task]:
     """An FAQ, and what users asked."""
     folder = places.DATA / "faq"
-    faq = _pairs(folder / "covid_faq.tsv")
-    pairs = [*faq, *_pairs(folder / "covid_train.tsv")]
+    faq = labelled_pairs(folder / "covid_faq.tsv")
+    pairs = [*faq, *labelled_pairs(folder / "covid_train.tsv")]
     yield parted("covid", pairs, 1, 0, frozenset(one.query for one in faq))
     for size in (1, 2, 5):
         for draw in range(1, 3):

@@ -15,7 +15,7 @@ training parts alone. Vectors of texts are kept in the user's cache.
     ECE      expected calibration error of the first answer's probability, ten bins
     AUROC    p(answerable) of test questions against questions that have no answer here: those of a fifth of the
              answers, which were taken away before fitting (`near`), or questions of another field (`far`)
-    recall   of the questions without an answer, the part below the 5% quantile of the others
+    recall   of the questions without an answer, the part that is refused where 95% of the others are kept
     >= .9    of the far questions, the part whose first answer is shown with nine tenths or more
     .95      asked for a precision of .95: what it was, and for how many questions
 """
@@ -23,7 +23,6 @@ training parts alone. Vectors of texts are kept in the user's cache.
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
 import hashlib
 import json
@@ -33,18 +32,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from experiments import places
+from experiments.corpora.labelled import labelled_pairs, rows_of
 from experiments.reproduction.provenance import commit
 from matchloom import Collection, Pair
 from matchloom.basics.files import atomic_write
+from matchloom.evaluation.answerability import auroc, calibration_error, recall_at_kept
 from matchloom.fitting.run import tokenizer_for
 from matchloom.lexical.columns import Floats
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors
+from matchloom.types import Hits
 
 RESULTS = places.RESULTS / "quality.json"
 SIZES = (1, 2, 5, 10, 20, 0)  # 0 for all
@@ -68,38 +69,30 @@ class Corpus(NamedTuple):
         yield from self.unanswerable
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-def _pairs(*paths: Path) -> list[Pair]:
-    return [Pair(row["query"], row["text"], text_id=row["text_id"]) for path in paths for row in _rows(path)]
-
-
 def corpora(development: bool) -> dict[str, Corpus]:
     """What is there."""
     faq, intents = places.DATA / "faq", places.DATA / "intents"
 
     def asked(path: Path) -> list[tuple[str, str]]:
-        return [(row["query"], row["text_id"]) for row in _rows(path)]
+        return [(row["query"], row["text_id"]) for row in rows_of(path)]
 
     found = {
         name: Corpus(
-            _pairs(intents / f"{name}_train.tsv"), asked(intents / f"{name}_{part if development else 'test'}.tsv")
+            labelled_pairs(intents / f"{name}_train.tsv"),
+            asked(intents / f"{name}_{part if development else 'test'}.tsv"),
         )
         for name, part in (("hwu64", "valid"), ("stackoverflow", "dev"))
     }
     if not development:
-        out = [row["query"] for row in _rows(intents / "sofmattress_oos.tsv")]
+        out = [row["query"] for row in rows_of(intents / "sofmattress_oos.tsv")]
         found["sofmattress"] = Corpus(
-            _pairs(intents / "sofmattress_train.tsv"), asked(intents / "sofmattress_test.tsv"), out
+            labelled_pairs(intents / "sofmattress_train.tsv"), asked(intents / "sofmattress_test.tsv"), out
         )
         covid = faq / "covid_faq.tsv"
-        found["covid"] = Corpus(_pairs(covid, faq / "covid_train.tsv"), asked(faq / "covid_test.tsv"))
-        found["covid, the FAQ alone"] = Corpus(_pairs(covid), asked(faq / "covid_test.tsv"))
+        found["covid"] = Corpus(labelled_pairs(covid, faq / "covid_train.tsv"), asked(faq / "covid_test.tsv"))
+        found["covid, the FAQ alone"] = Corpus(labelled_pairs(covid), asked(faq / "covid_test.tsv"))
         german = faq / "covidsim_de_faq.tsv"
-        found["german"] = Corpus(_pairs(german), asked(faq / "covidsim_de_test.tsv"))
+        found["german"] = Corpus(labelled_pairs(german), asked(faq / "covidsim_de_test.tsv"))
     return found
 
 
@@ -125,18 +118,6 @@ def far_questions() -> list[str]:
     return sorted(questions, key=_digest)[:_FAR]
 
 
-def auroc(answerable: Sequence[float] | Floats, unanswerable: Sequence[float] | Floats) -> float:
-    """How often a question with an answer is thought the likelier one of two."""
-    a, b = np.array(answerable)[:, None], np.array(unanswerable)
-    return float((a > b).mean() + 0.5 * (a == b).mean())
-
-
-def calibration_error(likely: NDArray[Any], right: NDArray[Any]) -> float:
-    """Expected, over ten bins."""
-    bins = np.minimum((likely * 10).astype(int), 9)
-    return float(sum((bins == n).mean() * abs((likely - right)[bins == n].mean()) for n in set(bins.tolist())))
-
-
 def fitted(pairs: list[Pair], sentences: SentenceVectors | None) -> Collection:
     """As `matchloom fit` makes it, in the language of the texts."""
     return Collection.fit(Entries.of(pairs), tokenizer=tokenizer_for(pairs), sentences=sentences)
@@ -148,13 +129,13 @@ def measure(corpus: Corpus, size: int, sentences: SentenceVectors | None, far: S
     collection = fitted(train, sentences)
     questions, gold = [one for one, _ in corpus.asked], [name for _, name in corpus.asked]
     hits = collection.search(questions, top=1)
-    right = np.array([bool(one) and one[0].id == name for one, name in zip(hits, gold, strict=True)], dtype=float)
+    right = np.array([bool(one) and one[0].id == name for one, name in zip(hits, gold, strict=True)])
     likely = np.array([one[0].probability or 0.0 if one else 0.0 for one in hits])
     outside = collection.search(list(far), top=1)
     found = {
         "P@1": float(right.mean()),
         **rivals(train, corpus, sentences),
-        "far AUROC": auroc([one.known or 0.0 for one in hits], [one.known or 0.0 for one in outside]),
+        "far AUROC": auroc(_known(hits), _known(outside)),
         "far >= .9": float(np.mean([bool(one) and (one[0].probability or 0.0) >= 0.9 for one in outside])),
     }
     calibration = collection.calibration
@@ -177,8 +158,12 @@ def near(corpus: Corpus, train: list[Pair], sentences: SentenceVectors | None) -
     outside = list(corpus.unanswerable) or [question for question, name in corpus.asked if name in gone]
     if not outside or not inside:
         return {}
-    a, b = ([one.known or 0.0 for one in kept.search(side, top=1)] for side in (inside, outside))
-    return {"near AUROC": auroc(a, b), "near recall": float(np.mean(np.array(b) < np.quantile(a, 0.05)))}
+    a, b = (_known(kept.search(side, top=1)) for side in (inside, outside))
+    return {"near AUROC": auroc(a, b), "near recall": recall_at_kept(a, b)}
+
+
+def _known(found: Iterable[Hits]) -> Floats:
+    return np.array([one.known or 0.0 for one in found])
 
 
 def rivals(train: list[Pair], corpus: Corpus, sentences: SentenceVectors | None) -> dict[str, float]:
