@@ -7,13 +7,15 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ python3 python3-venv
 WORKDIR /src
-COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
+COPY pyproject.toml setup.py constraints.txt packaging/core.lock README.md LICENSE ./
 COPY src src
 ARG EXTRAS=""
 # torch's own index has a build without CUDA, a tenth of the size; the core has no torch.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 # What tests other packages is of no use here, nor is pip.
+# The core's packages are those of the lock, file by file; those of extras have exact versions.
 RUN python3 -m venv /opt/matchloom \
+ && /opt/matchloom/bin/pip install --no-cache-dir --require-hashes --requirement core.lock \
  && /opt/matchloom/bin/pip install --no-cache-dir --constraint constraints.txt \
       ${EXTRAS:+${TORCH_INDEX:+--extra-index-url ${TORCH_INDEX}}} ".${EXTRAS}" \
  && /opt/matchloom/bin/pip uninstall --yes setuptools pip \

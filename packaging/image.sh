@@ -16,7 +16,7 @@ run() { buildah --root "$home/root" --runroot "$home/run" --storage-driver vfs "
 if [ -z "${BASE:-}" ]; then
   BASE=localhost/debian-bookworm
   if ! run inspect --type image "$BASE" > /dev/null 2>&1; then
-    debootstrap --variant=minbase --include=ca-certificates bookworm "$home/debian" http://deb.debian.org/debian > "$home/debootstrap.log"
+    debootstrap --variant=minbase --include=ca-certificates bookworm "$home/debian" > "$home/debootstrap.log"
     (cd "$home/debian" && rm -rf var/cache/apt/* var/lib/apt/lists/* usr/share/doc/* usr/share/man/* usr/share/locale/*)
     made=$(run from scratch)
     run add --quiet "$made" "$home/debian" / > /dev/null

@@ -41,6 +41,20 @@ def test_every_dependency_has_an_exact_version() -> None:
     assert names <= set(known), sorted(names - set(known))
 
 
+def test_the_lock_has_the_core_as_it_is_tested_each_file_by_its_digest() -> None:
+    lines = (ROOT / "packaging" / "core.lock").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    locked = {}
+    for line in lines:
+        if not line.startswith("#"):
+            named, _, digests = line.partition(" --hash=")
+            package, version = named.partition(";")[0].split("==")
+            locked[normal(package.strip())] = version.strip()
+            assert re.fullmatch(r"(sha256:[0-9a-f]{64}(\s+--hash=)?)+", digests.strip()), package
+    known = pinned("constraints.txt")
+    assert {normal(re.split(r"[<>=\[]", one)[0]) for one in PROJECT["dependencies"]} <= set(locked)
+    assert {name: known.get(name, version) for name, version in locked.items()} == locked
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == PROJECT["version"]
