@@ -48,17 +48,18 @@ mkdir "$data/feedback" && chown -R 10001 "$data"
 mkdir -p "$root/data" "$root/feedback"
 mount --bind "$root" "$root" && mount --bind "$data" "$root/data" && mount --bind "$data/feedback" "$root/feedback"
 mount -t tmpfs tmpfs "$root/tmp" && mount -o remount,bind,ro "$root"
-inside() ( exec chroot --userspec 10001:10001 "$root" /usr/bin/env -i HOME=/tmp PATH=/opt/matchloom/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 \
-             MATCHLOOM_API_KEY=only-for-this-trial "$@" )
+# A list and no function: what is started in the background must be the process itself, which gets the signal.
+inside=(chroot --userspec 10001:10001 "$root" /usr/bin/env -i HOME=/tmp PATH=/opt/matchloom/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1
+        MATCHLOOM_API_KEY=only-for-this-trial)
 
-inside id
-inside touch /opt/matchloom/x 2> /dev/null && { echo 'the root can be written'; exit 1; }
+"${inside[@]}" id
+"${inside[@]}" touch /opt/matchloom/x 2> /dev/null && { echo 'the root can be written'; exit 1; }
 echo 'read-only: the root cannot be written'
-(cd "$root/data" && inside /bin/sh -c 'cd /data && matchloom fit faq.tsv --out faq --encoder none') > /dev/null 2> "$home/fit.log" || { cat "$home/fit.log"; exit 1; }
+(cd "$root/data" && "${inside[@]}" /bin/sh -c 'cd /data && matchloom fit faq.tsv --out faq --encoder none') > /dev/null 2> "$home/fit.log" || { cat "$home/fit.log"; exit 1; }
 entry=$(run inspect --type image "localhost/matchloom:$tag" \
   | python3 -c 'import json, sys; print(*json.load(sys.stdin)["Docker"]["config"]["Entrypoint"])')
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-inside /bin/sh -c "cd /data && exec ${entry/--port 8000/--port $port} faq --writable --feedback /feedback/thumbs.jsonl" 2> "$home/serve.log" &
+"${inside[@]}" /bin/sh -c "cd /data && exec ${entry/--port 8000/--port $port} faq --writable --feedback /feedback/thumbs.jsonl" 2> "$home/serve.log" &
 child=$!
 python3 - "$port" <<'CODE'
 import json, sys, time, urllib.request
@@ -86,5 +87,6 @@ kill -TERM "$child"
 code=0; wait "$child" || code=$?
 child=
 echo "SIGTERM: exit $code after $(( ($(date +%s%N) - began) / 1000000 )) ms"
-[ "$code" = 0 ] || [ "$code" = 143 ]
+# uvicorn ends by the signal that it was sent, once all is answered: the last line says that it came so far.
+[ "$code" = 143 ] && tail -n 1 "$home/serve.log" | grep --quiet '"stopped"'
 du -sm "$root" 2> /dev/null | awk '{print "on disk: " $1 " MB"}'
