@@ -23,7 +23,7 @@ from matchloom.search.features.dense import (
     SentenceVectors,
 )
 from matchloom.search.features.linear import LinearFeature, fit_linear
-from matchloom.search.reader import KnownTexts, Reader
+from matchloom.search.reader import Reader
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair
 from tests.encoders.making import write_folder
@@ -59,7 +59,7 @@ def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> 
     questions, member = known_questions(entries)
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
-    known = Known(KnownTexts(asked, reader.size), KnownTexts(told, reader.size), member)
+    known = Known(asked, told, member)
     full = KnownVectors.of(sentences, questions, list(entries.texts))
     for row, question in enumerate(questions):
         rows = [n for n in range(len(questions)) if n != row]
@@ -70,8 +70,9 @@ def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> 
             np.testing.assert_allclose(feature.leave_one_out(row), refitted.scores(read)[0], atol=1e-9)
     classifier = DenseClassifier.fit(known, full)
     for row in range(len(questions)):
-        assert not np.allclose(classifier.leave_one_out(row), classifier.scores(asked.one(row))[0])
-    assert DenseClassifier.load(classifier.arrays(), full).scores(asked).tolist() == classifier.scores(asked).tolist()
+        assert not np.allclose(classifier.leave_one_out(row), classifier.scores(reader.read([questions[row]]))[0])
+    read = reader.read(questions)
+    assert DenseClassifier.load(classifier.arrays(), full).scores(read).tolist() == classifier.scores(read).tolist()
 
 
 def test_candidates_are_the_best_of_all_scores(sentences: SentenceVectors) -> None:
@@ -80,7 +81,7 @@ def test_candidates_are_the_best_of_all_scores(sentences: SentenceVectors) -> No
     questions, member = known_questions(entries)
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
-    known = Known(KnownTexts(asked, reader.size), KnownTexts(told, reader.size), member)
+    known = Known(asked, told, member)
     vectors = KnownVectors.of(sentences, questions, list(entries.texts))
     alive = np.arange(len(entries)) % 3 > 0
     for feature, again in zip(_features(known, vectors), _features(known, vectors), strict=True):
@@ -111,20 +112,21 @@ def test_one_regression_sees_words_and_vectors(sentences: SentenceVectors, worth
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
     vectors = KnownVectors.of(sentences, questions, list(entries.texts))
-    made = {one.name: one for one in fit_linear(asked, told, member, vectors=vectors, worth=worth)}
+    made = {one.name: one for one in fit_linear(Known(asked, told, member), vectors=vectors, worth=worth)}
     assert set(made) == ({"joint"} if worth == 1 else {"svm", "joint"})
     joint = made["joint"]
-    scores = joint.scores(asked)
+    read = reader.read(questions)
+    scores = joint.scores(read)
     assert (member.toarray()[np.arange(len(questions)), scores.argmax(axis=1)] > 0).all()
     assert joint.weights.of_vectors is not None
     assert bool(joint.weights.of_vectors.any()) is (worth > 0)
     for row in range(len(questions)):
         assert not np.allclose(joint.leave_one_out(row), scores[row])
         for entry in range(len(entries)):
-            assert joint.contributions(asked.one(row), entry).sum() == pytest.approx(scores[row, entry], abs=1e-6)
+            assert joint.contributions(read.one(row), entry).sum() == pytest.approx(scores[row, entry], abs=1e-6)
     again = LinearFeature.load("joint", joint.arrays(), joint.seen, vectors)
-    assert again.scores(asked).tolist() == scores.tolist()
-    assert again.scores(asked.one(1)).tolist() == scores[[1]].tolist()
+    assert again.scores(read).tolist() == scores.tolist()
+    assert again.scores(read.one(1)).tolist() == scores[[1]].tolist()
 
 
 def test_the_nearest_text_counts(sentences: SentenceVectors) -> None:

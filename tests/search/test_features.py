@@ -19,7 +19,8 @@ from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.softmax import learn_softmax
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation, learn
-from matchloom.search.reader import KnownTexts, Queries, Reader, ngrams_of
+from matchloom.search.queries import KnownTexts
+from matchloom.search.reader import Reader, ngrams_of
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Pair
 from tests.search.collections import CHINESE, ENGLISH, pairs_of
@@ -30,8 +31,6 @@ ASKED = ["how do I strikethrogh closed text text", "two keys or a second factor"
 
 class Case(NamedTuple):
     reader: Reader
-    asked: Queries
-    told: Queries
     known: Known
 
 
@@ -40,8 +39,7 @@ def case(kind: str, *, whole: bool = True) -> Case:
     questions, member = known_questions(entries)
     reader = Reader(Tokenizer(kind), whole=whole)
     asked, told = reader.fit(questions, list(entries.texts), member)
-    known = Known(KnownTexts(asked, reader.size), KnownTexts(told, reader.size), member)
-    return Case(reader, asked, told, known)
+    return Case(reader, Known(asked, told, member))
 
 
 class _Left(KnownTexts):
@@ -98,7 +96,7 @@ def test_left_out_is_what_a_second_fit_would_say(name: str, kind: str) -> None:
 
 
 def test_translation_is_left_out_by_folds() -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     rows = np.arange(known.member.shape[0])
     feature = Translation.fit(known, reader.dense, [rows[::2], rows[1::2]], large=False)
     for row in rows.tolist():
@@ -110,7 +108,7 @@ def test_translation_is_left_out_by_folds() -> None:
 
 
 def test_the_background_of_translations_is_of_stems_alone() -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     feature = Translation.fit(known, reader.dense, large=False)
     stems = np.array(sorted(reader.stems.values()))
     assert feature._background[stems].sum() == pytest.approx(1)
@@ -154,30 +152,31 @@ def test_a_machine_without_some_examples_is_the_one_that_learns_from_the_others(
 
 @pytest.mark.parametrize("kind", ["english", "chinese"])
 def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
-    _, asked, told, known = case(kind)
+    reader, known = case(kind)
+    asked, told, _ = known
     links = known.member.tocoo()
     rows = np.concatenate([links.row, len(asked) + np.arange(len(told))])
     classes = np.concatenate([links.col, np.arange(len(told))])
-    made = fit_linear(asked, told, known.member)
+    made = fit_linear(known)
     assert [feature.name for feature in made] == ["svm", "softmax"]
     # A regression ends where steps gain nothing, and not at the same point when its examples are turned otherwise.
     for feature, learn_again, near in zip(made, (learn_svm, learn_regression), (1e-4, 2e-3), strict=True):
         vectors = feature.seen.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])
         again = LinearFeature.load(feature.name, feature.arrays(), feature.seen)
-        together = feature.scores(asked)
+        together = feature.scores(reader.read(asked.texts))
         for row in range(len(asked)):
             kept = ~np.isin(rows, np.arange(row % 5, len(asked), 5))
             other = learn_again(vectors[rows[kept]], classes[kept])
             left = other.scores(feature.seen.read([asked.texts[row]], [asked.words[row]]))[0]
             np.testing.assert_allclose(feature.leave_one_out(row), left, atol=near)
-            read = asked.one(row)
+            read = reader.read([asked.texts[row]])
             added = [feature.contributions(read, answer) for answer in range(len(told))]
             scores = feature.scores(read)[0]
             np.testing.assert_allclose([one.sum() for one in added], scores, atol=1e-9)
             assert len(feature.features(read)) == len(added[0]) == len(feature.outside(read, read))
             assert again.scores(read)[0].tolist() == scores.tolist() == together[row].tolist()
             assert not np.allclose(feature.leave_one_out(row), scores)
-    without_folds = fit_linear(asked, told, known.member, folds=False)
+    without_folds = fit_linear(known, folds=False)
     assert [feature._left_out.shape[0] for feature in without_folds] == [0, 0]
     for one, other in zip(made, without_folds, strict=True):
         assert one.weights.weights.tolist() == other.weights.weights.tolist()
@@ -210,7 +209,7 @@ def test_letters_of_a_classifier_belong_to_words() -> None:
 @pytest.mark.parametrize("question", ASKED)
 @pytest.mark.parametrize("name", EVERY)
 def test_contributions_add_up(name: str, question: str) -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     feature = EVERY[name](known, known, reader)
     read = reader.read([question])
     scores = feature.scores(read)[0]
@@ -222,7 +221,7 @@ def test_contributions_add_up(name: str, question: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_some_entries_and_other_questions_change_no_bit(name: str) -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     feature = EVERY[name](known, known, reader)
     rows = np.array([4, 0, 2])
     together = feature.scores(reader.read(ASKED))
@@ -234,7 +233,7 @@ def test_some_entries_and_other_questions_change_no_bit(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_both_ways_to_store_are_the_same_to_the_bit_where_one_is_saved(name: str) -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     feature = EVERY[name](known, known, reader)
     arrays = feature.arrays()
     loaded: Feature
@@ -252,7 +251,7 @@ def test_both_ways_to_store_are_the_same_to_the_bit_where_one_is_saved(name: str
 
 @pytest.mark.parametrize("name", ["bm25_ans", "centroid", "text", "translation", "centroid, by rows"])
 def test_a_text_outside_is_an_answer_without_questions(name: str) -> None:
-    reader, _, _, known = case("english")
+    reader, known = case("english")
     feature = EVERY[name](known, known, reader)
     lonely = next(a for a in range(known.member.shape[1]) if not known.member[:, [a]].nnz)
     read = reader.read(["two keys or a second factor"])

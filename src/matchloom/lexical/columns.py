@@ -72,8 +72,8 @@ class Columns:
             made = matrix.tocsc()
             made.sort_indices()
             self.rows = made.shape[0]
-            self.starts, self.places = made.indptr.astype(np.int64), made.indices.astype(np.int32)
-            self.data = made.data if made.data.dtype == np.float32 else made.data.astype(np.float64)
+            self.starts, self.places = made.indptr.astype(np.int64), made.indices.astype(np.int32, copy=False)
+            self.data = made.data if made.data.dtype == np.float32 else made.data.astype(np.float64, copy=False)
         self._scratch = local()
 
     @property
@@ -189,8 +189,8 @@ class Rows:
         else:
             made = matrix.tocsr()
             made.sort_indices()
-            self.starts, self.places = made.indptr.astype(np.int64), made.indices.astype(np.int32)
-            self.data = made.data if made.data.dtype == np.float32 else made.data.astype(np.float64)
+            self.starts, self.places = made.indptr.astype(np.int64), made.indices.astype(np.int32, copy=False)
+            self.data = made.data if made.data.dtype == np.float32 else made.data.astype(np.float64, copy=False)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -40,7 +40,7 @@ from matchloom.search.fusion import (
     scale,
     worth_of,
 )
-from matchloom.search.reader import KnownTexts, Reader
+from matchloom.search.reader import Reader
 from matchloom.search.segment import WHOLE, Segment
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError
@@ -116,9 +116,8 @@ class Learner:
         self.questions, self.member = known_questions(entries)
         texts = list(entries.texts)
         self.reader = Reader(settings.tokenizer, whole=not self.large)
-        self.asked, self.told = self.reader.fit(self.questions, texts, self.member, progress=progress)
-        size = self.reader.size
-        self.known = Known(KnownTexts(self.asked, size), KnownTexts(self.told, size), self.member)
+        read = self.reader.fit(self.questions, texts, self.member, progress=progress)
+        self.known = Known(*read, self.member)
         counted = _counted(self.member) if settings.use_questions else np.ones(len(self.questions))
         self.counted = counted if settings.learn else np.zeros(len(self.questions))
         self.rows = self._rows_to_learn_from()
@@ -167,7 +166,7 @@ class Learner:
             return found
         if entries > 1 and links >= entries and not self.large:
             folds = len(self.rows) > 0
-            found += fit_linear(self.asked, self.told, self.member, folds=folds, vectors=self.dense, worth=self.worth)
+            found += fit_linear(self.known, folds=folds, vectors=self.dense, worth=self.worth)
         if questions + entries <= LARGEST and (self.worth < 1 or all(one.name != "joint" for one in found)):
             found.append(Ridge.fit(self.known))
         return found

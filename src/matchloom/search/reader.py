@@ -20,10 +20,9 @@ idf of what one entry has. All else stays, so that known texts need not be read 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, pairwise
 from threading import local
 from typing import Any, NamedTuple, TypeVar
@@ -33,9 +32,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
-from matchloom.lexical.columns import Floats, Ids, Rows, Sparse
+from matchloom.lexical.columns import Floats, Ids
 from matchloom.lexical.ranking import NGRAM, TERM, TWO, Read, Weighing
 from matchloom.search.arrays import Texts
+from matchloom.search.queries import KnownTexts, Queries, matrix_of
+from matchloom.search.words import TextWords, WordFeatures, blocks_of, document_frequencies
 from matchloom.text.languages import ENGLISH, FUNCTION_WORDS
 from matchloom.text.tokenize import Tokenizer, stem
 
@@ -44,7 +45,6 @@ Positions = dict[int, list[tuple[int, ...]]]  # of each feature, for each occurr
 NGRAMS = (2, 3, 4, 5)
 _REMEMBERED = 50_000  # words whose features are kept
 _LONGEST = 40  # characters of such a word
-_AT_ONCE = 4_000  # texts that are counted together
 
 
 def ngrams_of(word: str) -> list[str]:
@@ -55,45 +55,6 @@ def ngrams_of(word: str) -> list[str]:
     """
     marked = f" {word} "
     return [marked[i : i + n] for n in NGRAMS for i in range(len(marked) - n + 1)]
-
-
-@dataclass(eq=False)
-class Queries:
-    """Some texts as they were read once: for every feature, for their probabilities and for their explanations.
-
-    `terms` are their different stems and how often they have each, `vectors` their features and values.
-    """
-
-    texts: Sequence[str]
-    words: Sequence[Sequence[str]]
-    terms: Sparse
-    vectors: Sparse
-    coverage: Floats  # (N,) which part of the different stems and n-grams the collection has
-    _own: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def once(self, name: str, make: Callable[[Queries], T]) -> T:
-        """What `make` makes of the texts, when it is first asked for: for features that read in their own way."""
-        if name not in self._own:
-            self._own[name] = make(self)
-        found: T = self._own[name]
-        return found
-
-    def one(self, n: int) -> Queries:
-        """One of them."""
-        if len(self) == 1:
-            return self
-        terms, vectors = Sparse.one(*self.terms[n]), Sparse.one(*self.vectors[n])
-        return Queries([self.texts[n]], [self.words[n]], terms, vectors, self.coverage[[n]])
-
-
-class Counted(NamedTuple):
-    """How often texts have each feature, and how many of their stems and n-grams have no number."""
-
-    features: Sparse
-    unknown: Ids
 
 
 class _Word(NamedTuple):
@@ -131,54 +92,103 @@ class Reader:
 
     def fit(
         self, questions: Sequence[str], texts: Sequence[str], member: sp.csr_array, *, progress: bool = False
-    ) -> tuple[Queries, Queries]:
+    ) -> tuple[KnownTexts, KnownTexts]:
         """Learn from a collection, and read its questions and texts; `member` is (questions, entries)."""
-        words = [self.tokenizer(text) for text in track([*questions, *texts], "reading", show=progress)]
-        asked, told = words[: len(questions)], words[len(questions) :]
-        self._number(asked, told)
-        counts = self.count(asked), self.count(told, ngrams=self.whole)
-        matrices = [matrix_of(one.features, self.size) for one in counts]
-        documents = (member.T.tocsr() @ matrices[0] + matrices[1]).tocsc()
-        self.idf = np.log((1 + len(texts)) / (1 + np.diff(documents.indptr))) + 1
+        words, asked, told = self._numbered(questions, texts, progress)
+        self.idf = np.log((1 + len(texts)) / (1 + document_frequencies(member, asked, told))) + 1
         self.idf[self._silent_features(0, self.stems, self.two)] = 0
         self._new_idf = float(np.log((1 + len(texts)) / 2) + 1)
         self._fitted = self.size
-        return self._made(questions, asked, counts[0]), self._made(texts, told, counts[1])
+        count = len(questions)
+        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], told)
 
-    def extend(self, questions: Sequence[str], texts: Sequence[str]) -> tuple[Queries, Queries]:
+    def extend(self, questions: Sequence[str], texts: Sequence[str]) -> tuple[KnownTexts, KnownTexts]:
         """Read the questions and texts of new entries, of which everything that is new gets a number."""
-        asked, told = ([self.tokenizer(text) for text in side] for side in (questions, texts))
-        self._number(asked, told)
-        return self._made(questions, asked, self.count(asked)), self._made(
-            texts, told, self.count(told, ngrams=self.whole)
-        )
+        words, asked, told = self._numbered(questions, texts)
+        count = len(questions)
+        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], told)
 
-    def _number(self, asked: Sequence[Sequence[str]], told: Sequence[Sequence[str]]) -> None:
+    def _numbered(
+        self, questions: Sequence[str], texts: Sequence[str], progress: bool = False
+    ) -> tuple[TextWords, sp.csr_array, sp.csr_array]:
+        """The words of all, and how often questions and texts have each feature."""
+        both, count = chain(questions, texts), len(questions)
+        shown = track(both, "reading", total=count + len(texts), show=progress)
+        words = TextWords.of(self.tokenizer(text) for text in shown)
+        features = self._number(words, count)
+        asked = features.counts(words, 0, count, ngrams=True)
+        return words, asked, features.counts(words, count, len(words), ngrams=self.whole)
+
+    def _number(self, words: TextWords, count: int) -> WordFeatures:
         """Give numbers to what has none: all stems, then all pairs of stems, then all n-grams.
 
-        Searches may go on meanwhile, so that what belongs to a number is there before the number is.
+        The first `count` texts are questions. Searches may go on meanwhile, so that what belongs to a number is there
+        before the number is.
         """
-        both = list(chain(asked, told))
         before, language = self.size, self.tokenizer.language
-        different = {word: stem(word, language) for word in dict.fromkeys(chain.from_iterable(both))}
-        stems = _numbered(different.values(), self.stems, self.size)
+        own = [stem(word, language) for word in words.different]
+        stems = _numbers(own, self.stems, before)
+        number = np.array([self.stems.get(one, stems.get(one, -1)) for one in own], dtype=np.int64)
         two: dict[tuple[int, int], int] = {}
+        pairs = None
         if self.whole:
-            number = {word: self.stems.get(one, stems.get(one, -1)) for word, one in different.items()}
-            pairs = (pair for row in both for pair in pairwise(number[word] for word in row))
-            two = _numbered(pairs, self.two, self.size + len(stems))
-        spelt = different if self.whole else dict.fromkeys(chain.from_iterable(asked))
-        grams = (gram for word in spelt for gram in self._grams(word))
-        ngrams = _numbered(grams, self.ngrams, self.size + len(stems) + len(two))
+            two, pairs = self._pairs(words, number, before + len(stems))
+        asked = int(words.numbers[: words.starts[count]].max(initial=-1)) + 1
+        spelt = [self._grams(word) for word in (words.different if self.whole else words.different[:asked])]
+        ngrams = _numbers(chain.from_iterable(spelt), self.ngrams, before + len(stems) + len(two))
+        size = before + len(stems) + len(two) + len(ngrams)
+        spelt += [[]] * (len(own) - len(spelt))
+        known = self.ngrams
+        places = array("q")
+        for one, grams in zip(number.tolist(), spelt, strict=True):
+            places.append(one)
+            places.extend([known[gram] if gram in known else ngrams[gram] for gram in grams])
+        starts = np.concatenate([[0], np.cumsum([1 + len(grams) for grams in spelt])])
+        ones = np.ones(len(places), dtype=np.float32)
+        table = sp.csr_array((ones, np.array(places, dtype=np.int64), starts), shape=(len(own), size))
+        self._take(stems, two, ngrams)
+        return WordFeatures(size, number, table, pairs)
+
+    def _pairs(self, words: TextWords, number: Ids, start: int) -> tuple[dict[tuple[int, int], int], Ids]:
+        """Numbers for pairs of stems that have none, and the number of each pair where it stands."""
+        first = words.beside
+        left, right = number[words.numbers[first]], number[words.numbers[first + 1]]
+        base = int(number.max(initial=0)) + 1
+        keys, at, places = np.unique(left * base + right, return_index=True, return_inverse=True)
+        order = np.argsort(at)  # as they came
+        came = list(zip((keys[order] // base).tolist(), (keys[order] % base).tolist(), strict=True))
+        two = _numbers(came, self.two, start)
+        own = np.empty(len(keys), dtype=np.int64)
+        own[order] = [self.two.get(pair, two.get(pair, -1)) for pair in came]
+        return two, own[places]
+
+    def _take(self, stems: dict[str, int], two: dict[tuple[int, int], int], ngrams: dict[str, int]) -> None:
+        """From now on these have numbers, too."""
         kinds = np.repeat(np.array([TERM, TWO, NGRAM], dtype=np.uint8), (len(stems), len(two), len(ngrams)))
         idf = np.concatenate([self.idf, np.full(len(kinds), self._new_idf)])
-        idf[self._silent_features(before, {**self.stems, **stems}, two)] = 0
+        idf[self._silent_features(self.size, {**self.stems, **stems}, two)] = 0
         self.idf = idf
         self.kinds = np.concatenate([self.kinds, kinds])
         self.stems.update(stems)
         self.two.update(two)
         self.ngrams.update(ngrams)
         self._words = {}
+
+    def _weighed(self, texts: Sequence[str], words: TextWords, counts: sp.csr_array) -> KnownTexts:
+        """What is kept of texts; `counts` become their vectors."""
+        weighing, terms = self._weighing(), []
+        for own in blocks_of(len(texts)):
+            bounds = counts.indptr[own.start : own.stop + 1].astype(np.int64)
+            here = slice(int(bounds[0]), int(bounds[-1]))
+            read = weighing.weighed(
+                bounds - bounds[0], counts.indices[here].astype(np.int64), counts.data[here].astype(np.float64)
+            )
+            counts.data[here] = read.vectors.values
+            made = matrix_of(read.terms, self.size)
+            made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)
+            terms.append(made)
+        stems = sp.vstack(terms, format="csr") if terms else sp.csr_array((0, self.size))
+        return KnownTexts(texts, words, stems, counts)
 
     def _grams(self, word: str) -> list[str]:
         return [] if word in self._silent else ngrams_of(word)
@@ -212,38 +222,6 @@ class Reader:
             unknown.append(len(set(chain.from_iterable(new))) if new else 0)
         return self._queries(texts, words, self._weighing().read(sizes, b"".join(parts)), unknown)
 
-    def count(self, texts: Sequence[Sequence[str]], *, ngrams: bool = True) -> Counted:
-        """How often each feature stands in each text, as tokenised words."""
-        parts = [self._count(texts[n : n + _AT_ONCE], ngrams) for n in range(0, max(1, len(texts)), _AT_ONCE)]
-        sizes = np.concatenate([np.diff(one.features.bounds) for one in parts])
-        columns, values = (np.concatenate([getattr(one.features, name) for one in parts]) for name in _SIDES)
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        return Counted(Sparse(bounds, columns, values), np.concatenate([one.unknown for one in parts]))
-
-    def _count(self, texts: Sequence[Sequence[str]], ngrams: bool) -> Counted:
-        found: list[NDArray[np.int64]] = []
-        sizes = np.zeros(len(texts), dtype=np.int64)
-        unknown = np.zeros(len(texts), dtype=np.int64)
-        two, known = self.two, self._words
-        for n, words in enumerate(texts):
-            read = [known.get(word) or self._word(word) for word in words]
-            stems = [one.stem for one in read]
-            plain = [one for one in stems if one >= 0]
-            if two:
-                plain += [two[pair] for pair in pairwise(stems) if pair in two]
-            own = [np.array(plain, dtype=np.int64), *([one.ngrams for one in read] if ngrams else ())]
-            found += own
-            sizes[n] = sum(map(len, own))
-            unknown[n] = len(set(chain.from_iterable(one.unknown for one in read)))
-        size = max(1, self.size)
-        keys = np.repeat(np.arange(len(texts)) * size, sizes)
-        if found:
-            keys += np.concatenate(found)
-        keys, counts = np.unique(keys, return_counts=True)
-        owners, features = keys // size, keys % size
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(texts)))])
-        return Counted(Sparse(bounds, features, counts.astype(np.float64)), unknown)
-
     def _word(self, word: str) -> _Word:
         remembered = self._words  # another takes its place when there are more numbers
         own = stem(word, self.tokenizer.language)
@@ -260,12 +238,6 @@ class Reader:
                 self._words = remembered = {}
             remembered[word] = made
         return made
-
-    def _made(self, texts: Sequence[str], words: Sequence[Sequence[str]], counted: Counted) -> Queries:
-        own = counted.features
-        return self._queries(
-            texts, words, self._weighing().weighed(own.bounds, own.columns, own.values), counted.unknown
-        )
 
     def _queries(
         self, texts: Sequence[str], words: Sequence[Sequence[str]], read: Read, unknown: Sequence[int] | Ids
@@ -354,43 +326,12 @@ class Reader:
         return self
 
 
-def _numbered(found: Iterable[T], known: Mapping[T, int], start: int) -> dict[T, int]:
+def _numbers(found: Iterable[T], known: Mapping[T, int], start: int) -> dict[T, int]:
     """Numbers from `start` on for what has none, in the order in which it comes."""
     new = dict.fromkeys(one for one in found if one not in known)
     return {one: number for number, one in enumerate(new, start=start)}
 
 
-_SIDES = ("columns", "values")
-
-
 def silent_words(language: str) -> frozenset[str]:
     """Function words that have no part in vectors; English ones have theirs."""
     return frozenset() if language == ENGLISH else FUNCTION_WORDS[language]
-
-
-class KnownTexts:
-    """Texts of a collection: counts of stems and vectors of features, by rows."""
-
-    def __init__(self, read: Queries, size: int) -> None:
-        self.counts = matrix_of(read.terms, size)
-        self.vectors = matrix_of(read.vectors, size).astype(np.float32)
-
-    def row(self, n: int) -> Queries:
-        """One of them, as it was read; neither its text nor its words are kept."""
-        terms, vectors = self.count_rows[n], self.vector_rows[n]
-        return Queries([""], [()], Sparse.one(*terms), Sparse.one(*vectors), np.ones(1))
-
-    @cached_property
-    def count_rows(self) -> Rows:
-        """The counts, to be asked by rows."""
-        return Rows(self.counts)
-
-    @cached_property
-    def vector_rows(self) -> Rows:
-        """The vectors, to be asked by rows."""
-        return Rows(self.vectors)
-
-
-def matrix_of(read: Sparse, size: int) -> sp.csr_array:
-    """Rows of texts as a sparse matrix. (texts, features)"""
-    return sp.csr_array((read.values, read.columns, read.bounds), shape=(read.count, size))

@@ -37,7 +37,8 @@ from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation
-from matchloom.search.reader import KnownTexts, Queries, Reader
+from matchloom.search.queries import Queries
+from matchloom.search.reader import Reader
 from matchloom.search.saved import check_arrays, check_lines
 
 WHOLE = 5_000  # entries that are compared one and all; of more, candidates are
@@ -170,9 +171,7 @@ class Segment:
     def extended(self, entries: Entries) -> Segment:
         """New entries, read and compared as those of this segment are."""
         questions, member = known_questions(entries)
-        asked, told = self.reader.extend(questions, list(entries.texts))
-        size = self.reader.size
-        known = Known(KnownTexts(asked, size), KnownTexts(told, size), member)
+        known = Known(*self.reader.extend(questions, list(entries.texts)), member)
         dense = None
         if self.dense is not None:
             dense = KnownVectors.of(self.dense.sentences, questions, list(entries.texts))

@@ -24,7 +24,7 @@ from matchloom.search.entries import best_first
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.judged import Judged
 from matchloom.search.learning import Learnt, Settings
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 from matchloom.search.tracing import Compared, RightSide, trace_of
 from matchloom.search.view import Scored, View, Where
 from matchloom.text.tokenize import Tokenizer

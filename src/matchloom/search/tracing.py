@@ -23,7 +23,8 @@ from matchloom.search.features.dense import DenseClassifier, DenseFeature, Dense
 from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.translation import Translation
 from matchloom.search.fusion import Fusion
-from matchloom.search.reader import Positions, Queries, Reader
+from matchloom.search.queries import Queries
+from matchloom.search.reader import Positions, Reader
 from matchloom.traces import empty_grid
 from matchloom.types import Component, Signal, Trace
 

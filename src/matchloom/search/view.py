@@ -24,7 +24,7 @@ from matchloom.search.features.dense import DenseFinder
 from matchloom.search.fusion import scale
 from matchloom.search.journal import Change
 from matchloom.search.learning import CANDIDATES
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 from matchloom.search.segment import WHOLE, Segment
 from matchloom.types import MatchloomError
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids
-from matchloom.search.reader import KnownTexts, Queries
+from matchloom.search.queries import KnownTexts, Queries
 
 Arrays = Mapping[str, NDArray[Any]]
 Reads = Literal["terms", "vectors", "own"]

@@ -19,7 +19,8 @@ from matchloom.lexical.bm25_matrix import TermStatistics, weights_of
 from matchloom.lexical.columns import Columns, Floats, Ids, Rows
 from matchloom.lexical.ranking import CountRows
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
+from matchloom.search.words import blocks_of
 
 
 class BM25Feature:
@@ -55,9 +56,11 @@ class BM25Feature:
         lengths: Floats = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         weights = None
         if table is not None:
-            rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-            data = weights_of(found, counts.indices, counts.data, lengths[rows])
-            data = data.astype(np.float32) if table == "candidates" else data
+            data = np.empty(counts.nnz, dtype=np.float32 if table == "candidates" else np.float64)
+            for own in blocks_of(counts.shape[0]):
+                here = slice(counts.indptr[own.start], counts.indptr[own.stop])
+                long = np.repeat(lengths[own], np.diff(counts.indptr[own.start : own.stop + 1]))
+                data[here] = weights_of(found, counts.indices[here], counts.data[here], long)
             weights = Columns(sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape))
         made = cls("bm25_doc" if documents else "bm25_ans", Rows(counts.astype(np.float32)), lengths, weights, found)
         made._known = known

@@ -14,11 +14,13 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Columns, Floats, Ids, Rows
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
+from matchloom.search.words import blocks_of, stacked
 
 _TEXT = 0.5
 _LEAST = 1e-12
@@ -37,11 +39,21 @@ class Centroid:
     @classmethod
     def fit(cls, known: Known, dense: Dense, *, questions: bool, large: bool) -> Centroid:
         """From entries; those of a large collection are stored by rows."""
-        sums = (known.texts.vectors * np.float32(_TEXT)).tocsr()
-        if questions and known.member.nnz:
-            sums = (sums + known.member.T.tocsr().astype(np.float32) @ known.questions.vectors).tocsr()
-        rows = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
-        squares = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0]).astype(np.float64)
+        texts, owners = known.texts.vectors, known.member.T.tocsr().astype(np.float32)
+        asked = np.diff(known.questions.vectors.indptr)[owners.indices].sum() if questions else 0
+        squares = np.empty(texts.shape[0])
+
+        def block(own: slice) -> sp.csr_array:
+            sums = texts[own] * np.float32(_TEXT)
+            if questions and known.member.nnz:
+                sums = sums + owners[own] @ known.questions.vectors
+            rows = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
+            squares[own] = np.bincount(rows, sums.data.astype(np.float64) ** 2, minlength=sums.shape[0])
+            sums.sort_indices()
+            return sums
+
+        blocks = map(block, blocks_of(texts.shape[0]))
+        sums = stacked(blocks, texts.shape[0], texts.shape[1], texts.nnz + int(asked))
         made = cls("centroid" if questions else "text", Rows(sums) if large else Columns(sums), squares, dense)
         made._known = known
         return made

@@ -27,7 +27,7 @@ from matchloom.search.entries import best_first
 from matchloom.search.features.base import Arrays, Known, Reads
 from matchloom.search.features.linear import FOLDS
 from matchloom.search.features.softmax import learn_softmax, side_by_side
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 
 if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
     from matchloom.matcher import Matcher

@@ -30,10 +30,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids, Sparse, Table, products
-from matchloom.search.features.base import Arrays, Reads
+from matchloom.search.features.base import Arrays, Known, Reads
 from matchloom.search.features.softmax import learn_softmax, side_by_side
 from matchloom.search.features.tfidf import TfIdf
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 
 if TYPE_CHECKING:
     from matchloom.search.features.dense import KnownVectors
@@ -141,9 +141,7 @@ class LinearFeature:
 
 
 def fit_linear(
-    questions: Queries,
-    texts: Queries,
-    member: sp.csr_array,
+    known: Known,
     *,
     folds: bool = True,
     vectors: KnownVectors | None = None,
@@ -154,6 +152,7 @@ def fit_linear(
     `worth` is how well an encoder knows the language of the texts, 0 to 1. Where it does, the joint regression takes
     the place of both others.
     """
+    questions, texts, member = known
     said, words = [*questions.texts, *texts.texts], [*questions.words, *texts.words]
     seen = TfIdf.fit(said, words)
     sparse = seen.matrix(said, words)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Columns, Floats, Ids, Sparse, Table
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 
 LARGEST = 3_000  # examples of a system that is solved
 _NOISE = 0.3

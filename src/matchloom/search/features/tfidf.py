@@ -24,7 +24,8 @@ from matchloom.lexical.columns import Floats, Sparse
 from matchloom.lexical.ranking import NGRAM, TERM, Weighing
 from matchloom.search.arrays import Texts
 from matchloom.search.features.base import Arrays
-from matchloom.search.reader import Positions, matrix_of
+from matchloom.search.queries import matrix_of
+from matchloom.search.reader import Positions
 
 _LEAST, _MOST = 2, 4  # characters
 _REMEMBERED = 50_000  # tokens whose n-grams are kept

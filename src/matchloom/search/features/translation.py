@@ -23,7 +23,7 @@ from matchloom.lexical.ibm_model1 import Translations, learn_translations
 from matchloom.lexical.ranking import translated
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
 from matchloom.search.features.centroid import Dense
-from matchloom.search.reader import Queries
+from matchloom.search.queries import Queries
 
 _BETA, _LAMBDA = 0.5, 0.3
 _LEAST = 1e-3  # of T(w|t) that is kept
