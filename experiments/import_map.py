@@ -24,7 +24,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "texts and pairs": ("text", "lexical", "data"),
     "networks": ("kernels", "layers", "encoders", "models", "matcher_files", "matcher", "training", "export"),
     "judging": ("explanation", "evaluation", "comparison"),
-    "answers": ("search", "fitting"),
+    "answers": ("search", "publishing", "fitting"),
     "doors": ("runs", "client", "service", "integrations", "cli"),
 }
 _BLOCK = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)

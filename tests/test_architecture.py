@@ -33,7 +33,7 @@ ORDER = [
     ("evaluation", "export"),
     ("training",),
     ("search",),
-    ("comparison",),
+    ("comparison", "publishing"),
     ("fitting",),
     ("runs",),
     ("client", "service"),

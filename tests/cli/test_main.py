@@ -17,7 +17,7 @@ from tests.cli.conftest import Run, error_of
 
 COMMANDS = {name: commands.load(name) for name in commands.COMMANDS}
 DESIGNED = {
-    "Answer questions": ["fit", "search", "add", "remove", "refit", "serve", "mcp", "index", "tune", "demo"],
+    "Answer questions": ["fit", "search", "add", "remove", "refit", "serve", "publish", "mcp", "index", "tune", "demo"],
     "Look closer": ["rank", "score", "explain", "evaluate", "compare", "report", "card", "doctor"],
     "Train": ["train", "models", "encoders", "vectors", "trans-lm", "export"],
     "Data": ["import", "check", "split", "mine", "corpus", "reproduce"],

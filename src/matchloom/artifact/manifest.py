@@ -48,6 +48,11 @@ def manifest_name(kind: str) -> str:
     return f"{kind}.json"
 
 
+def is_name(name: str) -> bool:
+    """Whether this may be a file or folder of an artifact: one name, which leads nowhere else."""
+    return _NAME.fullmatch(name) is not None
+
+
 def next_of(folder: Path, kind: str, name: str) -> Path:
     """Where a file is until the manifest that names it is the folder's."""
     return folder / f".{kind}.{name}.next"
@@ -100,7 +105,7 @@ def parse(folder: Path, kind: str, version: int | None, *, remedy: str) -> Manif
         raise MatchloomError(f"{path} was altered since it was saved; {remedy}", code="altered")
     for name in (*manifest.checksums, *manifest.inside.values()):
         home, _, file = name.rpartition("/")
-        if not (_NAME.fullmatch(file) and (not home or home in manifest.inside.values())):
+        if not (is_name(file) and (not home or home in manifest.inside.values())):
             raise MatchloomError(
                 f"{path} names {name[:80]!r}, which is no file of this folder; {remedy}", code="damaged"
             )

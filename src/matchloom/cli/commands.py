@@ -47,6 +47,9 @@ GROUPS = {
         "remove": Command("matchloom.cli.remove:command", "Remove answers from a collection by their ids."),
         "refit": Command("matchloom.cli.refit:command", "Learn from what was added and removed since the last fit."),
         "serve": Command("matchloom.cli.serve:command", "Serve a page for people and an API for programs."),
+        "publish": Command(
+            "matchloom.cli.publish:command", "Publish a collection at a URI, from which replicas serve."
+        ),
         "mcp": Command("matchloom.cli.mcp:command", "Let agents ask a collection (Model Context Protocol)."),
         "index": Command(
             "matchloom.cli.index:command", "Build a collection of answered questions, unmeasured.", PAIRS_FILE

@@ -80,3 +80,12 @@ CollectionOption = Annotated[
         show_default=False,
     ),
 ]
+
+SnapshotKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Snapshots are signed with the key in this file, and others refused. Or MATCHLOOM_SNAPSHOT_KEY.",
+        show_default=False,
+    ),
+]

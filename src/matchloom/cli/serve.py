@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchloom.cli.options import SnapshotKeyOption
 from matchloom.cli.printing import note
 from matchloom.types import MatchloomError
 
@@ -19,7 +20,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="FOLDER...",
-            help="What 'fit', 'train' or 'index' made; NAME=FOLDER gives it another name.",
+            help="What 'fit', 'train' or 'index' made, or a URI of 'publish'; NAME=FOLDER gives it another name.",
             show_default=False,
         ),
     ] = None,
@@ -100,6 +101,27 @@ def command(
             metavar="DIR", help="Also show the trainings and fits in this folder, as they go.", show_default=False
         ),
     ] = None,
+    poll: Annotated[
+        float, typer.Option(min=0.1, max=3600.0, help="Seconds between two looks at what is published at a URI.")
+    ] = 5.0,
+    max_stale: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1.0,
+            help="/ready refuses when a copy is not known to be the newest for so long. Default: it never does.",
+            show_default=False,
+        ),
+    ] = None,
+    copies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where copies of what is published are kept. Default: matchloom/replicas in the cache folder.",
+            show_default=False,
+        ),
+    ] = None,
+    snapshot_key: SnapshotKeyOption = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes to serve with.")] = 1,
     threads: Annotated[int, typer.Option(min=1, max=64, help="How many requests a process works on at a time.")] = 2,
     no_refit: Annotated[
@@ -128,6 +150,10 @@ def command(
     change a collection is refitted aside, and the new fit is used if it is not worse. --workers N serves with N
     processes over the same files, which find what any of them writes; limits and figures are then those of each.
 
+    A URI of 'matchloom publish' is served from a copy on this disk. It follows the newest version there: pulled aside,
+    verified, and swapped in without a dropped request; what is damaged is refused and the copy goes on. /v1/systems and
+    /metrics say which version is served, and since when it is not known to be the newest.
+
     /desk is for those who run the collection: entries, questions that wait for an answer, quality, refits. It is
     reached from this machine, or with a key that is not for asking alone; changes need --writable.
 
@@ -138,11 +164,14 @@ def command(
       matchloom serve faq --writable --watch faq.csv
       matchloom serve faq tickets=data/tickets.archive --writable --port 8080
       MATCHLOOM_API_KEY=$(cat key) matchloom serve faq --host 0.0.0.0
+      matchloom serve s3://bucket/faq --max-stale 60
       matchloom serve --runs runs
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
+    from matchloom.publishing.snapshot import read_key
     from matchloom.service import Limits, create_app
     from matchloom.service.desk.desk import DeskOptions
+    from matchloom.service.following import FollowOptions
     from matchloom.service.keys import read_keys
     from matchloom.service.logs import log_to_stderr
     from matchloom.service.look import read_look
@@ -173,7 +202,14 @@ def command(
         threads=threads,
         workers=workers,
     )
-    served = [Folder.of(folder) for folder in folders or []]
+    signed = read_key(snapshot_key)
+    served = [Folder.of(folder, copies, signed) for folder in folders or []]
+    replica = next((one.replica for one in served if one.replica is not None), None)
+    if writable and replica is not None:
+        raise MatchloomError(
+            f"{replica.uri} is served from a copy, which is read-only; change the folder that is published",
+            code="conflict",
+        )
     options: dict[str, Any] = {
         "limits": limits,
         "keys": keys,
@@ -188,6 +224,7 @@ def command(
             questions=log_questions,
             watch=watch,
         ),
+        "follow": FollowOptions(poll, max_stale),
         "look": read_look(page, title=title, logo=logo, accent=accent),
     }
     app = create_app(served, **options) if workers == 1 else None

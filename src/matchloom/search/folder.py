@@ -58,7 +58,7 @@ def write_collection(
     number = _number(folder) + 1
     settings = {**settings, "number": number, "digest": _digest(settings, arrays)}
     index = f"index-{number}.safetensors"
-    journal = Journal(folder / _journal(number), _seed(settings))
+    journal = Journal(folder / journal_name(number), _seed(settings))
     with artifact.writing(folder, wait=math.inf, held=True):
         journal.path.unlink(missing_ok=True)
         try:
@@ -87,7 +87,7 @@ def open_collection(folder: Path) -> Opened:
         check_settings(saved.settings)
     number = saved.settings["number"]
     arrays = map_arrays(saved.path(f"index-{number}.safetensors"), REMEDY)
-    return Opened(saved.settings, arrays, Journal(folder / _journal(number), _seed(saved.settings)), saved)
+    return Opened(saved.settings, arrays, Journal(folder / journal_name(number), _seed(saved.settings)), saved)
 
 
 def refuse_used(folder: Path) -> None:
@@ -108,7 +108,8 @@ def stamp(folder: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
-def _journal(number: int) -> str:
+def journal_name(number: int) -> str:
+    """The file of changes since a fit."""
     return f"changes-{number}.jsonl"
 
 

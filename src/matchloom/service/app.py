@@ -24,6 +24,7 @@ from matchloom.service.describing import describe_keys
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.routes import add_desk
 from matchloom.service.feedback import judgement_of
+from matchloom.service.following import FollowOptions
 from matchloom.service.front import add_front
 from matchloom.service.guard import Guard
 from matchloom.service.keys import Keys
@@ -60,6 +61,7 @@ def create_app(
     origins: Sequence[str] = (),
     desk: DeskOptions | None = None,
     look: Look | None = None,
+    follow: FollowOptions | None = None,
 ) -> FastAPI:
     """The service as an ASGI app; `app.state.service` is what it is made of.
 
@@ -74,6 +76,7 @@ def create_app(
         origins: Other sites whose pages may ask, such as https://shop.example.
         desk: What its owner sees and keeps.
         look: How the page for those who ask looks.
+        follow: How copies of what is published follow their store.
     """
     limits, keys = limits or Limits(), keys or Keys()
     service = Service(
@@ -85,6 +88,7 @@ def create_app(
         runs=runs,
         refit=refit,
         desk=desk,
+        follow=follow,
     )
 
     @asynccontextmanager
@@ -167,9 +171,15 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
     @app.get("/ready", tags=["state"], response_model=s.State, responses=only(421, 503))
     async def ready() -> Response:
-        """Whether everything is loaded."""
+        """Whether everything is loaded, and no copy of what is published is older than it may be."""
         if not service.shelf.ready:
             raise service.not_ready()
+        old = service.follower.too_stale()
+        if old is not None:
+            why = old.problem or "the store does not answer"
+            raise Refused(
+                503, "stale", f"{old.name} is not known to be the newest for {old.stale:.0f} s: {why}", retry=5
+            )
         return answer({"status": "ready"})
 
     @app.get("/metrics", tags=["state"], response_class=Response, responses=_metrics_responses())
@@ -183,7 +193,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
         service.system(None) if service.shelf.folders else None
         async with service.workers.admitted():
             found = list(service.shelf.systems.values())
-            about = await service.workers.call(lambda: [one.about(writable=service.writable) for one in found])
+            about = await service.workers.call(lambda: [service.about(one) for one in found])
         return answer(
             {
                 "version": version("matchloom"),

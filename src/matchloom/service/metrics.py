@@ -30,6 +30,9 @@ class Metrics:
         self.vanished = Counter("vanished", "Requests whose client went away before its answer.", **made)
         self.reloads = Counter("reloads", "Systems that were to be read anew.", ["result"], **made)
         self.refits = Counter("refits", "Collections that were refitted aside.", ["result"], **made)
+        self.pulls = Counter("pulls", "Published versions that a replica was to take.", ["result"], **made)
+        self.version = Gauge("replica_version", "The published version that is served.", ["system"], **made)
+        self.stale = Gauge("replica_stale_seconds", "Since when it is not known to be the newest.", ["system"], **made)
         self.feedback = Counter("feedback", "Thumbs up or down.", ["label"], **made)
 
     def page(self) -> bytes:

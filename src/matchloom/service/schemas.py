@@ -260,6 +260,17 @@ class ReloadAnswer(Answered):
     refused: dict[str, str]
 
 
+class ReplicaAbout(Answered):
+    """Of a system that is served from a copy of what is published at a URI."""
+
+    uri: str
+    version: int = Field(description="The published version that is served.")
+    newest: int = Field(description="The newest that the store has told of.")
+    published: float = Field(description="When the served version was published, in seconds since 1970.")
+    stale_seconds: float = Field(description="Since when the served version is not known to be the newest.")
+    problem: str | None = Field(description="Why the store or the newest version could not be read; null if it could.")
+
+
 class SystemAbout(Answered):
     """One served system."""
 
@@ -273,6 +284,7 @@ class SystemAbout(Answered):
     size: int | None
     changed: int | None = Field(description="Entries that have changed since its figures were measured.")
     generation: int
+    replica: ReplicaAbout | None = Field(description="Null where a folder of this machine is served.")
 
 
 class SystemsAnswer(Answered):

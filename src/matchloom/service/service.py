@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matchloom.service.batching import Batcher
 from matchloom.service.desk.desk import Desk, DeskOptions
 from matchloom.service.feedback import FeedbackFile
+from matchloom.service.following import Follower, FollowOptions
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
@@ -47,6 +48,7 @@ class Service:
         runs: Path | None,
         refit: float | None = None,
         desk: DeskOptions | None = None,
+        follow: FollowOptions | None = None,
     ) -> None:
         self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
         self.shelf = Shelf(folders)
@@ -55,6 +57,7 @@ class Service:
         self.feedback = None if feedback is None else FeedbackFile(feedback)
         self.refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
         self.desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
+        self.follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None
@@ -84,6 +87,7 @@ class Service:
             say("ready", systems=list(self.shelf.systems))
             self._watching = asyncio.create_task(self.refits.watch())
             self.desk.start()
+            self.follower.start()
             self.when_ready()
 
     async def stop(self) -> None:
@@ -93,6 +97,7 @@ class Service:
         if self._watching is not None:
             self._watching.cancel()
         self.desk.stop()
+        self.follower.stop()
         if self._next is not None:
             self._next.done.cancel()
         with ThreadPoolExecutor(1, "matchloom-end") as ending:
@@ -145,6 +150,14 @@ class Service:
     def not_ready(self) -> Refused:
         """What is told before everything was read."""
         return Refused(503, "loading", "the systems are being read; try again in a second", retry=1)
+
+    def about(self, system: ServedSystem) -> dict[str, Any]:
+        """What a client is told of a system."""
+        following = self.follower.all.get(system.name)
+        return {
+            **system.about(writable=self.writable),
+            "replica": None if following is None else following.about(),
+        }
 
     def system(self, name: str | None) -> ServedSystem:
         """The system of this name, or the first one."""

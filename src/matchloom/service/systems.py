@@ -6,6 +6,8 @@ takes seconds.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -17,6 +19,9 @@ import regex
 
 from matchloom.artifact import kind_of, load
 from matchloom.lexical import fit_scorer
+from matchloom.publishing.replica import Replica
+from matchloom.publishing.snapshot import NEWEST
+from matchloom.publishing.stores import is_uri, shown
 from matchloom.service.encoded import EncodedCandidates
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, Scorer
@@ -33,24 +38,33 @@ _PROBE = "how is this answered"
 
 
 class Folder(NamedTuple):
-    """A folder to serve, and the name it goes by."""
+    """A folder to serve, and the name it goes by; or what is published at a URI, of which a local copy is served."""
 
     name: str
     path: Path
+    replica: Replica | None = None
 
     @classmethod
-    def of(cls, given: str) -> Folder:
-        """`FOLDER`, which goes by its own name, or `NAME=FOLDER`."""
+    def of(cls, given: str, copies: Path | None = None, key: bytes | None = None) -> Folder:
+        """`FOLDER`, which goes by its own name, or `NAME=FOLDER`; a URI in its place is copied into `copies`."""
         name, equals, path = given.partition("=")
-        if not equals or Path(given).exists():
-            name, path = Path(given).resolve().name, given
+        if not equals or is_uri(given) or Path(given).exists():
+            name, path = Path(shown(given)).resolve().name, given
         if not _NAME.fullmatch(name) or name == BM25:
             raise MatchloomError(
                 f"{name!r} cannot be the name of {path}; expected letters, digits, '.', '_' and '-', and not {BM25!r}; "
                 "give another as NAME=FOLDER",
                 code="bad_value",
             )
-        return cls(name, Path(path))
+        if not is_uri(path) and not (Path(path) / NEWEST).is_file():
+            return cls(name, Path(path))
+        home = (copies or _copies()) / f"{name}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        return cls(name, home, Replica(path, home, key))
+
+
+def _copies() -> Path:
+    """Where copies of what is published are kept, unless a place is named."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "matchloom" / "replicas"
 
 
 @dataclass(eq=False)
@@ -141,7 +155,9 @@ class ServedSystem:
 
 def read_system(folder: Folder, generation: int = 1) -> ServedSystem:
     """Read a folder and try it once, so that what is broken is refused here and the first request is no slower."""
-    name, path = folder
+    name, path, replica = folder
+    if replica is not None:
+        path = (replica.copy or replica.start()).folder
     kind, found = kind_of(path), cast(Any, load(path))
     if kind == "archive":
         made = ServedSystem(name, kind, path, found.matcher, index=found, generation=generation)
