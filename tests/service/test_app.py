@@ -176,7 +176,7 @@ def test_refusals(app: FastAPI, path: str, body: object, expected: tuple[int, st
 
 
 def test_a_map_that_would_fill_the_memory_is_refused(served: Path) -> None:
-    app, wider = (make_app(served, "faq", "tickets", limits=Limits(cells=cells)) for cells in (20, 100))
+    app, wider = (make_app(served, "faq", "tickets", limits=Limits(cells=cells)) for cells in (20, 1000))
     long = {"query": "word " * 5, "text": "word " * 5}
     assert code_of(ask(app, "/v1/explain", long)) == (422, "too_many_words")
     for system in ("faq", "tickets"):
@@ -185,8 +185,6 @@ def test_a_map_that_would_fill_the_memory_is_refused(served: Path) -> None:
         assert code_of(ask(app, "/v1/explain", by_id)) == (422, "too_many_words")
         assert code_of(ask(app, "/v1/explain", {**by_id, "form": "html"})) == (422, "too_many_words")
         assert ask(wider, "/v1/explain", {**by_id, "form": "html"}).status_code == 200
-    by_id = {"system": "faq", "query": "reset my password", "id": "password"}
-    assert code_of(ask(wider, "/v1/explain", by_id)) == (422, "too_many_words"), "a page shows part of it, JSON all"
 
 
 def test_metrics_count(app: FastAPI) -> None:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -102,6 +103,7 @@ def create_app(
         version=version("matchloom"),
         description=_ABOUT,
         lifespan=life,
+        openapi_url=None,  # FastAPI would make it where everybody waits
         docs_url=None,
         redoc_url=None,
     )
@@ -181,6 +183,11 @@ def _add_state(app: FastAPI, service: Service) -> None:
                 503, "stale", f"{old.name} is not known to be the newest for {old.stale:.0f} s: {why}", retry=5
             )
         return answer({"status": "ready"})
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def description() -> Response:
+        async with service.workers.admitted():
+            return answer(await service.workers.call(lambda: msgspec.json.encode(app.openapi())))
 
     @app.get("/metrics", tags=["state"], response_class=Response, responses=_metrics_responses())
     async def metrics() -> Response:
@@ -262,7 +269,7 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         async with workers.admitted():
             await workers.call(limits.text_steps, questions, system.tokenizer)
             steps = (
-                handlers.search_many(system, questions, by, options)
+                handlers.search_many(system, questions, by, options, limits.room // 2)
                 if many
                 else handlers.search(system, questions[0], by, options, service.desk.questions)
             )
@@ -281,8 +288,7 @@ def _add_reading(app: FastAPI, service: Service) -> None:
             yield from limits.text_steps([asked.query, asked.text, *asked.candidates], tokenize)
             found = handlers.explain_pair(system, by, given, limits)
             yield
-            if asked.form == "json":
-                limits.check_map(len(found.query), len(found.text), len(found.trace.channels))
+            limits.check_map(len(found.query), len(found.text), len(found.trace.channels))
             plain = found.to_dict(grid=True) if asked.form == "json" else None
             yield
             return {**told, "explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}

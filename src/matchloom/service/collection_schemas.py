@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from matchloom.service.schemas import Answered, Asked
+from matchloom.service.schemas import Answered, Asked, Listed
 
 
 class ArchivedPair(Asked):
@@ -22,7 +22,7 @@ class AddRequest(Asked):
     """Add pairs to a collection or an archive."""
 
     pairs: Annotated[
-        list[ArchivedPair],
+        Listed[ArchivedPair],
         Field(examples=[[{"query": "Where are my invoices?", "text": "Under Billing."}]]),
     ]
 
@@ -44,7 +44,7 @@ class EntryIn(Asked):
         ),
     ]
     text: Annotated[str, Field(min_length=1, description="The answer.")]
-    questions: Annotated[list[str], Field(default=[], description="What it answers; none where nobody asked yet.")]
+    questions: Annotated[Listed[str], Field(default=[], description="What it answers; none where nobody asked yet.")]
     columns: Annotated[dict[str, str], Field(default={}, examples=[{"category": "billing"}])]
     version: Annotated[
         str, Field(default="", max_length=64, description="As it was when it was edited; another is a conflict.")
@@ -55,7 +55,7 @@ class PutRequest(Asked):
     """Put entries into a collection."""
 
     entries: Annotated[
-        list[EntryIn],
+        Listed[EntryIn],
         Field(examples=[[{"id": "invoices", "text": "Under Billing.", "questions": ["Where are my invoices?"]}]]),
     ]
     new: Annotated[bool, Field(default=False, description="Whether an id that is there already is a conflict.")]
@@ -128,7 +128,7 @@ class CollectionAnswer(Answered):
 class DeleteRequest(Asked):
     """Remove answers by their ids."""
 
-    ids: Annotated[list[str], Field(examples=[["invoices"]])]
+    ids: Annotated[Listed[str], Field(examples=[["invoices"]])]
 
 
 class DeleteAnswer(Answered):

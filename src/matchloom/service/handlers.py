@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from matchloom.explanation import Explanation, explain
+from matchloom.explanation.budget import CellBudget
 from matchloom.lexical import fit_scorer
 from matchloom.search.explaining import with_known_question
 from matchloom.search.reranking import bm25_of, by_scores
@@ -27,6 +29,7 @@ if TYPE_CHECKING:  # importing it takes a second, which a service without a fitt
     from matchloom.search.entries import Entries
 
 Plain = dict[str, Any]
+T = TypeVar("T")
 _AT_ONCE = 32  # questions that are compared in one step
 _LONGEST = 100  # answers that are looked through for the one to explain
 
@@ -56,20 +59,45 @@ def rank(
     if explained is not None:
         reasons = yield from _reasons(scorer, query, [one.text for one in found[:_LONGEST]], explained)
         for row, why in zip(rows, reasons, strict=False):
-            row["explanation"] = why.to_dict()
+            row["explanation"] = why
     for row, value in zip(rows, likely or [], strict=False):
         row["probability"] = value
     return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
 
 
-def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> Steps[list[Explanation]]:
-    """Why texts got their scores; refused where a map would be too large, and where a scorer cannot say why."""
-    tokenizer, made = getattr(scorer, "tokenizer", None), []
+def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> Steps[list[msgspec.Raw]]:
+    """Why texts got their scores, as JSON; refused where the map of the first would be too large."""
+    if texts:
+        words = _tokenizer_in(scorer)
+        limits.check_map(len(words(query)), len(words(texts[0])), _channels(scorer))
+    told = []
+    for why in (yield from _explained(scorer, query, texts, CellBudget(limits.cells))):
+        told.append(msgspec.Raw(msgspec.json.encode(why.to_dict())))
+        yield
+    return told
+
+
+def _explained(scorer: Any, query: str, texts: Sequence[str], budget: CellBudget) -> Steps[list[Explanation]]:
+    """Why texts got their scores, the first ones first, while there are cells left."""
+    words, channels = _tokenizer_in(scorer), _channels(scorer)
+    made: list[Explanation] = []
     for text in texts:
         yield
-        limits.check_cells(query, text, tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer())
-        made.append(with_known_question(scorer, explain(scorer, query, text), query, text))
+        if not budget.allows(len(words(query)), len(words(text)), channels):
+            break
+        made.append(budget.spend(with_known_question(scorer, explain(scorer, query, text), query, text)))
     return made
+
+
+def _tokenizer_in(scorer: Any) -> Tokenizer:
+    found = getattr(getattr(scorer, "scorer", scorer), "tokenizer", None)
+    return found if isinstance(found, Tokenizer) else Tokenizer()
+
+
+def _channels(scorer: Any) -> int:
+    """Maps that an explanation has: of a collection one for each feature that it fuses."""
+    fusion = getattr(getattr(scorer, "scorer", scorer), "fusion", None)  # of a fitted system, its own
+    return max(1, len(fusion.names)) if fusion is not None else 1
 
 
 def ranked(
@@ -111,7 +139,7 @@ def search(
     log: QuestionLog | None = None,
 ) -> Steps[Plain]:
     """The answers of a system that fit a question best; none for a question of spaces."""
-    found = (yield from _found(system, [question], by, options))[0]
+    found = (yield from _found(system, [question], by, options, lambda hits: hits))[0]
     if log is not None and by is None and question.strip():
         log.keep(system.name, question, found)
     return search_answer(system, by, found)
@@ -123,21 +151,41 @@ def search_answer(system: ServedSystem, by: ServedSystem | str | None, found: Hi
 
 
 def search_many(
-    system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
+    system: ServedSystem,
+    questions: Sequence[str],
+    by: ServedSystem | str | None,
+    options: Mapping[str, Any],
+    most: int = Limits.room // 2,
 ) -> Steps[Plain]:
-    """The same for many questions, which a collection compares together."""
-    found = yield from _found(system, questions, by, options)
-    return {
-        "system": system.name,
-        "kind": system.kind,
-        "by": _name(by),
-        "results": [_answers(one) for one in found],
-    }
+    """The same for many questions, which a collection compares together.
+
+    What is told of a question is written at once: a hundred thousand answers as objects would be a gigabyte, and
+    hold everybody up when they are gone through. More than `most` bytes are refused when they are reached.
+    """
+    size = 0
+
+    def tell(found: Hits) -> msgspec.Raw:
+        nonlocal size
+        made = msgspec.json.encode(_answers(found))
+        size += len(made)
+        if size > most:
+            raise Refused(
+                422, "too_many_texts", f"the answers have more than {most:,} bytes; ask fewer questions, or a lower top"
+            )
+        return msgspec.Raw(made)
+
+    results = yield from _found(system, questions, by, options, tell)
+    return {"system": system.name, "kind": system.kind, "by": _name(by), "results": results}
 
 
 def _found(
-    system: ServedSystem, questions: Sequence[str], by: ServedSystem | str | None, options: Mapping[str, Any]
-) -> Steps[list[Hits]]:
+    system: ServedSystem,
+    questions: Sequence[str],
+    by: ServedSystem | str | None,
+    options: Mapping[str, Any],
+    tell: Callable[[Hits], T],
+) -> Steps[list[T]]:
+    """What is told of each question's answers."""
     if not system.searches:
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
     own = system.collection is not None and by is None
@@ -148,7 +196,7 @@ def _found(
     asked = [question for question in questions if question.strip()]
     cells = int(options.get("explain") or 0)  # that are left for explanations of all answers
     size = _AT_ONCE if own and not cells else 1
-    found: list[Hits] = []
+    told: list[T] = []
     for start in range(0, len(asked), size):
         if own:
             some = _found_by_itself(system, asked[start : start + size], {**options, "explain": cells})
@@ -157,10 +205,10 @@ def _found(
         if cells:
             made = [one.explanation for hits in some for one in hits if one.explanation is not None]
             cells = max(0, cells - sum(max(1, one.trace.grid.size) for one in made))
-        found.extend(some)
+        told.extend(map(tell, some))
         yield
-    following = iter(found)
-    return [next(following) if question.strip() else Hits() for question in questions]
+    following = iter(told)
+    return [next(following) if question.strip() else tell(Hits()) for question in questions]
 
 
 def _found_by_itself(system: ServedSystem, asked: Sequence[str], options: Mapping[str, Any]) -> list[Hits]:
@@ -186,20 +234,17 @@ def _found_otherwise(
         baseline: Any = system.bm25()
         yield
         found = [one for one in baseline.search(question, top=options["top"]) if one.score > 0]
-        return Hits((yield from _with_reasons(baseline, question, found)) if options.get("explain") else found)
+        return (yield from _with_reasons(baseline, question, found, options))
     assert isinstance(by, ServedSystem)
     assert system.collection is not None
     found = yield from _by_another(system.collection.entries, by, question, options["top"])
-    return Hits((yield from _with_reasons(scorer_of(by), question, found)) if options.get("explain") else found)
+    return (yield from _with_reasons(scorer_of(by), question, found, options))
 
 
-def _with_reasons(scorer: Any, question: str, found: Sequence[Hit]) -> Steps[list[Hit]]:
-    made = []
-    for one in found:
-        yield
-        why = with_known_question(scorer, explain(scorer, question, one.text), question, one.text)
-        made.append(one._replace(explanation=why))
-    return made
+def _with_reasons(scorer: Any, question: str, found: Sequence[Hit], options: Mapping[str, Any]) -> Steps[Hits]:
+    budget = CellBudget(options.get("explain") or 0)
+    reasons = (yield from _explained(scorer, question, [one.text for one in found], budget)) if budget else []
+    return Hits(one._replace(explanation=reasons[n]) if n < len(reasons) else one for n, one in enumerate(found))
 
 
 def _answers(found: Hits, top: int | None = None) -> Plain:
@@ -237,7 +282,9 @@ def _by_another(answers: Entries, by: ServedSystem, question: str, top: int) -> 
 def _plain(one: Hit) -> Plain:
     """A hit as JSON has it."""
     reason = one.explanation
-    return {**one._asdict(), "explanation": None if reason is None else reason.to_dict()}
+    # Written at once: an explanation is thousands of small objects, of which no hundreds shall be there together.
+    told = None if reason is None else msgspec.Raw(msgspec.json.encode(reason.to_dict()))
+    return {**one._asdict(), "explanation": told}
 
 
 def _name(by: ServedSystem | str | None) -> str | None:
@@ -254,8 +301,7 @@ def explain_pair(
         return _explained_answer(system, by, {**asked, "explain": limits.cells})
     if system is not None and system.collection is not None and asked["id"]:
         text = _text_of(system.collection, asked["id"], system.name)
-    own = system.collection if system is not None and by is None else None
-    channels = 1 if own is None or asked.get("form") == "html" else max(1, len(own.fusion.names))
+    channels = _channels(system.collection) if system is not None and by is None else 1
     # An answer by its id may be longer than any text that is taken.
     limits.check_map(len(tokenizer(query)), len(tokenizer(text)), channels)
     if system is None:

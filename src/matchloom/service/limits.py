@@ -87,10 +87,6 @@ class Limits:
         if longest > _ID:
             raise Refused(422, "text_too_long", f"an id has {longest:,} characters; at most {_ID} are kept")
 
-    def check_cells(self, query: str, text: str, tokenizer: Tokenizer) -> None:
-        """Refuse an explanation whose map would fill the memory."""
-        self.check_map(len(tokenizer(query)), len(tokenizer(text)))
-
     def check_map(self, rows: int, columns: int, channels: int = 1) -> None:
         """Refuse a map of so many words with so many, in each of its channels."""
         if rows * columns * channels > self.cells:

@@ -52,9 +52,9 @@ def _add_route(app: FastAPI, service: Service, path: str) -> None:
         system = _system(service, asked.model)
         tokenize = handlers.tokenizer_of(system)
         limits.check_count("documents", len(given))
-        texts = [text_of(one, fields) for one in given]
         version = "2" if path.startswith("/v2") else "1"
         async with workers.admitted():
+            texts = await workers.call(lambda: [text_of(one, fields) for one in given])
             await workers.call(limits.text_steps, [asked.query, *texts], tokenize)
             steps = _reranked(system, asked, given, texts, limits, version)
             return answer(await workers.call(encoded, steps))

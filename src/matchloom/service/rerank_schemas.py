@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from matchloom.service.schemas import Answered, whole_number
+from matchloom.service.schemas import Answered, Listed, whole_number
 
 _QUERY, _DOCUMENTS = "I forgot my password", ["Choose Reset password.", "Ask sales."]
 AtLeast0 = Annotated[int, Field(ge=0), BeforeValidator(whole_number)]
@@ -22,7 +22,7 @@ Model = Annotated[
     ),
 ]
 Documents = Annotated[
-    list[str | dict[str, Any]],
+    Listed[str | dict[str, Any]],
     Field(
         description="Texts, or objects with a `text`. Of an object without one all its texts are read.",
         examples=[_DOCUMENTS],
@@ -54,7 +54,8 @@ class RerankRequest(_Rerank):
     ]
     return_documents: Annotated[bool | None, Field(default=None, description="Give the documents back.")]
     rank_fields: Annotated[
-        list[str] | None, Field(default=None, description="Of objects: the fields to read, in this order.")
+        Annotated[Listed[str], Field(max_length=100)] | None,
+        Field(default=None, description="Of objects: the fields to read, in this order."),
     ]
 
 
@@ -129,7 +130,7 @@ class ModelsAnswer(Answered):
 class EmbeddingsRequest(Lenient):
     """Sentence vectors, as OpenAI's clients ask for them."""
 
-    input: Annotated[str | list[str], Field(examples=[_DOCUMENTS])]
+    input: Annotated[str | Listed[str], Field(examples=[_DOCUMENTS])]
     model: Model
     encoding_format: Annotated[
         Literal["float", "base64"] | None, Field(default=None, description="base64: single precision, little-endian.")

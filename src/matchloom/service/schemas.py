@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+T = TypeVar("T")
 
 
 def whole_number(value: object) -> object:
@@ -12,6 +14,8 @@ def whole_number(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+# What is sent as a list: its first wrong item is told, and no others are looked at.
+Listed = Annotated[list[T], Field(fail_fast=True)]
 # Bounds stand before the validator: only so does the description have them.
 UpTo100 = Annotated[int, Field(ge=1, le=100), BeforeValidator(whole_number)]
 UpTo1000 = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(whole_number)]
@@ -58,7 +62,7 @@ class ScoreRequest(Asked):
     """Score some pairs."""
 
     system: Name
-    pairs: Annotated[list[PairIn], Field(examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])]
+    pairs: Annotated[Listed[PairIn], Field(examples=[[{"query": _EXAMPLE, "text": "Choose Reset password."}]])]
 
 
 class ScoreAnswer(Answered):
@@ -81,7 +85,7 @@ class RankRequest(Asked):
     ]
     query: Question
     explain: Annotated[bool, Field(default=False, description="Say why each of the best 100 got its score.")]
-    candidates: Annotated[list[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
+    candidates: Annotated[Listed[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
     top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
 
 
@@ -130,7 +134,7 @@ class _Search(Asked):
         ),
     ]
     where: Annotated[
-        dict[str, str | list[str]] | None,
+        dict[str, str | Listed[str]] | None,
         Field(
             default=None,
             description="Collections: values that answers must have in their own columns; of a list, any.",
@@ -149,7 +153,7 @@ class SearchManyRequest(_Search):
     """Search a collection of answers for many questions at once."""
 
     questions: Annotated[
-        list[str],
+        Listed[str],
         Field(validation_alias=AliasChoices("questions", "queries"), examples=[[_EXAMPLE, "Do you send bills?"]]),
     ]
 
@@ -209,7 +213,7 @@ class ExplainRequest(Asked):
     by: By
     top: Top
     alpha: Annotated[float | None, Field(default=None, ge=0, le=1, allow_inf_nan=False)]
-    candidates: Annotated[list[str], Field(default=[], description="bm25: the texts in which it counts words.")]
+    candidates: Annotated[Listed[str], Field(default=[], description="bm25: the texts in which it counts words.")]
     form: Annotated[
         Literal["json", "html"], Field(default="json", description="Data for programs, or a piece of a page.")
     ]
@@ -248,7 +252,7 @@ class ReloadRequest(Asked):
     """Read systems anew."""
 
     systems: Annotated[
-        list[str],
+        Listed[str],
         Field(default=[], description="Their names; all of them where none is named."),
     ]
 

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matchloom.basics.memory import keep_memory
 from matchloom.service.limits import Limits
+from matchloom.service.pauses import keep_short
 from matchloom.service.service import Service
 from matchloom.types import MatchloomError
 
@@ -197,6 +198,7 @@ def run(app: FastAPI, listening: socket.socket, *, when_ready: Callable[[], None
         when_ready: Called when everything is loaded.
     """
     keep_memory()
+    keep_short()
     server = uvicorn.Server(config_of(app))
     service: Service = app.state.service
 

@@ -17,6 +17,7 @@ from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
+from matchloom.service.pauses import collect_when_idle
 from matchloom.service.problems import Refused, unknown
 from matchloom.service.refits import Refits
 from matchloom.service.systems import BM25, Folder, Reloaded, ServedSystem, Shelf
@@ -68,7 +69,7 @@ class Service:
         self._reloading: asyncio.Task[None] | None = None
         self._next: _Next | None = None  # what is to be read anew when that is done
         self._loading: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
 
     # ---- a life
 
@@ -85,7 +86,10 @@ class Service:
             self.when_failed()
         else:
             say("ready", systems=list(self.shelf.systems))
-            self._watching = asyncio.create_task(self.refits.watch())
+            self._watching = [
+                asyncio.create_task(self.refits.watch()),
+                asyncio.create_task(collect_when_idle(lambda: self.workers.is_idle)),
+            ]
             self.desk.start()
             self.follower.start()
             self.when_ready()
@@ -94,8 +98,8 @@ class Service:
         """Finish what was accepted."""
         if self._loading is not None:
             await asyncio.wait({self._loading})
-        if self._watching is not None:
-            self._watching.cancel()
+        for task in self._watching:
+            task.cancel()
         self.desk.stop()
         self.follower.stop()
         if self._next is not None:

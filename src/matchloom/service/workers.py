@@ -26,6 +26,7 @@ from uvicorn.supervisors import Multiprocess
 from matchloom.basics.memory import keep_memory
 from matchloom.service.app import create_app
 from matchloom.service.logs import log_to_stderr
+from matchloom.service.pauses import keep_short
 from matchloom.service.server import config_of, reload_on_hup
 from matchloom.service.service import Service
 from matchloom.service.sharing import Counted, Counts, SharedSocket
@@ -44,6 +45,7 @@ def worker_app(served: Served, told: SimpleQueue[str]) -> FastAPI:
     """The app of one worker, made in its process; it tells nothing when it is ready, or why it cannot start."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until everything is loaded there is nothing to read anew
     keep_memory()
+    keep_short()
     log_to_stderr(quiet=served.quiet)
     app = create_app(served.folders, **served.options)
     service: Service = app.state.service

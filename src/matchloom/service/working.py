@@ -48,6 +48,11 @@ class Workers:
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self._inside: dict[_Place, None] = {}
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return not self._inside
+
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
         """A place for one request, or a refusal at once; what takes longer than the limit is given up.

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from matchloom.data.identity import normalize_text
 from matchloom.service.desk.questions import Asked
+from matchloom.service.steps import Steps
 from matchloom.text.languages import FUNCTION_WORDS
 from matchloom.text.tokenize import Tokenizer, stems
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 1000  # different questions, the latest
 _SHOWN, _SUGGESTED = 20, 3  # questions of a group, answers that are suggested
+_AT_ONCE = 32  # questions that are asked again in one step
 _ALIKE = 0.3  # cosine from which two questions are of one group
 
 
@@ -42,8 +44,8 @@ class Waiting:
 
 def waiting_questions(
     system: ServedSystem, asked: Asked | None, judgements: Iterable[Judgement], dismissed: set[str]
-) -> list[Waiting]:
-    """The questions that wait, the most often asked first."""
+) -> Steps[list[Waiting]]:
+    """The questions that wait, the most often asked first. Whoever asks can fill the log, so others get their turns."""
     collection = system.collection
     assert collection is not None
     found: dict[str, Waiting] = {}
@@ -56,8 +58,11 @@ def waiting_questions(
     away = known | {normalize_text(one) for one in dismissed}
     there = [one for key, one in found.items() if key not in away and key]
     there = sorted(there, key=lambda one: -one.last)[:_LOOKED_AT]
-    for one, hits in zip(there, collection.search([one.question for one in there], top=_SUGGESTED), strict=True):
-        one.hits = hits
+    for start in range(0, len(there), _AT_ONCE):
+        yield
+        some = there[start : start + _AT_ONCE]
+        for one, hits in zip(some, collection.search([one.question for one in some], top=_SUGGESTED), strict=True):
+            one.hits = hits
     still = [one for one in there if one.down or one.hits is None or one.hits.confident is not True]
     return sorted(still, key=lambda one: (-one.count, -one.last, one.question))
 
@@ -122,12 +127,14 @@ def _alike(questions: Sequence[str], tokenizer: Tokenizer) -> list[list[int]]:
     table = sp.csr_array(table / np.maximum(norms, 1e-9)[:, None])
     same = (table @ table.T).toarray()
     groups: list[list[int]] = []
+    heads = np.zeros(0, int)  # the first of each group
     for n in range(len(questions)):
-        best = max(groups, key=lambda own: same[n, own[0]], default=None)
-        if best is not None and same[n, best[0]] >= _ALIKE:
-            best.append(n)
+        best = int(np.argmax(same[n, heads])) if groups else 0
+        if groups and same[n, heads[best]] >= _ALIKE:
+            groups[best].append(n)
         else:
             groups.append([n])
+            heads = np.append(heads, n)
     return groups
 
 

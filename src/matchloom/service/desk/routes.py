@@ -20,6 +20,7 @@ from matchloom.service.problems import Refused
 from matchloom.service.refits import result_of
 from matchloom.service.responses import ERRORS, answer
 from matchloom.service.service import Service
+from matchloom.service.steps import Steps
 from matchloom.service.systems import ServedSystem
 
 _GROUPS = 50
@@ -91,11 +92,13 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
         """Questions without a confident answer, or whose answer was called wrong; those that are alike together."""
         system = service.answers(name)
 
-        def work() -> dict[str, Any]:
+        def work() -> Steps[dict[str, Any]]:
             collection, log = collection_of(system), desk.questions
             asked = None if log is None else log.read(system.name)
+            yield
             away = set() if desk.audit is None else desk.audit.dismissed(system.name)
-            waiting = waiting_questions(system, asked, desk.judgements(system), away)
+            waiting = yield from waiting_questions(system, asked, desk.judgements(system), away)
+            yield
             return {**grouped(collection, waiting, _GROUPS), "logging": log is not None}
 
         return answer(await _read(service, work))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from matchloom.service.collection_schemas import RefitState
-from matchloom.service.schemas import Answered, Asked
+from matchloom.service.schemas import Answered, Asked, Listed
 
 
 class EntryOut(Answered):
@@ -110,14 +110,14 @@ class InboxAnswer(Answered):
 class AssignRequest(Asked):
     """Make questions those of an entry."""
 
-    questions: Annotated[list[str], Field(min_length=1, examples=[["where are my bills"]])]
+    questions: Annotated[Listed[str], Field(min_length=1, examples=[["where are my bills"]])]
     id: Annotated[str, Field(min_length=1, examples=["invoices"])]
 
 
 class DismissRequest(Asked):
     """Put questions away."""
 
-    questions: Annotated[list[str], Field(min_length=1, examples=[["asdf"]])]
+    questions: Annotated[Listed[str], Field(min_length=1, examples=[["asdf"]])]
 
 
 class CountAnswer(Answered):
