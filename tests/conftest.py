@@ -67,6 +67,15 @@ def users_encoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield encoders
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left_here() -> Iterator[None]:
+    # A command without a name for its file writes into the working directory; a test works in a folder of its own.
+    before = set(os.listdir())
+    yield
+    left = {name for name in set(os.listdir()) - before if not name.startswith(".")}
+    assert not left, f"tests wrote {sorted(left)} into the working directory"
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
     # pytest-xdist already uses the cores; more threads a test only get in each other's way.

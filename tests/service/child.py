@@ -25,6 +25,7 @@ _CONTEXT.set_forkserver_preload(["tests.service.child"])
 def _serve(arguments: list[str], log: Path) -> None:
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8")
+    os.chdir(log.parent)  # files that no option names, such as audit.jsonl, are written where one serves
     os._exit(main(["serve", *arguments]))
 
 
