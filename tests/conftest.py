@@ -70,9 +70,9 @@ def users_encoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left_here() -> Iterator[None]:
     # A command without a name for its file writes into the working directory; a test works in a folder of its own.
-    before = set(os.listdir())
+    before = set(Path.cwd().iterdir())
     yield
-    left = {name for name in set(os.listdir()) - before if not name.startswith(".")}
+    left = {path.name for path in set(Path.cwd().iterdir()) - before if not path.name.startswith(".")}
     assert not left, f"tests wrote {sorted(left)} into the working directory"
 
 

@@ -241,6 +241,11 @@ def looked_at(browser: Browser, url: str, shots: Path | None, axe: Path | None) 
     return found
 
 
+def _shot(page: Page, shots: Path | None, name: str) -> None:
+    if shots is not None:
+        page.screenshot(path=shots / f"story-{name}.png")
+
+
 def _note(wrong: list[str], error: object) -> None:
     wrong.append(str(error))
 
@@ -272,7 +277,7 @@ def main() -> None:
             served = time.perf_counter() - start - fitted
             page = browser.new_page(viewport={"width": 1200, "height": 850})
             story = Story(page, url)
-            story.tell()
+            story.tell(partial(_shot, page, options.screenshots))
             page.close()
             found = looked_at(browser, url, options.screenshots, options.axe)
     steps = [{"step": "fit", "seconds": round(fitted, 1)}, {"step": "serve", "seconds": round(served, 1)}, *story.steps]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -164,3 +165,18 @@ def test_what_the_system_refuses_is_one_line(run: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr("matchloom.cli._run", refuse)
     told = f"{where}: No space left; check" if where else "No space left; check"
     assert error_of(run("models")).startswith(told)
+
+
+def test_ctrl_c_is_quiet_while_python_imports() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from matchloom.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

@@ -81,6 +81,8 @@ def test_changes_are_written_down_and_undone_in_any_order_that_fits(app: FastAPI
             ("put", "local", ["billing"]),
             ("put", "local", ["billing"]),
         ]
+        assert [one["texts"] for one in changes] == [["Under Billing!"], ["Under Billing!"], ["Under Billing."]]
+        assert [one["new"] for one in changes] == [0, 0, 1]
         with pytest.raises(ServiceError) as refused:
             faq.undo(changes[2]["id"])
         assert refused.value.code == "changed"
@@ -123,6 +125,12 @@ def test_what_was_not_answered_waits_and_is_assigned_made_or_dismissed(app: Fast
         assert "parcel" not in [one["id"] for one in down["suggestions"]]
         faq.assign(["is there a bill"], "invoice")
         faq.dismiss(["my cat has fever"])
+        assert "my cat has fever" not in [group["questions"][0]["question"] for group in faq.inbox()["groups"]]
+        assert faq.undo()["ids"] == []
+        assert "my cat has fever" in [group["questions"][0]["question"] for group in faq.inbox()["groups"]]
+        again = faq.audit()[0]
+        assert again["action"] == "undo"
+        faq.undo(again["id"])
         faq.put("Ask the music school.", [one["question"] for one in first["questions"]], new=True)
         assert faq.inbox()["groups"] == []
         assert client.search("is there a bill")[0].id == "invoice"

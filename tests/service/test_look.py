@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,21 @@ def test_what_the_schema_refuses_is_refused(tmp_path: Path, told: dict[str, Any]
     assert not accepts(told)
     with pytest.raises(MatchloomError):
         read_look(written(tmp_path, told))
+
+
+@pytest.mark.parametrize("accent", ["#0a6e5c", "#ff0", "#ffffff", "#000000", "#777777"])
+@pytest.mark.parametrize("page", ["#faf8f4", "#232731"])
+def test_letters_in_the_owners_colour_can_be_read(accent: str, page: str) -> None:
+    by_day, by_night = read_look(accent=accent).theme().splitlines()
+    colours = dict(re.findall(r"--([a-z-]+): (#\w{6})", by_day if page == "#faf8f4" else by_night))
+    assert contrast(colours["accent"], colours["on-accent"]) >= 4.4
+    assert contrast(colours["accent-ink"], page) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    def bright(colour: str) -> float:
+        red, green, blue = (int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5))
+        red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    return (max(bright(one), bright(other)) + 0.05) / (min(bright(one), bright(other)) + 0.05)

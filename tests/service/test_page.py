@@ -198,11 +198,11 @@ def test_thumbs_are_kept(watched: Watched, url: str, thumbs: Path) -> None:
     page = watched.page
     ask(page, url, "where is my parcel now")
     card = page.locator(".card").first
-    card.get_by_label("A right answer").click()
+    card.get_by_label("This answers my question").click()
     expect(page.locator("#status")).to_contain_text("Kept")
-    expect(card.get_by_label("A right answer")).to_have_attribute("aria-pressed", "true")
-    card.get_by_label("A wrong answer").click()
-    expect(card.get_by_label("A wrong answer")).to_have_attribute("aria-pressed", "true")
+    expect(card.get_by_label("This answers my question")).to_have_attribute("aria-pressed", "true")
+    card.get_by_label("This does not answer my question").click()
+    expect(card.get_by_label("This does not answer my question")).to_have_attribute("aria-pressed", "true")
     lines = [json.loads(line) for line in thumbs.read_text(encoding="utf-8").splitlines()]
     assert [(line["question"], line["label"], line["id"]) for line in lines] == [
         ("where is my parcel now", 1, "parcel"),

@@ -35,7 +35,7 @@ def add_front(app: FastAPI, service: Service, look: Look) -> None:
 
 
 def _add_pages(app: FastAPI, service: Service, look: Look) -> None:
-    assets = read_assets()
+    assets = read_assets(look.theme(":host"))
     for name in ("index.html", "desk.html"):
         assets[name] = asset_of(name, look.page(assets[name].content.decode()).encode())
     assets["theme.css"] = asset_of("theme.css", look.theme().encode())

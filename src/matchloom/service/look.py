@@ -31,7 +31,8 @@ _KINDS = {
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _CONTACT = re.compile(r"""(?:https?://|mailto:)[^\s<>"']+""")
 _LARGEST, _LONGEST, _MOST = 500_000, 200, 20  # bytes of a logo, characters of a text, examples
-_DARK = 0.45  # brightness below which letters on a colour are white
+_PAPER, _NIGHT = "#faf8f4", "#232731"  # what letters stand on, by day and by night: the least apart from them
+_READABLE = 4.5  # contrast of letters that can be read
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,12 @@ class Look:
             source = source.replace("{" + name + "}", value)
         return source
 
-    def theme(self) -> str:
-        """A stylesheet with the owner's colours."""
+    def theme(self, root: str = ":root") -> str:
+        """A stylesheet with the owner's colours; `root` is what has them."""
         light, dark = self.accent, self.accent_dark or self.accent
-        made = f":root {{ {_colours(light)} }}\n" if light else ""
-        return made + (f"@media (prefers-color-scheme: dark) {{ :root {{ {_colours(dark)} }} }}\n" if dark else "")
+        made = f"{root} {{ {_colours(light, _PAPER)} }}\n" if light else ""
+        night = f"@media (prefers-color-scheme: dark) {{ {root} {{ {_colours(dark, _NIGHT)} }} }}\n" if dark else ""
+        return made + night
 
 
 def read_look(
@@ -173,13 +175,31 @@ def _logo(where: str, path: Path) -> tuple[bytes, str]:
     return content, kind
 
 
-def _colours(colour: str) -> str:
-    """The colour, letters that can be read on it, and one that can be read as letters on the page."""
+def _colours(colour: str, page: str) -> str:
+    """The colour, letters that can be read on it, and one near it that can be read as letters on the page."""
     wide = colour if len(colour) == 7 else "#" + "".join(2 * one for one in colour[1:])
-    red, green, blue = (_linear(int(wide[n : n + 2], 16) / 255) for n in (1, 3, 5))
-    bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    on = "#fff" if 1.05 / (bright + 0.05) >= (bright + 0.05) / 0.05 or bright < _DARK**2.2 else "#111"
-    return f"--accent: {wide}; --on-accent: {on};"
+    on = max(("#ffffff", "#111111"), key=lambda one: _contrast(one, wide))
+    ink = wide
+    while _contrast(ink, page) < _READABLE:
+        ink = _mixed(ink, "#000000" if page == _PAPER else "#ffffff")
+    return f"--accent: {wide}; --on-accent: {on}; --accent-ink: {ink};"
+
+
+def _contrast(one: str, other: str) -> float:
+    """Of two colours, from 1 to 21, as WCAG 2 has it."""
+    high, low = sorted((_bright(one), _bright(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _bright(colour: str) -> float:
+    red, green, blue = (_linear(one / 255) for one in bytes.fromhex(colour[1:]))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _mixed(colour: str, other: str) -> str:
+    """A tenth of the way to another."""
+    both = zip(bytes.fromhex(colour[1:]), bytes.fromhex(other[1:]), strict=True)
+    return "#" + "".join(f"{round(0.9 * one + 0.1 * two):02x}" for one, two in both)
 
 
 def _linear(value: float) -> float:

@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,8 @@ from matchloom.data.entries import Entry
 
 Entries = Mapping[str, Entry | None]
 _MOST, _KEEP = 2**26, 9  # bytes of a file, full files beside it
-_SHOWN = 5  # ids of a change that are listed
-_UNDONE = ("put", "remove", "import", "assign")  # what "undo" looks for; an undo is undone by its id
+_SHOWN, _BEGINS = 5, 120  # ids of a change that are listed, characters of their answers
+_UNDONE = ("put", "remove", "import", "assign", "dismiss")  # what "undo" looks for; an undo is undone by its id
 
 
 class _Entry(msgspec.Struct):
@@ -54,15 +55,21 @@ class Record(NamedTuple):
     system: str
     action: str
     ids: list[str]  # the first few
+    texts: list[str]  # how their answers begin
     entries: int
+    new: int  # of these, not there before
+    questions: int  # that were put away
     undone: bool
     told: dict[str, Any]
 
 
-class _Seen(NamedTuple):
+@dataclass
+class _Seen:
     line: _Line
     ids: list[str]
     starts: list[int]
+    texts: list[str]
+    new: int
 
 
 class Audit:
@@ -77,7 +84,6 @@ class Audit:
         self._end = self._inode = 0
         self._seen: dict[str, _Seen] = {}
         self._undone: dict[str, str] = {}  # a change, and by which change it was undone
-        self._dismissed: dict[str, set[str]] = {}  # questions of a system
 
     def record(
         self,
@@ -108,7 +114,10 @@ class Audit:
                     system,
                     seen.line.action,
                     seen.ids[:_SHOWN],
+                    seen.texts,
                     len(seen.ids),
+                    seen.new,
+                    len(seen.line.questions),
                     seen.line.id in self._undone,
                     seen.line.told,
                 )
@@ -121,12 +130,13 @@ class Audit:
         """Questions that somebody put away."""
         with self._lock:
             self._follow()
-            return set(self._dismissed.get(system, ()))
+            away = (one for one in self._seen.values() if one.line.action == "dismiss" and one.line.system == system)
+            return {question for one in away if one.line.id not in self._undone for question in one.line.questions}
 
     def last(self, system: str) -> str | None:
         """The id of the last change that can be undone."""
-        found = (one.id for one in self.records(system) if one.action in _UNDONE and not one.undone and one.entries)
-        return next(found, None)
+        found = (one for one in self.records(system) if one.action in _UNDONE and not one.undone)
+        return next((one.id for one in found if one.entries or one.questions), None)
 
     def change(self, system: str, name: str) -> tuple[Entries, Entries] | None:
         """What was there before a change and after; None where there is no such change, or it holds too much."""
@@ -165,17 +175,18 @@ class Audit:
     def _take(self, line: _Line, start: int) -> None:
         ids = list({**line.before, **line.after})
         seen = self._seen.get(line.id)
-        if seen is not None:
-            seen.ids.extend(ids)
-            seen.starts.append(start)
-            return
-        if line.undoes:
-            self._undone[line.undoes] = line.id
-            self._undone.pop(self._undone_by(line.undoes), None)
-        if line.action == "dismiss":
-            self._dismissed.setdefault(line.system, set()).update(line.questions)
-        bare = msgspec.structs.replace(line, before={}, after={}, questions=[])
-        self._seen[line.id] = _Seen(bare, ids, [start])
+        if seen is None:
+            if line.undoes:
+                self._undone[line.undoes] = line.id
+                self._undone.pop(self._undone_by(line.undoes), None)
+            bare = msgspec.structs.replace(line, before={}, after={})
+            seen = self._seen[line.id] = _Seen(bare, [], [], [], 0)
+        seen.ids.extend(ids)
+        seen.starts.append(start)
+        seen.new += sum(line.before.get(name) is None and line.after.get(name) is not None for name in ids)
+        for name in ids[: _SHOWN - len(seen.texts)]:
+            there = line.after.get(name) or line.before.get(name)
+            seen.texts.append("" if there is None else there.text[:_BEGINS])
 
     def _undone_by(self, name: str) -> str:
         """What a change had undone, if it is one that undoes: that is there again."""

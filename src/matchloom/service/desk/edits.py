@@ -72,6 +72,9 @@ class Editor:
         if wanted is None or found is None:
             raise Refused(404, "unknown", "there is no change to undo" if name is None else "no such change")
         was, then = found
+        if not was:  # questions that were put away
+            self._audit.record(self._system, self._who, "undo", undoes=wanted)
+            return wanted, []
 
         def check(now: Mapping[str, Entry | None]) -> None:
             for key, there in now.items():

@@ -58,7 +58,7 @@ def _add_entries(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/collections/{name}/undo", tags=["desk"], response_model=s.UndoAnswer, responses=ERRORS)
     async def undo(name: CollectionName, asked: s.UndoRequest, request: Request) -> Response:
-        """Take back a change of entries, or the last one that was not taken back."""
+        """Take back a change of entries, or questions that were put away; the last one where none is named."""
         system, _ = service.writable_answers(name)
 
         def work() -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/collections/{name}/inbox/dismiss", tags=["desk"], response_model=s.CountAnswer, responses=ERRORS)
     async def dismiss(name: CollectionName, asked: s.DismissRequest, request: Request) -> Response:
-        """Put questions away: they do not come back."""
+        """Put questions away: they come back only when this is undone."""
         system = service.answers(name)
         audit = desk.audit
         if audit is None:

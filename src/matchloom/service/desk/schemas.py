@@ -36,14 +36,14 @@ class UndoRequest(Asked):
 
 
 class UndoAnswer(Answered):
-    """The change that was taken back, and the entries that are as they were."""
+    """The change that was taken back, and the entries that are as they were; none where questions are back."""
 
     undone: str
     ids: list[str]
 
 
 class AuditRecord(Answered):
-    """A change: who, when, what; with the first few ids."""
+    """A change: who, when, what; with the first few ids, and how their answers begin."""
 
     id: str
     time: float
@@ -51,7 +51,10 @@ class AuditRecord(Answered):
     system: str
     action: str
     ids: list[str]
+    texts: list[str]
     entries: int
+    new: int = Field(description="Of these entries, those that were not there before.")
+    questions: int = Field(description="Questions that were put away.")
     undone: bool
     told: dict[str, Any]
 

@@ -1,11 +1,12 @@
-/* What is shown of an answer, on the page and in the widget: which ones, one sentence why, a copy, a thumb. */
+/* What is shown of answers: which ones, one sentence why, a card with a copy and thumbs. The page and the widget have all
+   of it, the lab has its thumbs. */
 import { h, printable } from "./dom.js";
-import { link, rich, safeLink } from "./rich.js";
+import { link, plain, rich, safeLink } from "./rich.js";
 
 const LIKELY = 0.1, NEAR = 0.6, ALSO = 4, NEAREST = 3, WORDS = 4;
 
 /* {first, also} where there is an answer, {nearest} where none is sure. */
-export function chosen(found) {
+function chosen(found) {
   const all = found.answers;
   if (!all.length || found.confident === false) return { first: null, also: [], nearest: all.slice(0, NEAREST) };
   const [first, ...others] = all;
@@ -15,17 +16,19 @@ export function chosen(found) {
 }
 
 /* "Because of password, reset; asked before as ...": the words of the question that counted most. */
-export function reason(explanation, question) {
+export function reason(explanation, question, asked) {
   const { words, contributions } = explanation.query;
   const sum = new Map();
   words.forEach((word, n) => { if (/[\p{L}\p{N}]/u.test(word)) sum.set(word, (sum.get(word) || 0) + contributions[n]); });
   const best = [...sum].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
   const most = best.filter(([, value]) => value >= 0.35 * best[0][1]).slice(0, WORDS).map(([word]) => word);
   const because = most.flatMap((word, n) => [n ? ", " : "Because of ", h("em", {}, printable(word))]);
-  const asked = question ? [because.length ? "; asked before as " : "Asked before as ", h("q", {}, h("bdi", {}, printable(question)))] : [];
-  return because.length || asked.length ? h("p", { class: "because" }, ...because, ...asked, ".") : null;
+  const before = question === asked ? "asked before in these words" : "asked before as ";
+  const known = question ? [because.length ? `; ${before}` : `${before[0].toUpperCase()}${before.slice(1)}`, question === asked ? "" : h("q", {}, h("bdi", {}, printable(question)))] : [];
+  return because.length || known.length ? h("p", { class: "because" }, ...because, ...known, ".") : null;
 }
 
+/* Drawn, since not every machine has letters for it. */
 const HAND = "M2 9h3v8H2zM7 17V9l4-7c1.6 0 2.1 1.1 1.8 2.5L12 8h4.4c1.1 0 1.7.9 1.5 1.8l-1.4 5.8c-.2.8-.8 1.4-1.7 1.4z";
 function hand(down) {
   const SVG = "http://www.w3.org/2000/svg";
@@ -49,7 +52,7 @@ export function thumbs(onThumb) {
   return h("span", { class: "thumbs" }, buttons);
 }
 
-export function copyButton(text, tell) {
+function copyButton(text, tell) {
   return h("button", { type: "button", class: "quiet", on: {
     click: async () => {
       try {
@@ -63,7 +66,41 @@ export function copyButton(text, tell) {
 }
 
 /* The body of an answer with the link of its own url column. */
-export function body(answer) {
+function body(answer) {
   const address = answer.columns && safeLink(answer.columns.url || answer.columns.link || "");
   return [rich(answer.text), address ? h("p", { class: "source" }, link(address, "Read more")) : null];
+}
+
+export const likely = (probability) =>
+  probability === null || probability === undefined ? null : h("span", { class: "likely" }, `${Math.round(100 * probability)}% likely right`);
+
+/* One answer. The first stands open; another opens by a click, of which `opened` learns.
+   own: {first, say, onThumb or null, why, actions, below, opened}, the last four as far as there are any */
+export function answerCard(answer, own) {
+  const foot = h("div", { class: "foot" }, likely(answer.probability), h("span", { class: "space" }),
+    copyButton(answer.text, own.say), own.actions, own.onThumb ? thumbs(own.onThumb) : null);
+  const inside = [...body(answer), own.why, foot, own.below];
+  if (own.first) return h("article", { class: "answer first", "aria-label": "Answer" }, inside);
+  const title = answer.question ? printable(answer.question) : plain(answer.text).slice(0, 90);
+  const more = h("details", { class: "answer" }, h("summary", { dir: "auto" }, title), inside);
+  if (own.opened) more.addEventListener("toggle", () => { if (more.open) own.opened(); });
+  return more;
+}
+
+/* What was found, and a line for who hears the page: one answer and what else may fit, or none and the nearest.
+   card(answer, first) makes a card; `heading` is the level below that of the place; `person` is where one can ask further. */
+export function listing(found, card, heading, person = null) {
+  const { first, also, nearest } = chosen(found);
+  const others = (ones) => h("div", { class: "also" }, ones.map((one) => card(one, false)));
+  if (first) {
+    return {
+      nodes: [card(first, true), ...(also.length ? [h(heading, {}, "Also"), others(also)] : [])],
+      said: also.length ? `One answer, and ${also.length} more that may fit.` : "One answer.",
+    };
+  }
+  const why = nearest.length ? "Nothing here answers this for sure. These are the nearest:" : "Nothing here has to do with this question.";
+  return {
+    nodes: [h("div", { class: "none" }, h(heading, {}, "No answer here"), h("p", {}, why)), ...(nearest.length ? [others(nearest)] : []), ...(person ? [person] : [])],
+    said: nearest.length ? `No sure answer. The nearest ${nearest.length} are listed.` : "No answer.",
+  };
 }

@@ -1,39 +1,19 @@
 /* The page for those who ask: one answer, or honestly none. What was asked stands in the address. */
-import { body, chosen, copyButton, reason, thumbs } from "./answers.js";
-import { Problem, ask, useKey } from "./api.js";
+import { answerCard, listing, reason } from "./answers.js";
+import { ask } from "./api.js";
 import { find, h, person, printable } from "./dom.js";
 import { explained } from "./explained.js";
-import { plain } from "./rich.js";
+import { attempt, keyed, tell } from "./session.js";
 
 const state = { page: null, running: null, where: {}, system: null };
 const question = find("#question"), results = find("#results");
 const say = (text) => { find("#status").textContent = text; };
 
-function tell(problem) {
-  find("#problem").hidden = !problem;
-  find("#problem").textContent = problem || "";
-}
-
-async function attempt(work) {
-  try {
-    return await work();
-  } catch (error) {
-    if (error.name === "AbortError") return null;
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) {
-      find("#key").hidden = false;
-      find("#secret").focus();
-      return null;
-    }
-    tell(error.status === 503 ? "The service is busy. Please ask again in a moment." : `${error.message}.`.replace("..", "."));
-    return null;
-  }
-}
-
 /* ---- one answer */
 
-function card(answer, asked, { open }) {
+function card(answer, asked, first) {
   const why = h("div", { class: "reason" }), science = h("div", { class: "science", hidden: true });
+  const about = { query: asked, id: answer.id, system: state.system, top: 10 };
   let shown = false;
   const opener = h("button", { type: "button", class: "quiet", "aria-expanded": "false", on: {
     click: async () => {
@@ -41,13 +21,13 @@ function card(answer, asked, { open }) {
       opener.setAttribute("aria-expanded", String(!science.hidden));
       if (shown || science.hidden) return;
       shown = true;
-      await attempt(() => explained(science, { query: asked, id: answer.id, system: state.system, top: 10 }));
+      await attempt(() => explained(science, about));
     },
   } }, "How it was found");
   const because = async () => {
     if (why.childNodes.length) return;
-    const found = await attempt(() => ask("/v1/explain", { query: asked, id: answer.id, system: state.system, top: 10 }));
-    const sentence = found && reason(found.explanation, answer.question);
+    const found = await attempt(() => ask("/v1/explain", about));
+    const sentence = found && reason(found.explanation, answer.question, asked);
     if (sentence) why.replaceChildren(sentence);
   };
   const onThumb = async (label) => {
@@ -55,41 +35,14 @@ function card(answer, asked, { open }) {
     if (kept) say(label ? "Thank you." : "Thank you. The people who run this will see that it was wrong.");
     return Boolean(kept);
   };
-  const likely = answer.probability === null ? null : h("span", { class: "likely" }, `${Math.round(100 * answer.probability)}% likely right`);
-  const foot = h("div", { class: "foot" }, likely, h("span", { class: "space" }), copyButton(answer.text, say), opener, state.page.feedback ? thumbs(onThumb) : null);
-  const inside = [...body(answer), why, foot, science];
-  if (open) {
-    because();
-    return h("article", { class: "answer first", "aria-label": "Answer" }, inside);
-  }
-  const title = answer.question ? printable(answer.question) : plain(answer.text).slice(0, 90);
-  const more = h("details", { class: "answer" }, h("summary", { dir: "auto" }, title), inside);
-  more.addEventListener("toggle", () => { if (more.open) because(); });
-  return more;
+  if (first) because();
+  return answerCard(answer, { first, say, onThumb: state.page.feedback ? onThumb : null, why, actions: opener, below: science, opened: because });
 }
 
 const contact = () => {
   const given = state.page.contact;
   return given ? h("p", {}, "You can ask a person: ", h("a", { href: given, rel: "noopener noreferrer" }, given.replace(/^mailto:/, "")), ".") : null;
 };
-
-function show(found, asked) {
-  const { first, also, nearest } = chosen(found);
-  if (first) {
-    results.replaceChildren(card(first, asked, { open: true }),
-      ...(also.length ? [h("h2", {}, "Also"), h("div", { class: "also" }, also.map((one) => card(one, asked, {})))] : []));
-    say(also.length ? `One answer, and ${also.length} more that may fit.` : "One answer.");
-    return;
-  }
-  results.replaceChildren(
-    h("div", { class: "none" }, h("h2", {}, "No answer here"),
-      h("p", {}, nearest.length ? "Nothing here answers this for sure. These are the nearest:" : "Nothing here has to do with this question."),
-      nearest.length ? null : contact()),
-    h("div", { class: "also" }, nearest.map((one) => card(one, asked, {}))),
-    ...(nearest.length ? [contact()].filter(Boolean) : []),
-  );
-  say(nearest.length ? `No sure answer. The nearest ${nearest.length} are listed.` : "No answer.");
-}
 
 async function run() {
   const asked = question.value;
@@ -106,7 +59,9 @@ async function run() {
   if (signal.aborted) return;
   results.removeAttribute("aria-busy");
   if (!found) { results.replaceChildren(); return; }
-  show(found, asked);
+  const { nodes, said } = listing(found, (answer, first) => card(answer, asked, first), "h2", contact());
+  results.replaceChildren(...nodes);
+  say(said);
   results.dataset.asked = asked;
   find("#lab").href = `/lab#${new URLSearchParams({ q: asked, system: state.system })}`;
 }
@@ -155,12 +110,7 @@ async function load(system) {
 
 find("#ask").addEventListener("submit", (event) => { event.preventDefault(); if (state.page) run(); });
 find("#system").addEventListener("change", async () => { if (await load(find("#system").value) && question.value.trim()) run(); });
-find("#key").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  useKey(find("#secret").value);
-  find("#secret").value = "";
-  if (!(await load())) tell("This key is not known here.");
-});
+keyed(load, "This key is not known here.");
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input, textarea, select")) return;
   event.preventDefault();

@@ -1,4 +1,5 @@
 /* Ranked answers as cards with score bars, each of which opens. */
+import { likely, thumbs } from "./answers.js";
 import { figure, h, printable } from "./dom.js";
 
 /* Bars of one list share a scale, which has its zero where scores of both signs need one. */
@@ -15,29 +16,6 @@ function bar(scale, score) {
     "span", { class: "bar", "aria-hidden": "true", style: { "--zero": `${scale.zero}%` } },
     h("i", { class: score < 0 ? "down" : "", style: { "--from": `${from}%`, "--size": `${size}%` } }),
   );
-}
-
-/* Drawn, since not every machine has letters for it. */
-function hand(down) {
-  const SVG = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path");
-  svg.setAttribute("viewBox", "0 0 20 20");
-  svg.setAttribute("aria-hidden", "true");
-  path.setAttribute("d", "M2 9h3v8H2zM7 17V9l4-7c1.6 0 2.1 1.1 1.8 2.5L12 8h4.4c1.1 0 1.7.9 1.5 1.8l-1.4 5.8c-.2.8-.8 1.4-1.7 1.4z");
-  if (down) path.setAttribute("transform", "rotate(180 10 10)");
-  svg.append(path);
-  return svg;
-}
-
-function thumbs(answer, onThumb) {
-  const buttons = [[1, hand(false), "A right answer"], [0, hand(true), "A wrong answer"]].map(([label, sign, name]) =>
-    h("button", { type: "button", class: "thumb", "aria-label": name, title: name, "aria-pressed": "false", on: {
-      click: async () => {
-        if (!(await onThumb(answer, label))) return;
-        buttons.forEach((button, n) => button.setAttribute("aria-pressed", String((n === 0) === (label === 1))));
-      },
-    } }, sign));
-  return h("span", { class: "thumbs" }, buttons);
 }
 
 /* view: {title, answers, notes: [{kind, said}] or null, onOpen(answer, host, signal), onThumb or null,
@@ -89,13 +67,12 @@ function card(view, answer, n, scale) {
     opener.focus();
   });
   const note = view.notes ? view.notes[n] : null;
-  const likely = answer.probability;
   const facts = h("div", { class: "facts" },
     bar(scale, answer.score),
     h("span", { class: "figure score-of", title: "score" }, figure(answer.score, Math.abs(answer.score) < 10 ? 3 : 2)),
-    likely === null || likely === undefined ? null : h("span", { class: "likely" }, `${Math.round(100 * likely)}% likely right`),
+    likely(answer.probability),
     note ? h("span", { class: `moved ${note.kind}` }, note.said) : null,
-    view.onThumb ? thumbs(answer, view.onThumb) : null,
+    view.onThumb ? thumbs((label) => view.onThumb(answer, label)) : null,
   );
   return h("li", { class: "card" }, opener, facts, view.across ? null : host);
 }

@@ -1,10 +1,11 @@
 /* The desk: which collection, which view, and what all views need. Everything here is a call of /v1/collections. */
-import { Problem, ask, useKey } from "./api.js";
+import { ask } from "./api.js";
 import { entriesView } from "./desk_entries.js";
 import { inboxView } from "./desk_inbox.js";
 import { qualityView } from "./desk_quality.js";
 import { changesView, refitView } from "./desk_refit.js";
 import { find, h } from "./dom.js";
+import { attempt as tried, keyed, tell as problem } from "./session.js";
 
 const VIEWS = { entries: entriesView, inbox: inboxView, quality: qualityView, refit: refitView, changes: changesView };
 const desk = {
@@ -19,31 +20,15 @@ function tell(text, { undo: back = false } = {}) {
   find("#told").replaceChildren(...(text ? [h("span", {}, text), ...(back ? [h("button", { type: "button", class: "plain", on: { click: () => undo() } }, "Undo")] : [])] : []));
 }
 
-function problem(text) {
-  find("#problem").hidden = !text;
-  find("#problem").textContent = text || "";
-}
-
-async function attempt(work) {
+function attempt(work) {
   problem("");
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 401 || error.code === "ask_only") {
-      find("#key").hidden = false;
-      find("#secret").focus();
-      return null;
-    }
-    problem(error.message);
-    return null;
-  }
+  return tried(work);
 }
 
 async function undo(change = "") {
   const done = await attempt(() => desk.call("/undo", { change }));
   if (!done) return;
-  tell(`Undone: ${done.ids.length} ${done.ids.length === 1 ? "entry is" : "entries are"} as before.`);
+  tell(done.ids.length ? `Undone: ${done.ids.length} ${done.ids.length === 1 ? "entry is" : "entries are"} as before.` : "Undone: the questions wait again.");
   await show();
 }
 
@@ -78,21 +63,18 @@ async function load() {
   find("#key").hidden = true;
   const choice = find("#collection");
   choice.replaceChildren(...able.map((one) => h("option", { value: one.name }, one.name)));
-  desk.name = choice.value;
-  desk.writable = able.find((one) => one.name === desk.name).writable;
-  choice.onchange = () => { desk.name = choice.value; desk.writable = able.find((one) => one.name === desk.name).writable; tell(""); show(); };
-  find("#readonly").hidden = desk.writable;
-  const waiting = await attempt(() => desk.call("/inbox"));
-  if (waiting) count(waiting.total);
+  const use = async () => {
+    desk.name = choice.value;
+    desk.writable = able.find((one) => one.name === desk.name).writable;
+    find("#readonly").hidden = desk.writable;
+    const waiting = await attempt(() => desk.call("/inbox"));
+    if (waiting) count(waiting.total);
+  };
+  choice.onchange = async () => { tell(""); await use(); show(); };
+  await use();
   return true;
 }
 
 addEventListener("hashchange", () => { tell(""); show(); });
-find("#key").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  useKey(find("#secret").value);
-  find("#secret").value = "";
-  if (await load()) show();
-  else problem("This key is not one of an owner.");
-});
+keyed(async () => { const known = await load(); if (known) show(); return known; }, "This key is not one of an owner.");
 if (await load()) show();

@@ -68,7 +68,7 @@ export async function entriesView(desk, query) {
   if (query.has("id")) Object.assign(state, { search: query.get("id"), offset: 0, where: {} });
   const view = h("div", {}), place = h("div", {});
   const search = h("input", { type: "search", "aria-label": "Search entries", placeholder: "Search", dir: "auto", value: state.search });
-  const table = h("div", {}), filters = h("div", { class: "tools" });
+  const table = h("div", {}), filters = h("div", { class: "filters" });
   let typing = null;
   search.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => { state.search = search.value; state.offset = 0; draw(); }, 150); });
 
@@ -85,10 +85,11 @@ export async function entriesView(desk, query) {
 
   function row(entry) {
     const title = plain(entry.text) || entry.id;
-    const more = entry.questions.length > 3 ? h("li", { class: "note" }, `and ${entry.questions.length - 3} more`) : null;
+    const listed = (ones) => h("ul", { class: "clean" }, ones.map((one) => h("li", { dir: "auto" }, printable(one))));
+    const more = entry.questions.length > 3 ? h("details", {}, h("summary", { class: "note" }, `and ${entry.questions.length - 3} more`), listed(entry.questions.slice(3))) : null;
     return h("tr", {},
       h("td", {}, h("div", { class: "clamp", dir: "auto" }, title), h("div", { class: "of-entry" }, printable(entry.id), ...Object.entries(entry.columns).map(([name, value]) => ` · ${printable(name)}: ${printable(value).slice(0, 60)}`))),
-      h("td", { class: "own-questions" }, entry.questions.length ? h("ul", { class: "clean" }, entry.questions.slice(0, 3).map((one) => h("li", { dir: "auto" }, printable(one))), more) : h("span", { class: "note" }, "none yet")),
+      h("td", { class: "own-questions" }, entry.questions.length ? [listed(entry.questions.slice(0, 3)), more] : h("span", { class: "note" }, "none yet")),
       h("td", { class: "act" }, h("button", { type: "button", class: "quiet", disabled: !desk.writable, "aria-label": `Edit ${entry.id}`, on: { click: () => edit(entry) } }, "Edit"),
         h("button", { type: "button", class: "quiet danger", disabled: !desk.writable, "aria-label": `Remove ${entry.id}`, on: { click: () => remove(entry) } }, "Remove")));
   }
@@ -108,16 +109,16 @@ export async function entriesView(desk, query) {
       const select = h("select", {}, h("option", { value: "" }, "all"), values.map((value) => h("option", { value }, printable(value))));
       select.value = state.where[name] || "";
       select.addEventListener("change", () => { if (select.value) state.where[name] = select.value; else delete state.where[name]; state.offset = 0; draw(); });
-      return h("label", {}, printable(name), select);
+      return h("label", {}, h("span", {}, printable(name)), select);
     }));
     const last = Math.min(state.offset + PAGE, found.total);
-    const step = (by) => h("button", { type: "button", class: "plain", disabled: by < 0 ? !state.offset : last >= found.total, on: { click: () => { state.offset = Math.max(0, state.offset + by); draw(); } } }, by < 0 ? "Before" : "Next");
+    const step = (by) => h("button", { type: "button", class: "plain", disabled: by < 0 ? !state.offset : last >= found.total, on: { click: () => { state.offset = Math.max(0, state.offset + by); draw(); } } }, by < 0 ? "Previous" : "Next");
     table.replaceChildren(
       h("table", { class: "table" }, h("caption", { class: "sr" }, "Entries"), h("thead", {}, h("tr", {}, header("text", SORTS.text), header("questions", SORTS.questions), h("th", { scope: "col", class: "act" }, h("span", { class: "sr" }, "What to do")))), h("tbody", {}, found.entries.map(row))),
-      h("div", { class: "pager" }, found.total > PAGE ? [step(-PAGE), step(PAGE)] : [], h("span", {}, found.total ? `${state.offset + 1}–${last} of ${found.total}${found.total < found.all ? ` (${found.all} in all)` : ""}` : "No entry fits.")));
+      h("div", { class: "pager" }, found.total > PAGE ? [step(-PAGE), step(PAGE)] : [], h("span", {}, found.total ? `${state.offset + 1}–${last} of ${found.total}${found.total < found.all ? ` (${found.all} in all)` : ""}` : "No entry matches.")));
   }
 
-  view.append(h("div", { class: "tools" }, search, h("span", { class: "space" }), h("button", { type: "button", class: "go", disabled: !desk.writable, on: { click: () => edit({}) } }, "New entry"), ...files(desk, draw)), filters, place, table);
+  view.append(h("div", { class: "tools" }, search, filters, h("span", { class: "space" }), h("button", { type: "button", class: "go", disabled: !desk.writable, on: { click: () => edit({}) } }, "New entry"), ...files(desk, draw)), place, table);
   await draw();
   return view;
 }

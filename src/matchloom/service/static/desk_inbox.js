@@ -14,7 +14,7 @@ function group(desk, own, redraw) {
     if (await desk.attempt(() => desk.call("/inbox/assign", { questions: asked, id }))) finish(asked.length === 1 ? "Assigned." : `${asked.length} questions assigned.`, true);
   };
   const dismiss = async () => {
-    if (await desk.attempt(() => desk.call("/inbox/dismiss", { questions: asked }))) finish("Dismissed.", false);
+    if (await desk.attempt(() => desk.call("/inbox/dismiss", { questions: asked }))) finish("Dismissed.", desk.writable);
   };
   const make = () => place.replaceChildren(editor(desk, { questions: asked }, (id) => { if (id === null) place.replaceChildren(); else finish("A new entry answers it.", true); }));
   const times = own.count > 1 ? `${own.count} times, last ${when(own.last)}` : when(own.last);
@@ -38,12 +38,12 @@ export async function inboxView(desk) {
     if (!found) return;
     desk.count(found.total);
     const forget = h("button", { type: "button", class: "plain danger", on: { click: async () => {
-      if (!confirm("Delete everything that was asked?")) return;
-      if (await desk.attempt(() => desk.call("/questions", undefined, "DELETE"))) { desk.tell("The log of questions is deleted."); draw(); }
-    } } }, "Delete the log");
-    const told = found.logging ? "Questions that got no confident answer, or whose answer was called wrong." : "Questions whose answer was called wrong. To see those without an answer, too, start with --log-questions FILE.";
+      if (!confirm("Delete all logged questions? This cannot be undone.")) return;
+      if (await desk.attempt(() => desk.call("/questions", undefined, "DELETE"))) { desk.tell("All logged questions are deleted."); draw(); }
+    } } }, "Delete the log of questions");
+    const told = found.logging ? "Questions without a confident answer, or whose answer was called wrong." : "Questions whose answer was called wrong. Start with --log-questions FILE to see questions without an answer, too.";
     view.replaceChildren(h("div", { class: "tools" }, h("p", { class: "note" }, told), h("span", { class: "space" }), found.logging ? forget : null),
-      ...(found.groups.length ? found.groups.map((own) => group(desk, own, draw)) : [h("p", {}, "Nothing waits.")]));
+      ...(found.groups.length ? found.groups.map((own) => group(desk, own, draw)) : [h("p", {}, "No question is waiting.")]));
   }
   await draw();
   return view;

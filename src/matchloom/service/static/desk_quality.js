@@ -1,8 +1,7 @@
 /* Quality: figures of today, day by day, refit by refit, and entries that deserve a look. */
-import { h, printable } from "./dom.js";
+import { h, percent, printable, stamp } from "./dom.js";
 import { plain } from "./rich.js";
 
-const share = (value) => (value === null || value === undefined ? "–" : `${Math.round(100 * value)}%`);
 const KINDS = { contradiction: "One question, several answers", near_question: "Nearly the same question, another answer", near_answer: "Answers that hardly differ" };
 const short = (text) => { const line = plain(text); return line.length > 80 ? `${line.slice(0, 79).trimEnd()}…` : line; };
 const entry = (id) => h("a", { href: `#entries?${new URLSearchParams({ id })}` }, printable(id));
@@ -35,17 +34,18 @@ function curve(days) {
 }
 
 function daily(days) {
-  if (!days.length) return h("p", {}, "Nothing was asked or judged yet, or questions are not logged (--log-questions FILE).");
-  const cells = (day) => [day.day, day.asked, day.asked ? share(day.confident / day.asked) : "–", day.up, day.down, day.up + day.down ? share(day.up / (day.up + day.down)) : "–"];
-  const head = ["Day", "Asked", "Confident answer", "Right", "Wrong", "Right of judged"];
-  return h("div", {}, days.some((day) => day.asked) ? curve(days) : null, h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Day by day" },
+  if (!days.length) return h("p", {}, "Nothing was asked or judged yet, or questions are not logged (start with --log-questions FILE).");
+  const cells = (day) => [day.day, day.asked, day.asked ? percent(day.confident / day.asked) : "–", day.up, day.down, day.up + day.down ? percent(day.up / (day.up + day.down)) : "–"];
+  const head = ["Day", "Asked", "Confident", "Right", "Wrong", "Of judged"];
+  const legend = h("p", { class: "note legend" }, h("i", { class: "asked" }), "asked", h("i", { class: "confident" }), "with a confident answer");
+  return h("div", {}, days.some((day) => day.asked) ? [curve(days), legend] : null, h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Day by day" },
     h("table", {}, h("thead", {}, h("tr", {}, head.map((one, n) => h("th", { scope: "col", class: n ? "number" : "" }, one)))),
       h("tbody", {}, days.slice(-14).reverse().map((day) => h("tr", {}, cells(day).map((one, n) => h("td", { class: n ? "number" : "" }, String(one)))))))));
 }
 
 function refits(rows) {
-  return h("table", {}, h("thead", {}, h("tr", {}, ["When", "Who", "Before", "After", ""].map((one) => h("th", { scope: "col" }, one)))),
-    h("tbody", {}, rows.slice(-10).reverse().map((row) => h("tr", {}, [new Date(1000 * row.time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }), row.who, share(row.before), share(row.after), row.kept ? "in use" : row.aside ? "kept aside" : "not used"].map((one) => h("td", {}, one))))));
+  return h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Refits" }, h("table", {}, h("thead", {}, h("tr", {}, ["When", "Who", "Before", "After", "Outcome"].map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.slice(-10).reverse().map((row) => h("tr", {}, [stamp(row.time), row.who, percent(row.before), percent(row.after), row.kept ? "used" : row.aside ? "measured" : "not used"].map((one) => h("td", {}, one)))))));
 }
 
 const list = (items) => h("ul", { class: "found" }, items.map((one) => h("li", {}, one)));
@@ -55,13 +55,13 @@ export async function qualityView(desk) {
   const [eighty, , most] = found.promises;
   const made = [
     h("div", { class: "facts" },
-      fact(found.left_out ? share(found.left_out.precision) : "–", found.left_out ? `of ${found.left_out.questions} left-out questions find their answer first` : "no question could be left out to measure it"),
-      fact(share(eighty.coverage), "of questions get an answer where 80 of 100 shown are right"),
-      fact(share(most.coverage), most.coverage === null ? "95 of 100 right cannot be promised by these questions" : "of questions get an answer where 95 of 100 shown are right"),
+      fact(found.left_out ? percent(found.left_out.precision) : "–", found.left_out ? `of ${found.left_out.questions} held-out questions find their answer first` : "no question could be held out to measure it"),
+      fact(percent(eighty.coverage), "of questions get an answer if 80 of 100 shown answers are to be right"),
+      fact(percent(most.coverage), most.coverage === null ? "cannot be promised: 95 of 100 shown answers right" : "of questions get an answer if 95 of 100 shown answers are to be right"),
       fact(String(found.changed_since_fit), "entries changed since the last fit")),
     part("Day by day", "", daily(found.days)),
-    found.refits.length ? part("Refits", "Left-out questions that find their answer first, by the old weights and by the new.", refits(found.refits)) : null,
-    found.confused.length ? part("Taken for one another", "Left-out questions of the first answer found the second, at the last refit.", list(found.confused.map((one) => [entry(one.right.id), ` (${short(one.right.text)}) → `, entry(one.found.id), ` (${short(one.found.text)})`, h("span", { class: "note" }, ` ${one.count}×`)]))) : null,
+    found.refits.length ? part("Refits", "Held-out questions that find their answer first, by the old weights and by the new.", refits(found.refits)) : null,
+    found.confused.length ? part("Taken for one another", "At the last refit, held-out questions of the first answer found the second.", list(found.confused.map((one) => [entry(one.right.id), ` (${short(one.right.text)}) → `, entry(one.found.id), ` (${short(one.found.text)})`, h("span", { class: "note" }, ` ${one.count}×`)]))) : null,
     found.finds.length ? part("Contradictions and repetitions", "", list(found.finds.map((one) => [h("span", { class: "badge" }, KINDS[one.kind] || one.kind), ` ${printable(one.text).slice(0, 240)} `, ...one.ids.slice(0, 3).flatMap((id) => [entry(id), " "])]))) : null,
     found.never_found && found.never_found.count ? part("Never found", `${found.never_found.count} entries came first for none of the ${found.questions_logged} questions that were asked.`, list(found.never_found.entries.map((one) => [entry(one.id), ` ${short(one.text)}`]))) : null,
   ];

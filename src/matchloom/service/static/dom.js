@@ -19,6 +19,11 @@ export const printable = (text) => text.replace(UNPRINTABLE, "\ufffd");
 
 export const figure = (number, places = 2) => number.toFixed(places).replace("-", "−");
 
+export const percent = (value) => (value === null || value === undefined ? "–" : `${Math.round(100 * value)}%`);
+
+/* Seconds since 1970 as people write them here. */
+export const stamp = (seconds) => new Date(1000 * seconds).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+
 /* Whose judgements these are: a number that this browser keeps, so that a changed mind counts once. */
 export function person() {
   const KEY = "matchloom-person";

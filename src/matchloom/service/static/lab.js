@@ -1,38 +1,15 @@
-/* The page: a question, who answers it, and the answers. What was asked stands in the address, to be kept or sent. */
-import { Problem, ask, useKey } from "./api.js";
+/* Compare and rank: a question, who answers it, and the answers. What was asked stands in the address, to be kept or sent. */
+import { ask } from "./api.js";
 import { cards } from "./cards.js";
 import { moved, places, summary } from "./compare.js";
-import { find, h, printable } from "./dom.js";
+import { find, h, person, printable } from "./dom.js";
 import { explained } from "./explained.js";
+import { attempt, keyed, tell } from "./session.js";
 
 const TOP = 10;
 const UNSURE = 0.5;  // of a question must be known, or a line says so
 const state = { mode: "search", systems: [], feedback: false, running: null };
 const parts = { question: find("#question"), candidates: find("#candidates"), system: find("#system"), by: find("#by") };
-
-function tell(problem) {
-  const line = find("#problem");
-  line.hidden = !problem;
-  line.textContent = problem || "";
-}
-
-async function attempt(work) {
-  try {
-    return await work();
-  } catch (error) {
-    if (error.name === "AbortError") return null;
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) {
-      find("#key").hidden = false;
-      find("#secret").focus();
-      tell("");
-      return null;
-    }
-    const soon = error.status === 503 ? " The service is busy; ask again in a moment." : "";
-    tell(`${error.message}.${soon}`.replace("..", "."));
-    return null;
-  }
-}
 
 /* ---- what is served */
 
@@ -140,7 +117,7 @@ const label = (name) => name || parts.system.value;
 
 async function thumb(question, answer, right) {
   const system = state.systems.some((one) => one.name === parts.system.value) ? parts.system.value : null;
-  const kept = await attempt(() => ask("/v1/feedback", { question, text: answer.text, label: right, id: answer.id || "", system }));
+  const kept = await attempt(() => ask("/v1/feedback", { question, text: answer.text, label: right, id: answer.id || "", system, who: person() }));
   if (kept) find("#status").textContent = "Kept, for the next fit.";
   return kept !== null;
 }
@@ -193,12 +170,7 @@ async function run() {
 /* ---- events */
 
 find("#ask").addEventListener("submit", (event) => { event.preventDefault(); run(); });
-find("#key").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  useKey(find("#secret").value);
-  find("#secret").value = "";
-  if (!(await load())) tell("This key is not known here.");
-});
+keyed(load, "This key is not known here.");
 for (const tab of document.querySelectorAll("button.tab")) {
   tab.addEventListener("click", () => { show(tab.dataset.mode); find("#results").replaceChildren(); find("#status").textContent = ""; tell(""); });
 }

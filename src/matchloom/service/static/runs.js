@@ -1,6 +1,6 @@
 /* Trainings and fits of a folder; what runs is looked at again every other second, and its curves grow. */
 import { Problem, ask } from "./api.js";
-import { find, h, printable } from "./dom.js";
+import { find, h, printable, stamp } from "./dom.js";
 import { piece } from "./explained.js";
 
 const EVERY = 2000;
@@ -8,14 +8,10 @@ let shown = null;  // the piece as it came, so that nothing is drawn again that 
 
 const wanted = () => new URLSearchParams(location.hash.slice(1)).get("run");
 
-function when(seconds) {
-  return new Date(1000 * seconds).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-}
-
 function list(runs, name) {
   const links = runs.map((run) => h("a", {
     href: `#${new URLSearchParams({ run: run.name })}`, class: "run-link", "aria-current": run.name === name ? "true" : null,
-  }, h("b", {}, printable(run.name)), h("span", { class: "note" }, `${run.kind}, ${run.running ? "running" : when(run.changed)}`)));
+  }, h("b", {}, printable(run.name)), h("span", { class: "note" }, `${run.kind}, ${run.running ? "running" : stamp(run.changed)}`)));
   find("#list").replaceChildren(...(links.length ? links : [h("p", { class: "note" }, "No training or fit is here yet.")]));
 }
 

@@ -46,10 +46,7 @@ function start() {
         return false;
       }
     };
-    const inside = [...body(answer), h("div", { class: "foot" }, copyButton(answer.text, say), h("span", { class: "space" }), thumbs(onThumb))];
-    if (first) return h("article", { class: "answer first" }, inside);
-    const heading = answer.question ? printable(answer.question) : plain(answer.text).slice(0, 90);
-    return h("details", { class: "answer" }, h("summary", { dir: "auto" }, heading), inside);
+    return answerCard(answer, { first, say, onThumb });
   }
 
   form.addEventListener("submit", async (event) => {
@@ -58,12 +55,9 @@ function start() {
     if (!asked.trim()) return;
     try {
       const found = await send("/v1/search", { question: asked, system: own.system || null, top: 10 });
-      const { first, also, nearest } = chosen(found);
-      const none = nearest.length ? "Nothing here answers this for sure. These are the nearest:" : "Nothing here has to do with this question.";
-      results.replaceChildren(...(first
-        ? [card(first, asked, true), ...also.map((one) => card(one, asked, false))]
-        : [h("h3", {}, "No answer here"), h("p", {}, none), ...nearest.map((one) => card(one, asked, false))]));
-      say(first ? "One answer." : "No sure answer.");
+      const { nodes, said } = listing(found, (answer, first) => card(answer, asked, first), "h3");
+      results.replaceChildren(...nodes);
+      say(said);
     } catch (error) {
       const text = error.message === "busy" ? "Too many are asking. Please try again in a moment." : "The answers cannot be reached. Please try again later.";
       results.replaceChildren(h("p", { role: "alert" }, text));
