@@ -1,4 +1,4 @@
-"""`python -m matchloom` is the command `matchloom`. This file imports little, so that Ctrl-C is quiet from the first moment."""
+"""`python -m matchloom` is the command `matchloom`. It imports little, so that Ctrl-C is quiet from the start."""
 
 import signal
 import sys
