@@ -69,6 +69,16 @@ def test_a_translation_wins_where_no_word_is_shared() -> None:
     assert scores[0] > scores[1]
 
 
+@pytest.mark.parametrize("block", [7, trans_lm._BLOCK])
+def test_all_queries_with_all_texts_score_as_pairs_do(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trans_lm, "_BLOCK", block)
+    model, texts = make(), [*TEXTS, ""]
+    pairs = [Pair(query, text) for query in QUERIES for text in texts]
+    found = model.score_all(QUERIES, model.bags(texts))
+    assert found.any()
+    assert found.ravel().tolist() == model.score(pairs).astype(np.float64).tolist()
+
+
 def test_settings_out_of_range_are_told() -> None:
     for wrong in ({"smoothing": 0.0}, {"smoothing": 1.1}, {"beta": -0.1}, {"beta": float("nan")}):
         with refused("bad_value", "trans_lm", "0"):

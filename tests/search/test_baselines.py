@@ -28,6 +28,7 @@ def test_every_baseline_ranks_and_scores_alike(name: str) -> None:
     assert scores[:-1].tolist() == pytest.approx([answer.score for answer in ranked])
     assert scores[-1] == scores.min()
     assert baseline.search(question, top=2) == ranked[:2]
+    assert baseline.best(["", question], 2)[1] == [answer.id for answer in ranked[:2]]
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -11,7 +11,7 @@ from matchloom import Matcher
 from matchloom.fitting import fit
 from matchloom.fitting.fitted import Fitted
 from matchloom.search.collection import Collection
-from matchloom.search.entries import Entries, best_first, known_questions
+from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.base import Known
 from matchloom.search.features.dense import (
     DenseClassifier,
@@ -56,7 +56,7 @@ def _features(known: Known, vectors: KnownVectors) -> list[DenseFeature]:
 
 def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> None:
     entries = Entries.of(PAIRS)
-    questions, member = known_questions(entries)
+    questions, member = entries.known
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
     known = Known(asked, told, member)
@@ -78,7 +78,7 @@ def test_left_out_is_what_a_second_fit_would_say(sentences: SentenceVectors) -> 
 def test_candidates_are_the_best_of_all_scores(sentences: SentenceVectors) -> None:
     """With a copy in eight bits and without, as it was made and as it was saved."""
     entries = Entries.of(PAIRS)
-    questions, member = known_questions(entries)
+    questions, member = entries.known
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
     known = Known(asked, told, member)
@@ -108,7 +108,7 @@ def test_candidates_are_the_best_of_all_scores(sentences: SentenceVectors) -> No
 @pytest.mark.parametrize("worth", [1.0, 0.5, 0.0])
 def test_one_regression_sees_words_and_vectors(sentences: SentenceVectors, worth: float) -> None:
     entries = Entries.of(PAIRS)
-    questions, member = known_questions(entries)
+    questions, member = entries.known
     reader = Reader(Tokenizer())
     asked, told = reader.fit(questions, list(entries.texts), member)
     vectors = KnownVectors.of(sentences, questions, list(entries.texts))

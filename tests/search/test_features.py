@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from matchloom.lexical.columns import Ids, Rows
-from matchloom.search.entries import Entries, known_questions
+from matchloom.search.entries import Entries
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 def case(kind: str, *, whole: bool = True) -> Case:
     entries = Entries.of([*pairs_of(ENGLISH), *SHARED] if kind == "english" else pairs_of(CHINESE))
-    questions, member = known_questions(entries)
+    questions, member = entries.known
     reader = Reader(Tokenizer(kind), whole=whole)
     asked, told = reader.fit(questions, list(entries.texts), member)
     return Case(reader, Known(asked, told, member))

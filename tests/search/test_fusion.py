@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.search.entries import Entries, known_questions
+from matchloom.search.entries import Entries
 from matchloom.search.fusion import (
     PRIOR_OF_MANY,
     Cases,
@@ -143,7 +143,7 @@ def test_new_weights_are_worse_only_beyond_chance() -> None:
 
 def test_an_answer_with_several_questions_does_not_decide_where_it_is_an_exception() -> None:
     def counted(*pairs: Pair) -> list[float]:
-        found: list[float] = _counted(known_questions(Entries.of(pairs))[1]).tolist()
+        found: list[float] = _counted(Entries.of(pairs).known[1]).tolist()
         return found
 
     alone = [*many(20), *(Pair("", f"spare text {n}") for n in range(4))]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchloom.text.tokenize import TOKENIZERS, Tokenizer, stem, stems
+from matchloom.text.tokenize import TOKENIZERS, Tokenizer, stem, stems, words_once
 from tests.refusing import refused
 
 
@@ -96,3 +96,19 @@ def test_stems() -> None:
     assert stem("北京") == "北京"
     assert stem("3.5") == "3.5"
     assert stem("") == ""
+
+
+def test_during_a_fit_a_text_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    tokenize = Tokenizer.tokenize
+    monkeypatch.setattr(Tokenizer, "tokenize", lambda self, text: asked.append(text) or tokenize(self, text))
+    short = "Weave it."
+    monkeypatch.setattr("matchloom.text.tokenize._MOST_KEPT", len(short))
+    with words_once():
+        Tokenizer()(short).append("altered by who asked")
+        assert Tokenizer()(short) == ["weave", "it"]
+        assert asked == [short]
+        assert Tokenizer(lower=False)(short) == ["Weave", "it"]  # another tokenizer's words are its own
+        assert [Tokenizer()("no room") for _ in range(2)] == [["no", "room"]] * 2
+    assert Tokenizer()(short) == ["weave", "it"]
+    assert asked == [short, short, "no room", "no room", short]

@@ -46,6 +46,7 @@ _TRANSLATED = 300_000  # questions times answers up to which TransLM, which is s
 _CLASSES = 2000  # answers up to which a classifier with one class each is worth its time
 _FIRST = 100  # ranks that count in RR
 _SHOWN = 5
+_MADE = 8  # rounds whose entries are kept
 _LOADED = 1.0  # seconds, for what is imported when it is first used
 _STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report tells of
 
@@ -118,7 +119,8 @@ class AnswersTask(Task):
 
     def candidates(self, pairs: Sequence[Pair], tokenizer: Tokenizer, seed: int) -> list[Candidate]:
         """The baselines that suit the collection, and the ranker."""
-        answers = Entries.of(pairs)
+        entries = _EntriesOnce()
+        answers = entries.of(pairs, [])
         asked = sum(map(len, answers.questions))
         per_answer = asked / len(answers)
         texts = [*answers.texts, *(one for own in answers.questions for one in own)]
@@ -133,7 +135,7 @@ class AnswersTask(Task):
             chosen.append(("linear_classifier", 1e-5 * (asked + len(answers)) * len(answers)))
         # What is as good with texts alone says nothing of an answer's own question, which it has in use.
         made = [
-            Candidate(name, ABOUT[name], _baseline(name, tokenizer), True, cost, report_only=alone)
+            Candidate(name, ABOUT[name], _baseline(name, tokenizer, entries), True, cost, report_only=alone)
             for name, cost in chosen
         ]
         examples = asked + len(answers)
@@ -142,14 +144,14 @@ class AnswersTask(Task):
             seconds += 8e-6 * examples * len(answers)
         if examples <= LARGEST:
             seconds += 8e-10 * examples**3
-        made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer, self.unanswerable), False, seconds))
+        made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer, self.unanswerable, entries), False, seconds))
         if self.encoder is not None:
             encoded = Encoded(self.encoder, tokenizer)
             # Every text is encoded once, in the first round.
             rounds = 1 + _rounds(asked)
             once = encoding_seconds(texts) / rounds
             for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
-                make = _ranker(tokenizer, self.unanswerable, encoded, words=words)
+                make = _ranker(tokenizer, self.unanswerable, entries, encoded, words=words)
                 cost += 0.0 if words else once
                 made.append(Candidate(name, ABOUT[name], make, not words, cost, report_only=alone and not words))
         return made
@@ -226,10 +228,14 @@ def right_ranks(ranker: Ranker, pairs: Sequence[Pair]) -> list[int | None]:
     """Where the first right answer of each question stands, from 1; None where it is not among the first hundred."""
     asked, entries = questions_of(pairs), ranker.entries
     ranks = []
-    for golds, hits in zip(asked.values(), ranker.search(list(asked), top=_FIRST), strict=True):
+    if isinstance(ranker, RankingBaseline):
+        found = ranker.best(list(asked), _FIRST)
+    else:
+        found = [[hit.id for hit in hits] for hits in ranker.search(list(asked), top=_FIRST)]
+    for golds, ids in zip(asked.values(), found, strict=True):
         rows = (entries.find(pair.text, pair.text_id) for pair in golds)
         positives = {entries.ids[row] for row in rows if row is not None}
-        ranks.append(next((n for n, one in enumerate(hits, start=1) if one.id in positives), None))
+        ranks.append(next((n for n, one in enumerate(ids, start=1) if one in positives), None))
     return ranks
 
 
@@ -238,17 +244,40 @@ def _ranks_all(scorer: Scorer) -> Ranker:
     return scorer
 
 
-def _baseline(name: str, tokenizer: Tokenizer) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
-    return lambda train, development, folder, seconds: BASELINES[name](Entries.of([*train, *development]), tokenizer)
+class _EntriesOnce:
+    """The entries of the same pairs, made once for all systems of a round."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Sequence[Pair], Sequence[Pair], Entries]] = []
+
+    def of(self, train: Sequence[Pair], development: Sequence[Pair]) -> Entries:
+        """The entries of both."""
+        for one, other, made in self._kept:
+            if one is train and (other is development or not (other or development)):
+                return made
+        made = Entries.of([*train, *development])
+        self._kept = [*self._kept[1 - _MADE :], (train, development, made)]
+        return made
+
+
+def _baseline(
+    name: str, tokenizer: Tokenizer, entries: _EntriesOnce
+) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
+    return lambda train, development, folder, seconds: BASELINES[name](entries.of(train, development), tokenizer)
 
 
 def _ranker(
-    tokenizer: Tokenizer, unanswerable: Sequence[str], encoded: Encoded | None = None, *, words: bool = True
+    tokenizer: Tokenizer,
+    unanswerable: Sequence[str],
+    entries: _EntriesOnce,
+    encoded: Encoded | None = None,
+    *,
+    words: bool = True,
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         pairs, sentences = [*train, *development], None if encoded is None else encoded.sentences
         return Collection.fit(
-            Entries.of(pairs),
+            entries.of(train, development),
             tokenizer=tokenizer,
             sentences=sentences,
             words=words,

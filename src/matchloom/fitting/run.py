@@ -26,7 +26,7 @@ from matchloom.search.collection import Feedback
 from matchloom.search.entries import Entries
 from matchloom.search.features.linear import machines_once
 from matchloom.search.feedback import Judgements, as_judgements, is_feedback
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Tokenizer, words_once
 from matchloom.types import MatchloomError, Pair
 
 WORK = "work"  # what a fit works in, inside its folder
@@ -128,7 +128,7 @@ def _run(
         run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
     run.tidy(measurements=False)
     try:
-        with machines_once():
+        with machines_once(), words_once():
             fitted = run.go(data, pairs)
     except KeyboardInterrupt:
         run.tidy(measurements=False)

@@ -125,10 +125,36 @@ class TransLM:
         self._add(scores, jobs)
         return scores.astype(np.float32)
 
+    def score_all(self, queries: Sequence[str], texts: Bags) -> NDArray[np.float64]:
+        """What `score` gives each query with each text of `bags`: what a word gains by a text is found once for all."""
+        unseen: dict[str, int] = {}
+        asked = [Bags.of([self._ids(self.tokenizer(query), unseen)]) for query in queries]
+        words = np.unique(np.concatenate([*(bag.words for bag in asked), np.empty(0, dtype=np.int64)]))
+        ends = np.cumsum(texts.sizes)
+        gains = np.zeros((len(words), len(ends)))
+        for n, (size, end) in enumerate(zip(texts.sizes.tolist(), ends.tolist(), strict=True)):
+            own = Bags(texts.words[end - size : end], texts.counts[end - size : end], texts.sizes[n : n + 1])
+            for job in _jobs(0, Bags(words, np.ones(len(words), dtype=np.int64), words[:1]), own):
+                first = int(np.searchsorted(words, job.asked[0]))
+                gains[first : first + len(job.asked), n] = self._gains([job])
+        scores = np.zeros((len(queries), len(ends)))
+        for own_scores, bag in zip(scores, asked, strict=True):
+            for row, times in zip(np.searchsorted(words, bag.words).tolist(), bag.counts.tolist(), strict=True):
+                own_scores += times * gains[row]  # one after the other, as `score` adds them up
+        return scores.astype(np.float32).astype(np.float64)
+
+    def bags(self, texts: Iterable[str]) -> Bags:
+        """Texts as `score_all` takes them."""
+        return Bags.of([self._ids(self.tokenizer(text), {}) for text in texts])
+
     def _add(self, scores: NDArray[np.float64], jobs: list[_Job]) -> None:
         """Add to each pair's score what the query words of these jobs give."""
-        if not jobs:
-            return
+        if jobs:
+            places = np.repeat([job.place for job in jobs], [len(job.asked) for job in jobs])
+            np.add.at(scores, places, self._gains(jobs))
+
+    def _gains(self, jobs: Sequence[_Job]) -> NDArray[np.float64]:
+        """What each query word of these jobs gives, as often as it is asked."""
         sizes = np.array([len(job.asked) for job in jobs])
         asked = np.concatenate([job.asked for job in jobs])
         times = np.concatenate([job.times for job in jobs])
@@ -138,8 +164,8 @@ class TransLM:
         likely = self._mixed(asked[rows], words[columns]) * counts[columns]
         lengths = np.repeat([int(job.text.counts.sum()) for job in jobs], sizes)
         P_mx = np.bincount(rows, likely, minlength=len(asked)) / lengths
-        gains = times * self._gain(asked, P_mx)
-        np.add.at(scores, np.repeat([job.place for job in jobs], sizes), gains)
+        gains: NDArray[np.float64] = times * self._gain(asked, P_mx)
+        return gains
 
     def _ids(self, words: list[str], unseen: dict[str, int]) -> Ids:
         """The number of each word; those that were never seen get numbers behind all others."""

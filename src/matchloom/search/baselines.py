@@ -23,9 +23,10 @@ from matchloom.basics.progress import track
 from matchloom.explanation import explanation_of
 from matchloom.lexical.bm25_matrix import BM25Matrix
 from matchloom.lexical.columns import Columns, Floats, Sparse
+from matchloom.lexical.ibm_model1 import Bags
 from matchloom.lexical.statistics import is_stop_word
 from matchloom.lexical.trans_lm import TransLM
-from matchloom.search.entries import Entries, best_first, known_questions
+from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.linear import examples_of, machine_of
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.tracing import Cells, shared_cells, trace_of_cells
@@ -33,7 +34,7 @@ from matchloom.text.tokenize import Tokenizer, stem
 from matchloom.text.tokenize import stems as stems_of
 from matchloom.types import Component, Hit, Hits, Pair, Scores, Trace
 
-_TOGETHER = 100  # questions
+_TOGETHER = 500  # questions
 
 
 class RankingBaseline(ABC):
@@ -69,6 +70,11 @@ class RankingBaseline(ABC):
     def scores_of_many(self, questions: Sequence[str]) -> Iterable[Floats]:
         """The scores of each question in turn."""
         return (self.scores(question) for question in questions)
+
+    def best(self, questions: Sequence[str], top: int) -> list[list[str]]:
+        """The ids of the best answers to each question, as `search` has them."""
+        ids = self.entries.ids
+        return [[ids[n] for n in best_first(own, top).tolist()] for own in self.scores_of_many(questions)]
 
     def _ranked(self, question: str, scores: Floats, top: int | None, explain: bool) -> Hits:
         best = best_first(scores, top).tolist()
@@ -108,7 +114,7 @@ class RankingBaseline(ABC):
 
     @cached_property
     def _known(self) -> tuple[list[str], sp.csr_array]:
-        return known_questions(self.entries)
+        return self.entries.known
 
     @abstractmethod
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
@@ -211,10 +217,13 @@ class TransLMRanker(RankingBaseline):
         return next(iter(self.scores_of_many([question])))
 
     def scores_of_many(self, questions: Sequence[str]) -> Iterable[Floats]:
-        """The scores of each question in turn; some are scored together, so that texts are read once for them."""
+        """The scores of each question in turn; some are scored together, so that a word of several is scored once."""
         for n in range(0, len(questions), _TOGETHER):
-            pairs = [Pair(one, text) for one in questions[n : n + _TOGETHER] for text in self.entries.texts]
-            yield from self._model.score(pairs).astype(np.float64).reshape(-1, len(self.entries))
+            yield from self._model.score_all(questions[n : n + _TOGETHER], self._bags)
+
+    @cached_property
+    def _bags(self) -> Bags:
+        return self._model.bags(self.entries.texts)
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """Which words of the text speak for each word of the query."""

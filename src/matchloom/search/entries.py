@@ -122,6 +122,17 @@ class Entries:
         order = np.argsort(keys, kind="stable")  # of texts with one key, the answer's own comes first
         return keys[order], np.array(rows, dtype=np.int64)[order]
 
+    @cached_property
+    def known(self) -> tuple[list[str], sp.csr_array]:
+        """The different questions, by digest, and which of them each entry has. (questions, entries)"""
+        different = {question for questions in self.questions for question in questions}
+        questions = sorted(different, key=lambda question: (digest(normalize_text(question)), question))
+        row = {question: n for n, question in enumerate(questions)}
+        rows = [row[question] for own in self.questions for question in own]
+        columns = np.repeat(np.arange(len(self)), [len(own) for own in self.questions])
+        shape = (len(questions), len(self))
+        return questions, sp.csr_array((np.ones(len(rows)), (np.array(rows, dtype=np.int64), columns)), shape=shape)
+
     def find(self, text: str, text_id: str = "") -> int | None:
         """Where an answer stands, known by its text or else by its id; None for a text outside the collection.
 
@@ -160,17 +171,6 @@ def _made(pairs: Sequence[Pair], own: Sequence[Own], spelt: Mapping[str, str]) -
 def _most_frequent(values: Iterable[str]) -> str:
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
-
-
-def known_questions(entries: Entries) -> tuple[list[str], sp.csr_array]:
-    """The different questions of all entries, by digest, and which of them each entry has. (questions, entries)"""
-    different = {question for questions in entries.questions for question in questions}
-    questions = sorted(different, key=lambda question: (digest(normalize_text(question)), question))
-    row = {question: n for n, question in enumerate(questions)}
-    rows = [row[question] for own in entries.questions for question in own]
-    columns = np.repeat(np.arange(len(entries)), [len(own) for own in entries.questions])
-    shape = (len(questions), len(entries))
-    return questions, sp.csr_array((np.ones(len(rows)), (np.array(rows, dtype=np.int64), columns)), shape=shape)
 
 
 def best_first(scores: Floats, top: int | None) -> Ids:

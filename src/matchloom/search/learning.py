@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.search.calibration import Calibration, learn_calibration, signals_of
-from matchloom.search.entries import Entries, best_first, known_questions
+from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
@@ -113,7 +113,7 @@ class Learner:
     def __init__(self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool) -> None:
         self.entries, self.settings = entries, settings
         self.large = len(entries) > WHOLE
-        self.questions, self.member = known_questions(entries)
+        self.questions, self.member = entries.known
         texts = list(entries.texts)
         self.reader = Reader(settings.tokenizer, whole=not self.large)
         read = self.reader.fit(self.questions, texts, self.member, progress=progress)

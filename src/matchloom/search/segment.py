@@ -21,7 +21,7 @@ from matchloom.data.identity import digest, normalize_text
 from matchloom.lexical.columns import Floats, Ids, Rows, products
 from matchloom.lexical.ranking import Owned, nearest_of
 from matchloom.search.arrays import Texts
-from matchloom.search.entries import Entries, known_questions
+from matchloom.search.entries import Entries
 from matchloom.search.features.base import Feature, Known, inside, prefixed
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
@@ -153,7 +153,7 @@ class Segment:
         own = normalize_text(question)
         key = digest(own)
         found: set[int] = set()
-        # Questions are in the order of their digests, see `known_questions`.
+        # Questions are in the order of their digests, see `Entries.known`.
         first = bisect_left(self.questions, key, key=lambda one: digest(normalize_text(one)))
         for n in range(first, len(self.questions)):
             if normalize_text(self.questions[n]) != own:
@@ -170,7 +170,7 @@ class Segment:
 
     def extended(self, entries: Entries) -> Segment:
         """New entries, read and compared as those of this segment are."""
-        questions, member = known_questions(entries)
+        questions, member = entries.known
         known = Known(*self.reader.extend(questions, list(entries.texts)), member)
         dense = None
         if self.dense is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, wraps
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast
@@ -22,6 +24,7 @@ _BETWEEN_SPACES = re.compile(r"\S+")
 _JAPANESE = regex.compile(
     r"\d+(?:[.,]\d+)+|[\p{Han}々〆]+|[\p{Katakana}ー]+|\p{Hiragana}+|(?:(?![\p{Han}\p{Katakana}\p{Hiragana}ー])[\p{L}\p{M}\d])+"
 )
+_MOST_KEPT = 8_000_000  # characters of texts whose words are kept during a fit
 LONGEST_KEPT = 64  # characters of a word that is remembered, so that what is remembered is bounded in bytes
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,7 +149,8 @@ class Tokenizer(NamedTuple):
 
     def __call__(self, text: str) -> list[str]:
         """The words of one text."""
-        return self.lowercase(self.tokenize(text))
+        kept = _WORDS_ONCE.get()
+        return self.lowercase(self.tokenize(text)) if kept is None else kept.words(self, text)
 
     def tokenize(self, text: str) -> list[str]:
         """The words as they stand in the text, capitals included."""
@@ -174,6 +178,38 @@ class Tokenizer(NamedTuple):
             )
         spans = TOKENIZERS[self.kind](text)
         return spans if self.max_words is None else spans[: self.max_words]
+
+
+class _WordsOnce:
+    """The words of texts, as long as there is room for more."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Tokenizer, list[str]]] = {}
+        self._room = _MOST_KEPT
+
+    def words(self, tokenizer: Tokenizer, text: str) -> list[str]:
+        """What the tokenizer makes of a text."""
+        found = self._kept.get(text)
+        if found is not None and found[0] == tokenizer:
+            return found[1].copy()
+        words = tokenizer.lowercase(tokenizer.tokenize(text))
+        if len(text) <= self._room:
+            self._room -= len(text)
+            self._kept[text] = tokenizer, words.copy()
+        return words
+
+
+_WORDS_ONCE: ContextVar[_WordsOnce | None] = ContextVar("words_once", default=None)
+
+
+@contextmanager
+def words_once() -> Iterator[None]:
+    """Meanwhile a text is tokenised once: `fit` makes many systems of the same texts."""
+    token = _WORDS_ONCE.set(_WordsOnce())
+    try:
+        yield
+    finally:
+        _WORDS_ONCE.reset(token)
 
 
 def remember_words(function: F) -> F:

@@ -56,7 +56,9 @@ class Ridge:
 
     def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question, as if it were not known."""
-        left: Floats = self._target[[row]].toarray().ravel() - self._dual.values[row] / self._diagonal[row]
+        own, entries = self._target, np.zeros(self._target.shape[1])
+        entries[own.indices[own.indptr[row] : own.indptr[row + 1]]] = 1.0
+        left: Floats = entries - self._dual.values[row] / self._diagonal[row]
         return left
 
     def contributions(self, query: Queries, entry: int) -> Floats:
