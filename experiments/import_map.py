@@ -25,7 +25,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "networks": ("kernels", "layers", "encoders", "models", "matcher_files", "matcher", "training", "export"),
     "judging": ("explanation", "evaluation", "comparison"),
     "answers": ("search", "publishing", "fitting"),
-    "doors": ("runs", "client", "service", "integrations", "cli"),
+    "doors": ("runs", "batch", "client", "service", "integrations", "cli"),
 }
 _BLOCK = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 

@@ -33,7 +33,7 @@ ORDER = [
     ("evaluation", "export"),
     ("training",),
     ("search",),
-    ("comparison", "publishing"),
+    ("comparison", "publishing", "batch"),
     ("fitting",),
     ("runs",),
     ("client", "service"),

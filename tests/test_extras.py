@@ -109,6 +109,10 @@ PLOTS = """
 from matchloom.basics.plots import check_plot
 raises("plots", lambda: check_plot("x.png"))
 """
+RAY = """
+from matchloom.batch.on_ray import do_on_ray
+raises("ray", lambda: list(do_on_ray(None, [], None)))
+"""
 INTEGRATIONS = {
     "langchain": "langchain_core",
     "llama-index": "llama_index",
@@ -138,6 +142,7 @@ PROGRAMS = {
     "onnx": ({"onnx", "onnxruntime"}, ONNX),
     "plots": ({"matplotlib"}, PLOTS),
     "ir-datasets": ({"ir_datasets"}, IR_DATASETS),
+    "ray": ({"ray"}, RAY),
     **{
         extra: (
             {package},

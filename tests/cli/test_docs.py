@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_every_command_and_option_is_in_the_manual_page() -> None:
     page = man_page()
     for name, command in COMMANDS.items():
         hyphened = name.replace("-", "\\-")
-        section = page.partition(f'.SS "matchloom {hyphened}')[2].partition("\n.S")[0]
+        section = re.split(rf'\.SS "matchloom {re.escape(hyphened)}[ "]', page)[1].partition("\n.S")[0]
         assert f"\n.nf\nmatchloom {hyphened}" in section, f"{name} has no example"
         for option in (one for one in command.params if one.param_type_name == "option" and one.name != "help"):
             shown = option.opts[0].replace("-", "\\-")

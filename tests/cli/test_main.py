@@ -21,7 +21,7 @@ DESIGNED = {
     "Answer questions": ["fit", "search", "add", "remove", "refit", "serve", "publish", "mcp", "index", "tune", "demo"],
     "Look closer": ["rank", "score", "explain", "evaluate", "compare", "report", "card", "doctor"],
     "Train": ["train", "models", "encoders", "vectors", "trans-lm", "export"],
-    "Data": ["import", "check", "split", "mine", "corpus", "reproduce"],
+    "Data": ["import", "check", "split", "mine", "encode", "corpus", "reproduce"],
 }
 
 

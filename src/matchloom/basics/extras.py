@@ -28,6 +28,7 @@ EXTRAS = {
     "lancedb": "archive",
     "lance": "archive",
     "pyarrow": "parquet",
+    "ray": "ray",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "matplotlib": "plots",

@@ -94,6 +94,7 @@ GROUPS = {
         ),
         "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
         "mine": Command("matchloom.cli.mine:command", "Add negatives to positive pairs.", PAIRS_FILE),
+        "encode": Command("matchloom.cli.encode:command", "Write the sentence vectors of texts, by Parquet shards."),
         "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
         "reproduce": Command("experiments.cli.reproduce:command", "Repeat a published table or experiment."),
     },

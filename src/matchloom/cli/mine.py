@@ -8,14 +8,17 @@ from typing import Annotated
 import typer
 
 import matchloom
+from matchloom.cli.batches import do_batch, refuse_without_engine
 from matchloom.cli.options import (
+    AddressOption,
     ColumnsOption,
+    EngineOption,
     PairsArgument,
     SeedOption,
     TokenizerOption,
 )
 from matchloom.cli.printing import note, say
-from matchloom.cli.reading import read_all, read_texts, tokenizer_of
+from matchloom.cli.reading import parse_columns, read_all, read_texts, tokenizer_of
 from matchloom.cli.scorers import load_scorer
 from matchloom.types import MatchloomError
 
@@ -43,6 +46,8 @@ def command(
     seed: SeedOption = 0,
     tokenizer: TokenizerOption = "english",
     columns: ColumnsOption = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
 ) -> None:
     """Add negatives to positive pairs.
 
@@ -54,10 +59,15 @@ def command(
 
     Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
 
+    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each becomes a shard of the same name,
+    with the draws that one process makes. Each actor holds the whole pool: name a smaller one with --pool where that is
+    more than memory has.
+
     \b
     Examples:
       matchloom mine faq.tsv --out faq.mined.tsv
       matchloom mine faq.tsv --out faq.hard.tsv --source runs/first --top 50
+      matchloom mine shards --engine ray --out mined
     """
     from matchloom.data.formats import write_pairs
     from matchloom.data.negatives import SOURCES
@@ -67,6 +77,15 @@ def command(
         raise MatchloomError(
             f"--source {source} is neither {', '.join(SOURCES)} nor the folder of a matcher", code="unknown_name"
         )
+    if engine is not None:
+        from matchloom.batch.works import MineWork, positives_elsewhere
+
+        named = parse_columns(columns)
+        elsewhere = positives_elsewhere(sorted(pairs.glob("*.parquet")) if pairs.is_dir() else [pairs], named)
+        work = MineWork(str(pool or pairs), count, source, top, seed, tokenizer, named, elsewhere)
+        do_batch(work, pairs, out, engine, address)
+        return
+    refuse_without_engine(address)
     chosen = source if source in SOURCES else load_scorer(source, list, tokenizer=tokenize)
     found = read_all(pairs, columns=columns)
     positives = [pair for pair in found if pair.is_positive]

@@ -89,3 +89,19 @@ SnapshotKeyOption = Annotated[
         show_default=False,
     ),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="Work by Parquet shards: local (in this process) or ray. PAIRS and --out are then folders.",
+        show_default=False,
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Of a Ray cluster, such as auto; without one Ray is started on this machine.",
+        show_default=False,
+    ),
+]

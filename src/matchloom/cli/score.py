@@ -13,9 +13,12 @@ import typer
 import matchloom
 from matchloom.basics.progress import track
 from matchloom.basics.screen import printable_table
+from matchloom.cli.batches import do_batch, refuse_with_engine, refuse_without_engine
 from matchloom.cli.options import (
+    AddressOption,
     CollectionOption,
     ColumnsOption,
+    EngineOption,
     PairsArgument,
     ScorerArgument,
     ScorerTokenizerOption,
@@ -50,6 +53,8 @@ def command(
     collection: CollectionOption = None,
     seed: SeedOption = 0,
     columns: ColumnsOption = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
 ) -> None:
     """Score the pairs of a file.
 
@@ -59,11 +64,25 @@ def command(
     Labels are not needed, nor looked at. A lexical scorer first counts words in the texts of PAIRS, unless --collection
     is given.
 
+    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each becomes a shard of the same name,
+    written whole, on the processors of this machine or of a Ray cluster that shares the folder. What is finished is not
+    done again.
+
     \b
     Examples:
       matchloom score runs/faq new.tsv --out new.scored.tsv
       matchloom score bm25 new.csv --columns query=title,text=reply --out new.scored.parquet
+      matchloom score runs/faq shards --engine ray --out scored
     """
+    if engine is not None:
+        from matchloom.batch.works import ScoreWork
+
+        refuse_with_engine(vectors=vectors)
+        given = without_labels(columns)
+        where = None if collection is None else str(collection)
+        do_batch(ScoreWork(scorer, where, tokenizer or "english", given, seed), pairs, out, engine, address)
+        return
+    refuse_without_engine(address)
     from matchloom.data.formats.scored import scored_lines, write_scored
 
     kind = _format(out)

@@ -7,7 +7,7 @@ it by their length): this is the papers' protocol, for the papers' tables. For l
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -30,10 +30,18 @@ class Pool:
     """Different texts, and for any words the nearest of them by BM25, the scorer's own (lexical/bm25.py), or cosine.
 
     The texts stand in the order of their digests, so that neither the order they came in nor the alphabet decides
-    which of equally near ones is taken.
+    which of equally near ones is taken. `ids` are those of texts that have one of their own.
     """
 
-    def __init__(self, texts: Iterable[str], tokenizer: Tokenizer, *, progress: bool = False) -> None:
+    def __init__(
+        self,
+        texts: Iterable[str],
+        tokenizer: Tokenizer,
+        *,
+        ids: Mapping[str, str] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.ids = ids or {}
         spellings: dict[str, str] = {}
         for text in texts:
             normalized = normalize_text(text)
@@ -102,7 +110,8 @@ def mine_negatives(
     top: int = 1000,
     seed: int = 0,
     tokenizer: Tokenizer = Tokenizer(),  # noqa: B008 (a NamedTuple: nobody can change it)
-    pool: Sequence[str] | None = None,
+    pool: Sequence[str] | Pool | None = None,
+    elsewhere: Mapping[str, Iterable[str]] | None = None,
     progress: bool = False,
 ) -> Iterator[Pair]:
     """Yield each positive pair (label 1) among its `count` negatives (label 0) of the same query and group.
@@ -124,6 +133,7 @@ def mine_negatives(
         seed: Of every random draw.
         tokenizer: How BM25 finds words.
         pool: Texts to draw from; those of the positives by default.
+        elsewhere: More texts that are positive for a query, where the pairs given are not all there are.
         progress: Whether to show a bar.
     """
     pairs = list(as_pairs(positives, graded=True))
@@ -137,7 +147,7 @@ def mine_negatives(
         )
     lists: dict[str, list[Pair]] = defaultdict(list)
     wordings: dict[str, set[str]] = defaultdict(set)  # the true texts of each wording of a query
-    text_ids = _one_id_each(pairs)
+    text_ids = {**one_id_each(pairs), **(pool.ids if isinstance(pool, Pool) else {})}
     for pair in pairs:
         if not pair.is_positive:
             raise MatchloomError(
@@ -148,11 +158,15 @@ def mine_negatives(
         text_id = text_ids.get(pair.text) or digest(pair.text)
         lists[query_id].append(pair._replace(label=1.0, query_id=query_id, text_id=text_id))
         wordings[normalize_text(pair.query)].add(normalize_text(pair.text))
-    texts = Pool(pool if pool is not None else (pair.text for pair in pairs), tokenizer, progress=progress)
+    for query, others in (elsewhere or {}).items():
+        if (known := normalize_text(query)) in wordings:
+            wordings[known].update(map(normalize_text, others))
+    own = (pair.text for pair in pairs) if pool is None else pool
+    texts = own if isinstance(own, Pool) else Pool(own, tokenizer, progress=progress)
     return _mine(lists, wordings, texts, text_ids, count, source, top, seed, progress)
 
 
-def _one_id_each(pairs: Iterable[Pair]) -> dict[str, str]:
+def one_id_each(pairs: Iterable[Pair]) -> dict[str, str]:
     """An id for each text that has one of its own: of several the first, and none that two texts share."""
     given = {(pair.text_id, pair.text) for pair in pairs if pair.text_id}
     owners = Counter(text_id for text_id, _ in given)

@@ -1,0 +1,1 @@
+"""Work on more pairs than one process should do: a function over Arrow tables, and engines that call it by shard."""

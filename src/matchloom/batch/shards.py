@@ -1,0 +1,148 @@
+"""One shard: a Parquet file in, a Parquet file of the same name out, written whole, with what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matchloom.basics.extras import need
+from matchloom.basics.files import atomic_write
+from matchloom.batch.works import ROWS, Function
+from matchloom.types import MatchloomError
+
+_MADE_OF = b"matchloom.batch"  # in the metadata of a shard that is written
+_ENDINGS = (".parquet", ".pq")
+
+
+class Shard(NamedTuple):
+    """A file to be read, the file to be written, and what tells whether that was done."""
+
+    source: str
+    target: str
+    stamp: tuple[int, int]  # bytes and time of the source as it was found
+    digest: str  # of the work
+
+
+class ShardDone(NamedTuple):
+    """What became of a shard."""
+
+    source: str
+    rows: int
+    problem: str | None = None
+
+
+def find_shards(source: Path, out: Path, digest: str) -> list[Shard]:
+    """The Parquet files of a folder, or the one file, in the order of their names."""
+    if source.is_dir():
+        paths = sorted(
+            path for path in source.iterdir() if path.name.endswith(_ENDINGS) and not path.name.startswith((".", "_"))
+        )
+    else:
+        paths = [source] if source.name.endswith(_ENDINGS) else []
+    if not paths:
+        raise MatchloomError(f"{source} is no Parquet file and no folder of them", code="wrong_format")
+    if out.exists() and (source == out or (source.is_dir() and source.samefile(out))):
+        raise MatchloomError(f"{out} is what is read; choose another folder to write to", code="conflict")
+    return [Shard(str(path), str(out / path.name), _stamp(path), digest) for path in paths]
+
+
+def is_done(shard: Shard) -> bool:
+    """Whether the shard was written before, by this work, from this source; another's is refused."""
+    target = Path(shard.target)
+    if not target.exists():
+        return False
+    with _opened(target) as file:
+        made_of = (file.schema_arrow.metadata or {}).get(_MADE_OF, b"").decode("utf-8", "replace")
+    if made_of != _made_of(shard):
+        raise MatchloomError(
+            f"{target} holds rows of other work, or of another {Path(shard.source).name}; remove it, or choose another "
+            "folder",
+            code="exists",
+        )
+    return True
+
+
+def do_shard(function: Function, shard: Shard, whole: bool) -> ShardDone:
+    """Read a shard, do the work, write what it makes: all of it or nothing. What is wrong is told, not raised."""
+    try:
+        rows = _do(function, shard, whole)
+    except MatchloomError as error:
+        told = str(error).replace("the table, ", "").replace("the table: ", "")
+        named = told if shard.source in told or shard.target in told else f"{shard.source}: {told}"
+        return ShardDone(shard.source, 0, named)
+    except (MemoryError, OSError) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return ShardDone(shard.source, 0, f"{shard.source}: {why}")
+    return ShardDone(shard.source, rows)
+
+
+def _do(function: Function, shard: Shard, whole: bool) -> int:
+    arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
+    source, count = Path(shard.source), 0
+    _refuse_changed(source, shard.stamp)
+    with _opened(source) as file, atomic_write(shard.target, "wb") as stream:
+        writer = None
+        try:
+            for table in _tables(file, source, whole):
+                made = function(table)
+                if writer is None:
+                    metadata = {**(made.schema.metadata or {}), _MADE_OF: _made_of(shard).encode()}
+                    writer = parquet.ParquetWriter(stream, made.schema.with_metadata(metadata))
+                writer.write_table(made.replace_schema_metadata(writer.schema.metadata))
+                count += made.num_rows
+        except (arrow.ArrowException, UnicodeDecodeError) as error:
+            raise _damaged(source, error) from None
+        finally:
+            if writer is not None:
+                writer.close()
+        _refuse_changed(source, shard.stamp)
+    return count
+
+
+def _tables(file: Any, source: Path, whole: bool) -> Iterator[Any]:
+    arrow = need("pyarrow")
+    if whole or not file.metadata.num_rows:
+        yield file.read()  # also of no rows: the shard that is written has its columns
+        return
+    for batch in file.iter_batches(batch_size=ROWS):
+        yield arrow.Table.from_batches([batch])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A Parquet file that is closed at the end; one that is cut off, or none, is refused."""
+    arrow, parquet = need("pyarrow", str(path)), need("pyarrow.parquet")
+    try:
+        file = parquet.ParquetFile(path)
+    except FileNotFoundError:
+        raise MatchloomError(f"{path} vanished while shards were read", code="missing") from None
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+    with file:
+        yield file
+
+
+def _damaged(path: Path, error: Exception) -> MatchloomError:
+    reason = str(error).partition("\n")[0]
+    return MatchloomError(
+        f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
+    return found.st_size, found.st_mtime_ns
+
+
+def _refuse_changed(path: Path, stamp: tuple[int, int]) -> None:
+    if _stamp(path) != stamp:
+        raise MatchloomError(f"{path} changed while it was read; start again when nothing writes there", code="altered")
+
+
+def _made_of(shard: Shard) -> str:
+    return f"{shard.digest} {shard.stamp[0]} {shard.stamp[1]}"

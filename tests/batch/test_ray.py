@@ -1,0 +1,99 @@
+"""On Ray: what one process makes, also where a machine is lost in the middle. Needs the extra `ray`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from matchloom import Collection
+from matchloom.batch.run import run_batch
+from matchloom.batch.works import MineWork, ScoreWork
+from tests.batch.making import make_shards, read_folder
+from tests.refusing import refused
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    import os
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        for _ in range(2):
+            made.add_node(num_cpus=1)
+        ray.init(address=made.address, log_to_driver=False)
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+class Slow(ScoreWork):
+    """Scores as they are, each shard in half a second: a machine can be lost in the middle of one."""
+
+    def open(self) -> Any:
+        score = super().open()
+
+        def slowly(table: Any) -> Any:
+            time.sleep(0.5)
+            return score(table)
+
+        return slowly
+
+
+def test_a_lost_machine_loses_and_doubles_nothing(cluster: Any, tmp_path: Path) -> None:
+    shards = make_shards(tmp_path / "pairs", shards=24, rows=50)
+    Collection.create(tmp_path / "faq", shards / "part-000.parquet")
+    lost: list[int] = []
+
+    def lose() -> None:
+        out = tmp_path / "ray"
+        while not out.exists() or len(list(out.glob("*.parquet"))) < 4:
+            time.sleep(0.05)
+        lost.append(len(list(out.glob("*.parquet"))))
+        cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+
+    thread = threading.Thread(target=lose, daemon=True)
+    thread.start()
+    done = run_batch(Slow(str(tmp_path / "faq")), shards, tmp_path / "ray", engine="ray")
+    thread.join(60)
+    assert lost
+    assert lost[0] < 24  # it was in the middle
+    assert (done.shards, done.rows) == (24, 24 * 50)
+    run_batch(ScoreWork(str(tmp_path / "faq")), shards, tmp_path / "one")
+    assert read_folder(tmp_path / "ray") == read_folder(tmp_path / "one")
+    assert [path.name for path in (tmp_path / "ray").iterdir() if path.suffix != ".parquet"] == []
+
+
+def test_a_bad_shard_is_named_and_the_rest_kept(cluster: Any, tmp_path: Path) -> None:
+    shards = make_shards(tmp_path / "pairs")
+    one = shards / "part-002.parquet"
+    content = one.read_bytes()
+    one.write_bytes(content[:-30])
+    work = MineWork(str(shards / "part-000.parquet"), count=2, top=9)
+    with refused("failed", one):
+        run_batch(work, shards, tmp_path / "ray", engine="ray")
+    assert len(read_folder(tmp_path / "ray")) == 3
+    one.write_bytes(content)
+    assert run_batch(work, shards, tmp_path / "ray", engine="ray").skipped == 3
+    run_batch(work, shards, tmp_path / "one")
+    assert read_folder(tmp_path / "ray") == read_folder(tmp_path / "one")
+    assert pq.read_table(tmp_path / "ray" / "part-002.parquet").num_rows == 90
+
+
+def test_what_no_actor_can_open_is_told_in_one_line(cluster: Any, tmp_path: Path) -> None:
+    shards = make_shards(tmp_path / "pairs")
+    with refused("failed", tmp_path / "nothing"):
+        run_batch(ScoreWork(str(tmp_path / "nothing")), shards, tmp_path / "ray", engine="ray")
