@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,6 +49,17 @@ class Pieces:
     def to(self, device: torch.device) -> Pieces:
         """The same on a device."""
         return Pieces(self.ids.to(device), self.words.to(device), self.lengths.to(device))
+
+
+class DistinctWords(NamedTuple):
+    """The vectors of all positions, each distinct word's once: position l of text n has vectors[rows[n, l]]."""
+
+    vectors: Tensor  # (U, size)
+    rows: Tensor  # (N, L) int64
+
+    def spread(self) -> Tensor:
+        """One vector for each position. (N, L, size)"""
+        return self.vectors.index_select(0, self.rows.flatten()).view(*self.rows.shape, -1)
 
 
 @dataclass(frozen=True)

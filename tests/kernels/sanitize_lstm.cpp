@@ -17,6 +17,39 @@ struct Numbers {  // aligned as torch aligns, and not one byte more
     Numbers(const Numbers &) = delete;
 };
 
+// The same texts with words that occur often: other words as x says, but the same states in either way.
+int distinct_words(LstmTask task, std::mt19937 &draw) {
+    const int64_t D = task.size, H = task.hidden, both = task.directions, L = task.width;
+    int64_t N = 0;
+    for (int64_t n = 0; n < task.count; n++) N = task.texts[n] + 1 > N ? task.texts[n] + 1 : N;
+    std::vector<int64_t> ids(N * L), distinct(N * L), places(N * L);
+    for (int64_t &id : ids) id = int64_t(draw() % 9) - 4;
+    const int64_t U = matchloom_distinct(ids.data(), N * L, distinct.data(), places.data());
+    for (int64_t n = 0; n < N * L; n++)
+        if (places[n] < 0 || places[n] >= U || distinct[places[n]] != ids[n]) return 3;
+    places.shrink_to_fit();
+    const int64_t wide = matchloom_lstm_inputs(D);
+    Numbers table(U * D), spread(N * L * D), padded(U * wide), projected(U * both * matchloom_lstm_gates(H));
+    Numbers gates(U * both * 4 * H), gradient(both * matchloom_lstm_gradient(0, H)), weights(both * 4 * H * wide);
+    Numbers h(N * L * both * H), other(N * L * both * H);
+    for (size_t k = 0; k < table.count; k++) table.at[k] = float(draw() % 1000) / 500 - 1;
+    memset(padded.at, 0, padded.count * sizeof(float)), memset(gates.at, 0, gates.count * sizeof(float));
+    memset(h.at, 0, h.count * sizeof(float)), memset(other.at, 0, other.count * sizeof(float));
+    for (int64_t n = 0; n < U; n++) memcpy(padded.at + n * wide, table.at + n * D, D * sizeof(float));
+    for (int64_t n = 0; n < N * L; n++) memcpy(spread.at + n * D, table.at + places[n] * D, D * sizeof(float));
+    task.x = spread.at, task.h = other.at, task.x_gradient = nullptr;
+    if (matchloom_lstm_forward(&task)) return 1;
+    if (matchloom_lstm_project(table.at, U, D, H, both, task.packed, projected.at)) return 1;
+    task.x = nullptr, task.h = h.at, task.words = places.data(), task.projected = projected.at;
+    task.weights_gradient = gradient.at, task.words_gradient = gates.at;
+    if (matchloom_lstm_forward(&task) || matchloom_lstm_backward(&task)) return 1;
+    if (memcmp(h.at, other.at, h.count * sizeof(float))) return 4;
+    matchloom_lstm_words_back(gates.at, U, both * 4 * H, padded.at, wide, weights.at);
+    double sum = 0;
+    for (size_t k = 0; k < weights.count; k++) sum += weights.at[k];
+    return sum - sum == 0 ? 0 : 2;
+}
+
 int main(int count, char **words) {
     std::mt19937 draw(count > 1 ? strtoul(words[1], nullptr, 10) : 0);
     const auto number = [&](int low, int high) { return int(std::uniform_int_distribution<>(low, high)(draw)); };
@@ -42,14 +75,15 @@ int main(int count, char **words) {
             matchloom_lstm_pack(w_x.at, w_h.at, bias.at, bias.at, D, H, packed.at + n * matchloom_lstm_packed(D, H));
             matchloom_lstm_turn(w_x.at, w_h.at, D, H, turned.at + n * matchloom_lstm_turned(D, H));
         }
-        LstmTask task{D, H, both, round % 2, L, some, texts.data(), lengths.data(), x.at, packed.at, turned.at, h.at,
-                      nullptr, dh.at, round % 3 ? dx.at : nullptr, gradient.at};
+        LstmTask task{D, H, both, round % 2, L, some, texts.data(), lengths.data(), x.at, nullptr, nullptr, packed.at,
+                      turned.at, h.at, nullptr, dh.at, round % 3 ? dx.at : nullptr, gradient.at, nullptr};
         if (matchloom_lstm_forward(&task)) return 1;
         task.kept = kept.at;
         if (matchloom_lstm_forward(&task) || matchloom_lstm_backward(&task)) return 1;
         double sum = 0;
         for (size_t k = 0; k < gradient.count; k++) sum += gradient.at[k];
         if (!(sum - sum == 0)) return 2;
+        if (int failed = distinct_words(task, draw)) return failed;
     }
     puts("no error");
 }

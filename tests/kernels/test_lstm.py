@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from matchloom.kernels import native
-from matchloom.kernels.lstm import lstm
+from matchloom.kernels.lstm import distinct_words, lstm
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the native kernels are absent or switched off")
 SIZES = [(1, 1, 1, 1), (5, 7, 4, 3), (1, 3, 50, 50), (33, 9, 20, 17), (70, 12, 50, 50), (40, 5, 3, 64)]
@@ -104,3 +104,54 @@ def test_wrong_sizes_are_refused() -> None:
     for weights in (weights_of(double), weights_of(layers(7, 5, False)[0])):
         with pytest.raises(ValueError, match="weights must"):
             lstm(x, lengths, weights)
+
+
+def often(N: int, L: int, D: int) -> tuple[nn.Embedding, Tensor, Tensor]:
+    """Word vectors, texts of few distinct words, and lengths."""
+    torch.manual_seed(N)
+    return nn.Embedding(60, D), torch.randint(0, 60, (N, L)) * 1_000_003 % 60, torch.randint(1, L + 1, (N,))
+
+
+@pytest.mark.usefixtures("build")
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_distinct_words_make_the_same_states_and_gradients(bidirectional: bool, threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for N, L, D, H in ((70, 12, 50, 50), (33, 40, 20, 17), (3, 200, 7, 5)):
+            single, double = layers(D, H, bidirectional)
+            table, ids, lengths = often(N, L, D)
+            found = distinct_words(ids)
+            assert found is not None
+            weights, up = weights_of(single), torch.randn(N, L, H * (1 + bidirectional))
+            states = lstm(table(found[0]), lengths, weights, words=found[1])
+            assert torch.equal(states, lstm(table(ids), lengths, weights))
+            exact = table.weight.detach().double().requires_grad_()
+            expected = packed_states(double, exact[ids], lengths)
+            own = torch.autograd.grad(states, [table.weight, *weights], up)
+            wanted = torch.autograd.grad(expected, [exact, *weights_of(double)], up.double())
+            for one, other in zip(own, wanted, strict=True):
+                torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5 * float(1 + other.abs().max()))
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_distinct_words_are_found_once_each() -> None:
+    _, ids, _ = often(30, 20, 1)
+    ids = (ids - 30) * 2**40  # negative and large numbers, too
+    found = distinct_words(ids)
+    assert found is not None
+    distinct, places = found
+    assert len(distinct) == len(set(ids.flatten().tolist())) == len(set(distinct.tolist()))
+    assert torch.equal(distinct[places], ids)
+    assert distinct_words(torch.arange(10_000).view(100, 100)) is None  # no word occurs twice
+    assert distinct_words(ids[:1]) is None  # too few
+
+
+def test_words_outside_the_table_are_refused() -> None:
+    single, _ = layers(6, 5, False)
+    x, lengths = torch.randn(7, 6), torch.tensor([2, 1])
+    for bad in (torch.tensor([[0, 7], [1, 2]]), torch.tensor([[0, -1], [1, 2]]), torch.zeros(2, 2, dtype=torch.int32)):
+        with pytest.raises(ValueError, match="words must"):
+            lstm(x, lengths, weights_of(single), words=bad)

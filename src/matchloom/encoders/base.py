@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from matchloom.batches import Texts
+from matchloom.batches import DistinctWords, Texts
 from matchloom.data.reader import Reader, WordPieces
 from matchloom.text.tokenize import Span, Tokenizer
 from matchloom.text.vocab import Vocab
@@ -33,6 +33,11 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, texts: Texts) -> Tensor:
         """The vectors of all positions, (N, L, size); what lies behind a text is meaningless."""
+
+    def distinct(self, texts: Texts) -> Tensor | DistinctWords:
+        """The same; or each word's vector once, where it is the same wherever the word stands and that saves work."""
+        vectors: Tensor = self(texts)
+        return vectors
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from matchloom.batches import Texts
+from matchloom.batches import DistinctWords, Texts
 from matchloom.encoders.base import Encoder
+from matchloom.kernels.lstm import distinct_words
 from matchloom.text.vocab import PADDING
 
 
@@ -30,6 +31,11 @@ class WordEmbedding(Encoder):
         """(N, L, size)"""
         vectors: Tensor = self.embedding(texts.words)
         return vectors
+
+    def distinct(self, texts: Texts) -> Tensor | DistinctWords:
+        """Each word once, where the native LSTM serves and that saves it work."""
+        found = distinct_words(texts.words)
+        return super().distinct(texts) if found is None else DistinctWords(self.embedding(found[0]), found[1])
 
     def settings(self) -> dict[str, Any]:
         """Its size; the number of words is the vocabulary's."""
@@ -64,6 +70,11 @@ class _SharedWords(Encoder):
         """(N, L, size)"""
         vectors: Tensor = self._words[0](texts).double()
         return vectors
+
+    def distinct(self, texts: Texts) -> Tensor | DistinctWords:
+        """Those of the table."""
+        found = self._words[0].distinct(texts)
+        return found.double() if isinstance(found, Tensor) else DistinctWords(found.vectors.double(), found.rows)
 
     def settings(self) -> dict[str, Any]:
         """Those of the table."""

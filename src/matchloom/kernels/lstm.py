@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from matchloom.kernels.native import Library, LstmTask, library, run
+from matchloom.kernels.products import product
 
 WEIGHTS = 4  # of a direction, as nn.LSTM has them: weight_ih, weight_hh, bias_ih, bias_hh
+
+_FEW = 512  # words for which the products of distinct ones cost more than they save
+_SAVES = 0.8  # and if more of them than that are distinct
 
 
 def serves(x: Tensor) -> bool:
@@ -20,26 +25,47 @@ def serves(x: Tensor) -> bool:
     return suits and not torch.compiler.is_compiling() and library() is not None
 
 
-def lstm(x: Tensor, lengths: Tensor, weights: Sequence[Tensor], *, reverse: bool = False) -> Tensor:
+def lstm(
+    x: Tensor, lengths: Tensor, weights: Sequence[Tensor], *, reverse: bool = False, words: Tensor | None = None
+) -> Tensor:
     """The states of each text's own words, 0 behind them. (N, L, D), (N,) -> (N, L, H), or (N, L, 2H) of two directions
 
     Four weights make one direction, which starts at each text's last word if `reverse`; eight make two, the second of
-    which does. A text's states depend on the text alone, to the last bit.
+    which does. With `words` (N, L), x (U, D) has the vectors of distinct words, and `words` says which stands where:
+    their products are made once. A text's states depend on the text alone, to the last bit, in this case too.
     """
     if torch.is_grad_enabled() and any(one.requires_grad for one in (x, *weights)):
-        found: Tensor = _Function.apply(x, lengths, reverse, *weights)  # type: ignore[no-untyped-call]
+        found: Tensor = _Function.apply(x, words, lengths, reverse, *weights)  # type: ignore[no-untyped-call]
         return found
-    return _Call(x, lengths, weights, reverse).forward(keep=False)[0]
+    return _Call(x, words, lengths, weights, reverse).forward(keep=False)[0]
+
+
+def distinct_words(words: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The distinct ids (U,) among (N, L), and where each stands among them (N, L), for `lstm`; None where that saves
+    it nothing."""
+    loaded = library()
+    if loaded is None or words.device.type != "cpu" or words.numel() < _FEW or torch.compiler.is_compiling():
+        return None
+    words = words.contiguous()
+    found, places = torch.empty(words.numel(), dtype=torch.int64), torch.empty_like(words)
+    count: int = loaded.distinct(words.data_ptr(), words.numel(), found.data_ptr(), places.data_ptr())
+    if count < 0:
+        raise MemoryError("the native LSTM ran out of memory")
+    return None if count > _SAVES * words.numel() else (found[:count], places)
 
 
 class _Call:
     """The tasks of one call; holds on to every array whose address they have."""
 
-    def __init__(self, x: Tensor, lengths: Tensor, weights: Sequence[Tensor], reverse: bool) -> None:
+    def __init__(
+        self, x: Tensor, words: Tensor | None, lengths: Tensor, weights: Sequence[Tensor], reverse: bool
+    ) -> None:
         loaded = library()
         assert loaded is not None, "the native kernel is absent"
         self.loaded: Library = loaded
-        N, L, D = x.shape
+        self.words = None if words is None else words.contiguous()
+        N, L = self.texts = x.shape[:2] if self.words is None else self.words.shape
+        D = x.shape[-1]
         H = weights[1].shape[1]
         self.directions = len(weights) // WEIGHTS
         self.x, self.weights = x.contiguous(), [one.detach().contiguous() for one in weights]
@@ -50,6 +76,10 @@ class _Call:
             raise ValueError(f"x and weights must be float32, weights of shapes {shapes}")
         if self.lengths.shape != (N,) or self.lengths.min() < 1 or self.lengths.max() > L:
             raise ValueError(f"lengths must have the shape ({N},) and lie in 1 to {L}")
+        if self.words is not None and (
+            self.words.dtype != torch.int64 or not 0 <= int(self.words.min()) <= int(self.words.max()) < len(x)
+        ):
+            raise ValueError(f"words must be int64 and lie in 0 to {len(x) - 1}")
         self.D, self.H, self.threads = D, H, torch.get_num_threads()
         self.packed = torch.empty(self.directions, loaded.lstm_packed(D, H))
         for one, own in enumerate(self.packed):
@@ -57,8 +87,8 @@ class _Call:
         self.groups = self._groups(loaded.lanes(1 << 30))
         self.kept = [loaded.lstm_kept(H, self.directions, len(g), int(self.lengths[g[0]])) for g in self.groups]
         about = (D, H, self.directions, reverse, L)
-        places = (self.lengths.ctypes.data, self.x.data_ptr(), self.packed.data_ptr())
-        self.tasks = [LstmTask(*about, len(g), g.ctypes.data, *places) for g in self.groups]
+        places = {"lengths": self.lengths.ctypes.data, "x": self.x.data_ptr(), "packed": self.packed.data_ptr()}
+        self.tasks = [LstmTask(*about, len(g), g.ctypes.data, **places) for g in self.groups]
 
     def _of(self, direction: int) -> list[Tensor]:
         return self.weights[direction * WEIGHTS : (direction + 1) * WEIGHTS]
@@ -71,12 +101,30 @@ class _Call:
 
     def forward(self, *, keep: bool) -> tuple[Tensor, Tensor | None]:
         """The states, and in the kernel's own order what the gradient needs of them."""
-        N, L, _ = self.x.shape
-        h = torch.empty(N, L, self.directions * self.H)
+        h = torch.empty(*self.texts, self.directions * self.H)
         kept = torch.empty(sum(self.kept)) if keep else None
         self._give(h, kept)
+        if self.words is not None:
+            projected = self._projected()
+            for task in self.tasks:
+                task.words, task.projected = self.words.data_ptr(), projected.data_ptr()
         run(self.loaded.lstm_forward, self.tasks, self.threads, "LSTM")
         return h, kept
+
+    def _projected(self) -> Tensor:
+        """What the sums of each distinct word begin with, as the forward pass reads it."""
+        loaded, count = self.loaded, len(self.x)
+        out = torch.empty(count, self.directions * loaded.lstm_gates(self.H))
+        about = (self.D, self.H, self.directions, self.packed.data_ptr())
+
+        def some(rows: tuple[int, int]) -> int:
+            of_x, of_out = (one[rows[0]].data_ptr() for one in (self.x, out))
+            failed: int = loaded.lstm_project(of_x, rows[1] - rows[0], *about, of_out)
+            return failed
+
+        step = -(-count // self.threads)
+        run(some, [(n, min(count, n + step)) for n in range(0, count, step)], self.threads, "LSTM")
+        return out
 
     def _give(self, h: Tensor, kept: Tensor | None) -> None:
         starts = np.cumsum([0, *self.kept[:-1]])
@@ -91,25 +139,47 @@ class _Call:
         for one, own in enumerate(turned):
             loaded.lstm_turn(*(w.data_ptr() for w in self._of(one)[:2]), D, H, own.data_ptr())
         gradient = gradient.contiguous()
-        x_gradient = torch.empty_like(self.x) if wants_x else None
-        # Each group has sums of its own, added in a fixed order: which thread is first cannot change the result.
-        sums = torch.empty(len(self.groups), self.directions, 4 * H, loaded.lstm_gradient(D, H) // (4 * H))
+        # Groups that run side by side have sums of their own, added in a fixed order: which thread is first cannot
+        # change the result.
+        chains = np.array_split(np.arange(len(self.tasks)), min(self.threads, len(self.tasks)))
+        words = None if self.words is None else torch.zeros(len(chains), len(self.x), self.directions, 4 * H)
+        x_gradient = torch.empty_like(self.x) if wants_x and words is None else None
+        own_inputs = D if words is None else 0  # what the kernel makes of the weights' gradient
+        width = loaded.lstm_gradient(own_inputs, H) // (4 * H)
+        sums = torch.empty(len(self.groups), self.directions, 4 * H, width)
         self._give(h, kept)
         for task, own in zip(self.tasks, sums, strict=True):
             task.turned, task.h_gradient, task.weights_gradient = turned.data_ptr(), gradient.data_ptr(), own.data_ptr()
             task.x_gradient = None if x_gradient is None else x_gradient.data_ptr()
-        run(loaded.lstm_backward, self.tasks, self.threads, "LSTM")
+        if self.words is not None and words is not None:
+            for chain, own in zip(chains, words, strict=True):
+                for n in chain:
+                    self.tasks[n].words, self.tasks[n].words_gradient = self.words.data_ptr(), own.data_ptr()
+        run(lambda chain: any(loaded.lstm_backward(self.tasks[n]) for n in chain), chains, self.threads, "LSTM")
         weights = []
         for own in sums.sum(0):
-            bias = own[:, D + H].contiguous()
-            weights += [own[:, :D].contiguous(), own[:, D : D + H].contiguous(), bias, bias.clone()]
-        return x_gradient, weights
+            bias = own[:, own_inputs + H].contiguous()
+            weights += [own[:, :own_inputs], own[:, own_inputs : own_inputs + H], bias, bias.clone()]
+        if words is not None:
+            of_gates = (words[0] if len(words) == 1 else words.sum(0)).flatten(1)  # (U, directions * 4H)
+            weights[::WEIGHTS] = self._words_weights(of_gates).view(self.directions, 4 * H, D)
+            x_gradient = product(of_gates, torch.cat(self.weights[::WEIGHTS])) if wants_x else None
+        return x_gradient, [one.contiguous() for one in weights]
+
+    def _words_weights(self, of_gates: Tensor) -> Tensor:
+        """The gradient of all weight_ih from the gates' gradients of the distinct words. (U, G) -> (G, D)"""
+        width = self.loaded.lstm_inputs(self.D)
+        x, out = pad(self.x, (0, width - self.D)).contiguous(), torch.empty(of_gates.shape[1], width)
+        self.loaded.lstm_words_back(
+            of_gates.data_ptr(), *of_gates.shape, x.data_ptr(), width, out.data_ptr()
+        )  # fmt: skip
+        return out[:, : self.D].contiguous()
 
 
 class _Function(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, lengths: Tensor, reverse: bool, *weights: Tensor) -> Tensor:
-        call = _Call(x, lengths, weights, reverse)
+    def forward(ctx: Any, x: Tensor, words: Tensor | None, lengths: Tensor, reverse: bool, *weights: Tensor) -> Tensor:
+        call = _Call(x, words, lengths, weights, reverse)
         h, kept = call.forward(keep=True)
         ctx.save_for_backward(h)
         ctx.call, ctx.kept = call, kept
@@ -118,4 +188,4 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, weights = ctx.call.backward(gradients[0], *ctx.saved_tensors, ctx.kept, ctx.needs_input_grad[0])
-        return x, None, None, *weights
+        return x, None, None, None, *weights

@@ -33,8 +33,9 @@ class LstmTask(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("size", "hidden", "directions", "reverse", "width", "count")),
-        *((name, ctypes.c_void_p) for name in ("texts", "lengths", "x", "packed", "turned", "h", "kept")),
-        *((name, ctypes.c_void_p) for name in ("h_gradient", "x_gradient", "weights_gradient")),
+        *((name, ctypes.c_void_p) for name in ("texts", "lengths", "x", "words", "projected", "packed", "turned")),
+        *((name, ctypes.c_void_p) for name in ("h", "kept", "h_gradient", "x_gradient", "weights_gradient")),
+        ("words_gradient", ctypes.c_void_p),
     ]
 
 
@@ -118,6 +119,11 @@ class Library:
         self.lstm_kept = bound("lstm_kept", *[size] * 4, gives=size)
         self.lstm_pack = bound("lstm_pack", *[place] * 4, size, size, place, gives=None)
         self.lstm_turn = bound("lstm_turn", place, place, size, size, place, gives=None)
+        self.lstm_gates = bound("lstm_gates", size, gives=size)
+        self.lstm_project = bound("lstm_project", place, *[size] * 4, place, place)
+        self.lstm_inputs = bound("lstm_inputs", size, gives=size)
+        self.lstm_words_back = bound("lstm_words_back", place, size, size, place, size, place, gives=None)
+        self.distinct = bound("distinct", place, size, place, place, gives=size)
         self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
         self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
         flag = ctypes.c_int
@@ -194,7 +200,7 @@ def run(function: Callable[[Any], int], tasks: list[Any], threads: int, what: st
                 task = waiting.popleft()
             except IndexError:
                 return
-            if function(ctypes.byref(task)):
+            if function(task):  # a structure goes by its address
                 failed.append(task)
 
     helpers = [Thread(target=work) for _ in range(min(threads, len(tasks)) - 1)]

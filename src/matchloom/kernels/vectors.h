@@ -80,8 +80,8 @@ inline vec multiply_add(vec a, vec b, vec c) {
 }
 
 // 2^x = 2^n 2^r with n the integer nearest to x, and a polynomial for 2^r, |r| <= 1/2, fitted for least error (2e-9 in
-// float32, 3e-18 in double). Beyond +-125 it stays where it is, so that reciprocals are normal numbers too; NaN stays
-// NaN. Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
+// float32, 3e-18 in double). Beyond 125 it stays where it is, so that reciprocals are normal numbers too, and so it does
+// below -125 where the processor has no instruction for 2^n; NaN stays NaN. Sigmoid, tanh and softmax need e^x: the weights are scaled beforehand, see pack_forward.
 #if defined(MATCHLOOM_DOUBLE)
 constexpr real POWERS[] = {4.45581790833606449e-10, 7.07419429728852101e-9, 1.01780570877339411e-7,
                            1.32154325359123762e-6,  1.52527338415567726e-5, 1.54035304637243542e-4,
@@ -95,12 +95,35 @@ constexpr real POWERS[] = {0.0001535330957f, 0.001339893905f, 0.009618437849f, 0
 constexpr real MAGIC = 12582912.0f;  // 1.5 * 2^23
 constexpr int FRACTION = 23;
 #endif
+// Several at once, step by step, so that a processor need not wait for one step's result to begin the next.
+template <int N>
+inline void powers_of_two(vec (&x)[N]) {
+    vec r[N], p[N];
+    UNROLL for (int n = 0; n < N; n++) {
+#if defined(__AVX512F__) && !defined(MATCHLOOM_DOUBLE)
+        x[n] = least(splat(125.0f), x[n]);
+        const vec whole_part = (vec)_mm512_maskz_roundscale_ps(0xFFFF, (__m512)x[n], 8);
+        r[n] = x[n] - whole_part, x[n] = whole_part;
+#else
+        x[n] = greatest(splat(-125.0f), least(splat(125.0f), x[n]));
+        const vec shifted = x[n] + MAGIC;
+        r[n] = x[n] - (shifted - MAGIC), x[n] = shifted;
+#endif
+        p[n] = splat(POWERS[0]);
+    }
+    UNROLL for (size_t k = 1; k < sizeof(POWERS) / sizeof(real); k++)
+        UNROLL for (int n = 0; n < N; n++) p[n] = multiply_add(p[n], r[n], splat(POWERS[k]));
+    UNROLL for (int n = 0; n < N; n++)
+#if defined(__AVX512F__) && !defined(MATCHLOOM_DOUBLE)
+        x[n] = (vec)_mm512_maskz_scalef_ps(0xFFFF, (__m512)p[n], (__m512)x[n]);
+#else
+        x[n] = (vec)((ivec)p[n] + ((ivec)x[n] << FRACTION));
+#endif
+}
 inline vec power_of_two(vec x) {
-    x = greatest(splat(-125.0f), least(splat(125.0f), x));
-    const vec shifted = x + MAGIC, r = x - (shifted - MAGIC);
-    vec p = splat(POWERS[0]);
-    UNROLL for (size_t k = 1; k < sizeof(POWERS) / sizeof(real); k++) p = p * r + POWERS[k];
-    return (vec)((ivec)p + ((ivec)shifted << FRACTION));
+    vec one[1] = {x};
+    powers_of_two(one);
+    return one[0];
 }
 
 constexpr real LOG2E = real(1.4426950408889634);
@@ -108,6 +131,16 @@ constexpr real LOG2E = real(1.4426950408889634);
 // sigmoid and tanh of x by y = -x log2(e) and y = 2x log2(e).
 inline vec sigmoid_of(vec y) { return reciprocal(1.0f + power_of_two(y)); }
 inline vec tanh_of(vec y) { return multiply_add(splat(-2.0f), sigmoid_of(y), splat(1.0f)); }
+template <int N>
+inline void sigmoids_of(vec (&y)[N]) {
+    powers_of_two(y);
+    UNROLL for (int n = 0; n < N; n++) y[n] = reciprocal(1.0f + y[n]);
+}
+template <int N>
+inline void tanhs_of(vec (&y)[N]) {
+    sigmoids_of(y);
+    UNROLL for (int n = 0; n < N; n++) y[n] = multiply_add(splat(-2.0f), y[n], splat(1.0f));
+}
 
 inline real total(vec x) {
     real sum = 0;

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.onnx import is_in_onnx_export
 
+from matchloom.batches import DistinctWords
 from matchloom.kernels import lstm as native
 
 
@@ -30,11 +31,13 @@ class LSTM(nn.Module):
         self.lstm = nn.LSTM(size, hidden, batch_first=True)
         self.reverse = reverse
 
-    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, x: Tensor | DistinctWords, lengths: Tensor) -> Tensor:
         """Vectors (N, L, D) to states (N, L, H)."""
         states = native_states(x, lengths, [self], single=self.single)
         if states is not None:
-            return states.to(x.dtype)
+            return states.to((x if isinstance(x, Tensor) else x.vectors).dtype)
+        if not isinstance(x, Tensor):
+            x = x.spread()
         if not self.reverse:
             return self.lstm(x)[0]  # type: ignore[no-any-return]
         order = reversed_positions(lengths, x.shape[1])  # (N, L)
@@ -52,24 +55,29 @@ class BiLSTM(nn.Module):
         self.forwards = LSTM(size, hidden)
         self.backwards = LSTM(size, hidden, reverse=True)
 
-    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, x: Tensor | DistinctWords, lengths: Tensor) -> Tensor:
         """Vectors (N, L, D) to states (N, L, 2H), in float32 where the copy that scores reads by the kernel."""
         states = native_states(x, lengths, [self.forwards, self.backwards], single=self.single)
         if states is not None:
             return states
+        if not isinstance(x, Tensor):
+            x = x.spread()
         return torch.cat([self.forwards(x, lengths), self.backwards(x, lengths)], dim=2)
 
 
-def native_states(x: Tensor, lengths: Tensor, readers: Sequence[LSTM], *, single: bool) -> Tensor | None:
+def native_states(
+    x: Tensor | DistinctWords, lengths: Tensor, readers: Sequence[LSTM], *, single: bool
+) -> Tensor | None:
     """The states of one reader or of two, side by side, by the native kernel; None where it does not serve."""
     if is_in_onnx_export():
         return None
+    x, words = (x, None) if isinstance(x, Tensor) else x
     weights: list[Tensor] = [weight for reader in readers for weight in reader.lstm.parameters()]
     if single:  # numbers of double precision that came from single
         x, weights = x.float(), [weight.float() for weight in weights]
     if not native.serves(x) or weights[0].dtype != x.dtype:
         return None
-    return native.lstm(x, lengths, weights, reverse=readers[0].reverse)
+    return native.lstm(x, lengths, weights, reverse=readers[0].reverse, words=words)
 
 
 def reversed_positions(lengths: Tensor, width: int) -> Tensor:

@@ -61,7 +61,7 @@ class LSTMRNN(PairModel):
     def states(self, texts: Texts) -> tuple[Tensor, Tensor]:
         """States of each direction (N, directions, L, H), and where each ends. For cosines they are divided by the
         length of the text's vector."""
-        x = self.encoder(texts)
+        x = self.encoder.distinct(texts)
         states = torch.stack([read(x, texts.lengths) for read in self.readers], dim=1)
         # The forward direction ends at the last word, the backward one at the first.
         ends = torch.stack([texts.lengths - 1, torch.zeros_like(texts.lengths)], dim=1)[:, : len(self.channels)]

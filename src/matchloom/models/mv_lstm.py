@@ -103,10 +103,10 @@ class MVLSTM(PairModel):
 
     def encode(self, texts: Texts) -> Tensor:
         """p_t for every position, (N, L, 2H).   step 1"""
-        x = self.encoder(texts)
+        x = self.encoder.distinct(texts)
         p = self.positions(x, texts.lengths)
         if self.words:
-            p = torch.cat([x.to(p.dtype), p], dim=2)
+            p = torch.cat([(x if isinstance(x, Tensor) else x.spread()).to(p.dtype), p], dim=2)
         return self.interaction.prepare(l2_normalize(p) if self.normalize else p)
 
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
