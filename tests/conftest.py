@@ -32,6 +32,7 @@ STEADY = settings(
 settings.register_profile("ci", STEADY, derandomize=True, max_examples=USUAL)
 # New ones each time, ten times as many: `make fuzz`, which prints the seed that draws them again.
 settings.register_profile("fuzz", STEADY, derandomize=False, max_examples=10 * USUAL, print_blob=True)
+settings.register_profile("long", settings.get_profile("fuzz"), max_examples=30 * USUAL)
 settings.load_profile("ci")  # unless --hypothesis-profile names another
 
 

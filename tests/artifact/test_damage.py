@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from matchloom import Matcher, load
 from matchloom.artifact import KINDS
+from matchloom.artifact.manifest import sha256
 from matchloom.basics.files import atomic_write
+from matchloom.search.arrays import map_arrays, write_arrays
+from matchloom.search.collection import Collection
 from matchloom.types import MatchloomError
-from tests.artifact.damaging import Damaged
-from tests.artifact.samples import SAMPLES
+from tests.artifact.damaging import Damaged, rewrite
+from tests.artifact.samples import SAMPLES, make_collection
 from tests.drawing import examples
+from tests.refusing import refused
 from tests.search.lance.making import made_matcher
 
 DENIED = PermissionError(errno.EACCES, "Permission denied")
@@ -126,3 +134,26 @@ def test_strange_settings_are_told_in_one_line(tmp_path: Path, content: str) -> 
     (tmp_path / "matcher.json").write_text(content)
     with pytest.raises(MatchloomError, match=r"matcher\.json is damaged or cut off; copy or train"):
         Matcher.load(tmp_path)
+
+
+def test_forged_numbers_of_a_collection_are_refused_or_harmless(tmp_path: Path) -> None:
+    """Somebody wrote them who writes checksums, too: an average of 0 words, and fewer answers than probabilities."""
+    make_collection(tmp_path / "first", 0)
+    for way in ("mean_length", "calibration"):
+        folder = tmp_path / way
+        shutil.copytree(tmp_path / "first", folder)
+        path = folder / "collection.json"
+        manifest = json.loads(path.read_bytes())
+        if way == "calibration":
+            manifest["settings"]["calibration"]["right"].pop()
+        else:
+            name = next(one for one in manifest["checksums"] if one.startswith("index-"))
+            arrays = {key: np.array(value) for key, value in map_arrays(folder / name, "").items()}
+            arrays["feature.bm25_ans.mean_length"][:] = 0
+            stream = io.BytesIO()
+            write_arrays(stream, arrays)
+            (folder / name).write_bytes(stream.getvalue())
+            manifest["checksums"][name] = sha256(stream.getvalue())
+        rewrite(folder, path, manifest)
+        with refused("damaged", folder):
+            Collection.open(folder)

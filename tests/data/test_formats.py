@@ -634,3 +634,24 @@ def test_a_run_may_be_gzip_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert (tmp_path / "one.run.gz").read_bytes() == (tmp_path / "other.run.gz").read_bytes()
     assert (tmp_path / "one.run.gz").read_bytes().startswith(b"\x1f\x8b")
     assert list(read_run(tmp_path / "one.run.gz")) == list(read_run(tmp_path / "plain.run"))
+
+
+@pytest.mark.parametrize("name", ["p.tsv.gz", "p.csv.gz", "p.jsonl.gz"])
+def test_blank_lines_without_end_are_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A .gz of half a megabyte holds five hundred million of them."""
+    monkeypatch.setattr("matchloom.basics.files._BLANK", 1000)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"\n" * 5000))
+    with refused("too_large", path, "line 1001"):
+        list(read_pairs(path))
+    some = gzip.compress(b"\n" * 900 + b"query\ttext\n" + b"\n" * 900 + b"a\tb\n")
+    (tmp_path / "some.tsv.gz").write_bytes(some)
+    assert [pair[:2] for pair in read_pairs(tmp_path / "some.tsv.gz")] == [("a", "b")]
+
+
+def test_a_thousand_columns_of_one_name_are_one_short_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("question," * 1000 + "answer\n")
+    with refused("bad_columns", path) as error:
+        list(read_pairs(path))
+    assert len(str(error.value)) < 1000

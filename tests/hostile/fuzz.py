@@ -42,6 +42,7 @@ def kinds() -> dict[str, tuple[Callable[[Path], Kind], float]]:
     from tests.hostile.artifacts import ARTIFACTS
     from tests.hostile.corpus_files import CorpusFiles
     from tests.hostile.data_files import DataFiles
+    from tests.hostile.forged import FORGED
     from tests.hostile.kills import KILLS
     from tests.hostile.limits import Limits, Permissions
     from tests.hostile.odd_texts import OddTexts
@@ -53,6 +54,7 @@ def kinds() -> dict[str, tuple[Callable[[Path], Kind], float]]:
         "corpus files": (CorpusFiles, 2),
         "odd texts": (OddTexts, 2),
         **{name: (kind, 0.5) for name, kind in ARTIFACTS.items()},
+        **{name: (kind, 2) for name, kind in FORGED.items()},
         "archives": (Archives, 5),
         "limits": (Limits, 2),
         "permissions": (Permissions, 1),

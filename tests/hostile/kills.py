@@ -11,6 +11,7 @@ from pathlib import Path
 from matchloom import Matcher
 from matchloom.artifact import holds
 from matchloom.data.formats import write_pairs
+from matchloom.search.collection import Collection
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.types import Pair
 from tests.cli.conftest import SMALL, rows, write_tsv
@@ -108,7 +109,7 @@ class Indexing(Killed):
 
     def command(self) -> list[object]:
         """All pairs at once."""
-        return ["index", self.folder / "a", self.folder / "p.tsv"]
+        return ["index", self.folder / "a", self.folder / "p.tsv", "--store", "lance"]
 
     def check(self) -> None:
         """Nothing, or an archive that is whole; then all pairs once."""
@@ -171,6 +172,73 @@ class Compacting(_Copying):
         return ["index", self.folder / "a", "--compact"]
 
 
+class _Living(Killed):
+    """A collection that is changed: what was there is there, or the change is, and the same command ends it."""
+
+    def prepare(self) -> None:
+        """A collection, and more pairs."""
+        write_pairs(
+            self.folder / "more.tsv", [Pair(f"where is {n}", f"it is here {n}", text_id=f"new{n}") for n in range(40)]
+        )
+        Collection.fit(made_pairs(60)).save(self.folder / "whole")
+        self.before = self.found(self.folder / "whole")
+
+    def begin(self) -> None:
+        """A copy."""
+        shutil.rmtree(self.folder / "a", ignore_errors=True)
+        shutil.copytree(self.folder / "whole", self.folder / "a")
+
+    def remember(self) -> None:
+        """What is found afterwards."""
+        self.after = self.found(self.folder / "a")
+
+    def found(self, folder: Path) -> list[object]:
+        """Ids, and some answers."""
+        opened = Collection.open(folder)
+        return [sorted(opened.entries.ids), *opened.search(["baden kelar", "where is 7"], top=5)]
+
+    def check(self) -> None:
+        """Old or new, and whole; then new."""
+        assert Collection.check(self.folder / "a")
+        assert self.found(self.folder / "a") in (self.before, self.after)
+        self.finish()
+        assert self.found(self.folder / "a") == self.after
+
+
+class Adding(_Living):
+    """Entries."""
+
+    def command(self) -> list[object]:
+        """All of them as one change."""
+        return ["add", self.folder / "a", self.folder / "more.tsv"]
+
+
+class Removing(_Living):
+    """One of them."""
+
+    def command(self) -> list[object]:
+        """The first; a second time there is none, which is told."""
+        return ["remove", self.folder / "a", self.before[0][0]]  # type: ignore[index]
+
+    def finish(self, *more: object) -> None:
+        """It is gone, or was already."""
+        assert run([*self.command(), *more])[0] in (0, 2)
+
+
+class Refitting(_Living):
+    """Another fit is written beside the old one."""
+
+    def prepare(self) -> None:
+        """With changes that it has not learnt."""
+        super().prepare()
+        Collection.open(self.folder / "whole").add([("where is the loom", "in the shed")])
+        self.before = self.found(self.folder / "whole")
+
+    def command(self) -> list[object]:
+        """In place."""
+        return ["refit", self.folder / "a"]
+
+
 class _Writing(Killed):
     """A file is the old one or the new one, and nothing is left beside it."""
 
@@ -224,6 +292,9 @@ class Vectors(_Writing):
 
 KILLS: dict[str, Callable[[Path], Killed]] = {
     "train": Training,
+    "add": Adding,
+    "remove": Removing,
+    "refit": Refitting,
     "index": Indexing,
     "reencode": Reencoding,
     "compact": Compacting,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from matchloom import Matcher
 from matchloom.data.formats import write_pairs
+from matchloom.search.collection import Collection
 from matchloom.search.lance.collection import LanceCollection
 from tests.cli.conftest import SMALL, rows, write_tsv
 from tests.hostile.children import run
@@ -30,6 +31,8 @@ class _Denied:
         write_tsv(self.whole / "train.tsv", rows(["how is {} made"]))
         (self.whole / "out.tsv").write_text("old")
         LanceCollection.create(self.whole / "a", self.whole / "m0").add(made_pairs(60))
+        Collection.fit(made_pairs(60)).save(self.whole / "c")
+        self._entries = set(Collection.open(self.whole / "c").entries.ids)
         run(["score", "bm25", self.whole / "p.tsv"])  # brings the server up
 
     def commands(self) -> dict[str, list[object]]:
@@ -42,7 +45,13 @@ class _Denied:
             "trans-lm": ["trans-lm", at / "p.tsv", "--out", at / "out.safetensors"],
             "train": ["train", at / "train.tsv", "--out", at / "run", *SMALL, "--epochs", "1"],
             "index": ["index", at / "a", at / "more.tsv", "--matcher", at / "m0"],
-            "new": ["index", at / "b", at / "p.tsv"],
+            "new": ["index", at / "b", at / "p.tsv", "--store", "lance"],
+            "new collection": ["index", at / "b", at / "p.tsv"],
+            "fit": ["fit", at / "p.tsv", "--out", at / "c", "--overwrite", "--minutes", "0.1"],
+            "add": ["add", at / "c", at / "more.tsv"],
+            "remove": ["remove", at / "c", sorted(self._entries)[0]],
+            "refit": ["refit", at / "c"],
+            "ask": ["search", at / "c", "baden"],
             "compact": ["index", at / "a", "--compact"],
             "reencode": ["index", at / "a", "--reencode", at / "m1"],
             "search": ["search", at / "a", "baden", "--matcher", at / "m0"],
@@ -60,6 +69,17 @@ class _Denied:
             checked = LanceCollection.check(self.work / "a", self.work / "m0")
             assert checked.whole, (name, checked)
             assert len(LanceCollection.open(self.work / "a")) in (60, 120)
+        if name in ("add", "remove", "refit", "ask"):
+            assert Collection.check(self.work / "c"), name
+            found = Collection.open(self.work / "c")
+            assert len(set(found.entries.ids) & self._entries) >= len(self._entries) - 1, name
+            assert code == 0 or name == "refit" or set(found.entries.ids) == self._entries, (
+                "refused, and changed all the same"
+            )
+            found.search("baden kelar", top=3)
+        if name == "fit":
+            found = told(lambda: Collection.open(self.work / "c"))
+            assert not isinstance(found, Refused), found
         if code == 2 and name in ("score", "mine", "vectors", "evaluate"):
             assert (self.work / "out.tsv").read_text() == "old", name
         if name == "train" and (self.work / "run" / "matcher.json").exists():

@@ -11,6 +11,7 @@ from tests.hostile.archives import Archives
 from tests.hostile.artifacts import ARTIFACTS
 from tests.hostile.corpus_files import CorpusFiles
 from tests.hostile.data_files import DataFiles
+from tests.hostile.forged import FORGED
 from tests.hostile.fuzz import rng_of
 from tests.hostile.odd_texts import OddTexts
 from tests.hostile.trying import Kind
@@ -20,6 +21,7 @@ ROUND: dict[str, tuple[Callable[[Path], Kind], int]] = {
     "corpus files": (CorpusFiles, 400),
     "odd texts": (OddTexts, 60),
     "archives": (Archives, 4),
+    **{name: (kind, 12) for name, kind in FORGED.items()},
     **{name: (kind, 30) for name, kind in ARTIFACTS.items()},
 }
 

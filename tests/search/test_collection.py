@@ -257,3 +257,11 @@ def test_the_features_that_are_made_may_be_named() -> None:
     assert collection.search("closing issues")[0].text.startswith("Press the close")
     with refused("bad_value", "nonsense"):
         Collection.fit(pairs_of(ENGLISH), features=["nonsense"])
+
+
+def test_columns_are_named_in_one_short_line_whatever_they_are_called() -> None:
+    names = {f"a\nb{n}" * 50: "x" for n in range(40)}
+    made = Collection.fit([*pairs_of(ENGLISH), {"question": "q", "answer": "a", **names}], learn_weights=False)
+    with refused("unknown_name", "topic") as error:
+        made.search("bold", where={"topic": "x"})
+    assert len(str(error.value)) < 1000

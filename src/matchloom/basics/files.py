@@ -21,6 +21,7 @@ from matchloom.types import MatchloomError
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_BOM = b"\xef\xbb\xbf"
 _MAX_LINE = 10_000_000
+_BLANK = 1_000_000  # lines in a row without anything
 TEMPORARY = re.compile(r"\..+\.(?P<process>[1-9][0-9]*)-[0-9]+\.tmp", re.ASCII | re.DOTALL)  # while it is written
 
 
@@ -100,10 +101,10 @@ def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tu
 
     Lines end with a line feed only, which stays on, so that a text may hold the rarer line separators of Unicode
     and the caller can see whether the last line is whole. A byte order mark is dropped. A line of more than `max_bytes`
-    (see max_line) is refused before it is read to its end.
+    (see max_line) is refused before it is read to its end, and so are a million blank lines in a row.
     """
     limit = max_line() if max_bytes is None else max_bytes
-    number = 0
+    number = blank = 0
     with open_utf8(path) as stream:
         while raw := stream.readline(limit + 1):
             number += 1
@@ -113,6 +114,12 @@ def read_lines(path: Path | str, *, max_bytes: int | None = None) -> Iterator[tu
                 raise MatchloomError(
                     f"{path}, line {number}: longer than {limit:,} bytes; expected one row a line (if it is, set "
                     "MATCHLOOM_MAX_LINE to more bytes)",
+                    code="too_large",
+                )
+            blank = 0 if raw.strip() else blank + 1
+            if blank > _BLANK:  # a small .gz holds billions of them
+                raise MatchloomError(
+                    f"{path}, line {number}: more than {_BLANK:,} blank lines in a row; is it what you meant?",
                     code="too_large",
                 )
             if b"\0" in raw:

@@ -66,6 +66,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     made = found.calibration
     if made is not None and not (made.temperature > 0 and min(made.deviation, default=0.0) > 0):
         raise ValueError("a temperature or a deviation that is not above 0")
+    if made is not None and len(made.shown) != len(made.right):
+        raise ValueError(f"{len(made.shown)} probabilities of {len(made.right)} answers")
     if found.baseline is not None:
         from matchloom.search.baselines import BASELINES
 
@@ -84,6 +86,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], features: int) -> None:
             raise ValueError(f"{name} of the type {array.dtype}")
         if array.dtype.kind == "f" and array.size <= LOOKED_AT and not np.isfinite(array).all():
             raise ValueError(f"numbers in {name} that are not finite")
+        if name.endswith(".mean_length") and not array.min(initial=1.0) > 0:
+            raise ValueError(f"a length of {array.min()} on average")
     entries, questions = (len(arrays[f"{name}.starts"]) - 1 for name in ("ids", "questions"))
     check_places(arrays["owned.starts"], arrays["owned.places"], questions)
     _check_range(arrays["text_rows"], entries)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.naming import listed
 from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
 from matchloom.lexical.columns import Floats, Ids
@@ -230,7 +231,7 @@ class View:
         found = self._columns.get(name)
         if found is None:
             raise MatchloomError(
-                f"no entry has a column {name!r}; there are {', '.join(sorted(self._columns)) or 'none'}",
+                f"no entry has a column {name[:200]!r}; there are {listed(sorted(self._columns)) or 'none'}",
                 code="unknown_name",
             )
         return found

@@ -111,3 +111,16 @@ def test_xml_that_is_cut_off_or_odd_never_reaches_the_reader(tmp_path: Path) -> 
     typed = rewritten(tmp_path / "q.xlsx", FILES / "libreoffice.xlsx", sheet, b"<worksheet", entity)
     with refused("damaged", typed, "document type"):
         list(read_pairs(typed))
+
+
+def test_spaces_that_are_told_by_their_number_do_not_fill_the_memory(tmp_path: Path) -> None:
+    """The reader of sheets would make two billion of them, and end the process."""
+    path = tmp_path / "p.ods"
+    with zipfile.ZipFile(FILES / "libreoffice.ods") as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "content.xml":
+                content = content.replace(b"<text:p>", b'<text:p><text:s text:c="2000000000"/>')
+            new.writestr(name, content)
+    with refused("damaged", path, "content.xml"):
+        read(path)

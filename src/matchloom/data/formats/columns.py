@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import regex
 
+from matchloom.basics.naming import listed, on_one_line
 from matchloom.data.formats.languages import ANSWERS, QUESTIONS
 from matchloom.types import MatchloomError
 
@@ -147,16 +148,16 @@ def _named(where: str, found: Sequence[str], role: str, name: str) -> int:
     if len(hits) != 1:
         there = f"is there {len(hits)} times" if hits else "is not there"
         raise MatchloomError(
-            f"{where}: the column {name!r} for {role!r} {there}; found {_listed(found)}", code="bad_columns"
+            f"{where}: the column {name!r} for {role!r} {there}; found {listed(found)}", code="bad_columns"
         )
     return hits[0]
 
 
 def _two_for_one(where: str, found: Sequence[str], role: str, hits: Iterable[int]) -> MatchloomError:
     names = [found[i] for i in hits]
-    both = " and ".join(repr(name) for name in names)
+    both, first = listed([repr(name) for name in names], " and "), on_one_line(names[0])
     return MatchloomError(
-        f"{where}: {both} could each be the column {role!r}; choose with columns={{{role!r}: {_line(names[0])!r}}}",
+        f"{where}: {both} could each be the column {role!r}; choose with columns={{{role!r}: {first!r}}}",
         code="bad_columns",
     )
 
@@ -165,15 +166,7 @@ def _not_found(where: str, found: Sequence[str], missing: Sequence[str], header:
     wanted_names = " and ".join(f"{role!r} (or {', '.join(COLUMNS[role][1:5])}, ...)" for role in missing)
     first = " in the first line" if header else ""
     return MatchloomError(
-        f"{where}: found the columns {_listed(found)}; expected {wanted_names}{first}; "
+        f"{where}: found the columns {listed(found)}; expected {wanted_names}{first}; "
         f"if they have other names: columns={dict.fromkeys(missing, 'NAME')}",
         code="bad_columns",
     )
-
-
-def _listed(found: Sequence[str]) -> str:
-    return ", ".join(_line(name)[:30] for name in found[:12]) + (", ..." if len(found) > 12 else "")
-
-
-def _line(name: str) -> str:
-    return " ".join(name.split())

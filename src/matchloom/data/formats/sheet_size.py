@@ -15,6 +15,7 @@ from matchloom.data.formats.bounded_zip import open_zip
 from matchloom.types import MatchloomError
 
 _CELLS = 20_000_000
+_SPACES = 1_000_000
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 
@@ -59,7 +60,7 @@ class _Ods:
     """Rows times columns of a table, up to the last cell with a text or value, repeats counted."""
 
     def __init__(self) -> None:
-        self.cells = self._row = self._column = self._rows = self._columns = 0
+        self.cells = self.spaces = self._row = self._column = self._rows = self._columns = 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
@@ -71,6 +72,10 @@ class _Ods:
         elif tag == "table-row":
             self._row += _whole(own.get("number-rows-repeated", ""), 1)
             self._column = 0
+        elif tag == "s":  # so many spaces, which the reader makes
+            self.spaces += _whole(own.get("c", ""), 1)
+            if self.spaces > _SPACES:
+                raise ValueError(f"more than {_SPACES:,} spaces that are told by their number")
         elif tag in ("table-cell", "covered-table-cell"):
             self._column += _whole(own.get("number-columns-repeated", ""), 1)
             filled = "value-type" in own

@@ -136,7 +136,8 @@ class Translation:
         return float(np.log1p((1 - _LAMBDA) * P / (_LAMBDA * self._seen(term))))
 
     def _seen(self, term: int) -> float:
-        return float(self._background[term]) if term < len(self._background) else self._new
+        found = float(self._background[term]) if term < len(self._background) else 0.0
+        return found if found > 0 else self._new
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved."""
