@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from matchloom.lexical.columns import Ids, Rows
 from matchloom.search.entries import Entries
+from matchloom.search.features import linear
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
 from matchloom.search.features.centroid import Centroid
@@ -180,6 +181,58 @@ def test_linear_classifiers_are_left_out_by_folds_and_add_up(kind: str) -> None:
     assert [feature._left_out.shape[0] for feature in without_folds] == [0, 0]
     for one, other in zip(made, without_folds, strict=True):
         assert one.weights.weights.tolist() == other.weights.weights.tolist()
+
+
+def test_many_examples_teach_pairs_of_words_and_leave_out_some_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "SOLVED", 0)
+    reader, known = case("english")
+    asked, told, _ = known
+    monkeypatch.setattr(linear, "_ENOUGH", 2 * len(asked) // linear.FOLDS)
+    made = fit_linear(known)
+    assert [feature.name for feature in made] == ["svm", "softmax"]
+    rows, classes = linear.examples_of(known.member)
+    held = np.arange(len(asked)) % linear.FOLDS < linear.folds_of(len(asked))
+    assert 0 < held.sum() < len(held)
+    for feature, again_learnt in zip(made, (linear.learn_svm, linear.learn_regression), strict=True):
+        vectors = feature.seen.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])
+        assert any("\n" in word for word in feature.seen._words.numbers)
+        again = LinearFeature.load(feature.name, feature.arrays(), TfIdf.load(feature.seen.arrays()))
+        for row in range(len(asked)):
+            read = reader.read([asked.texts[row]])
+            scores = feature.scores(read)[0]
+            assert again.scores(read)[0].tolist() == scores.tolist()
+            added = [feature.contributions(read, answer).sum() for answer in range(len(told))]
+            np.testing.assert_allclose(added, scores, atol=1e-9)
+            if held[row]:
+                kept = ~np.isin(rows, np.arange(row % 5, len(asked), 5))
+                other = again_learnt(vectors[rows[kept]], classes[kept])
+                left = other.scores(feature.seen.read([asked.texts[row]], [asked.words[row]]))[0]
+                np.testing.assert_allclose(feature.leave_one_out(row), left, atol=2e-2)
+            else:
+                assert not feature.leave_one_out(row).any()
+
+
+@pytest.mark.parametrize(("questions", "folds"), [(0, 0), (3, 3), (3_000, 5), (8_954, 2), (15_000, 1), (10**6, 1)])
+def test_of_many_questions_some_folds_are_left_out(questions: int, folds: int) -> None:
+    assert linear.folds_of(questions) == folds
+
+
+def test_a_regression_of_many_knows_columns_that_two_examples_have() -> None:
+    vectors = sp.csr_array(np.array([[1.0, 0, 2], [1, 1, 0], [0, 0, 1]]))
+    learnt = linear.learn_regression(vectors, np.array([0, 1, 0]))
+    assert not learnt.weights[1].any()
+    assert learnt.weights[0].any()
+    assert learnt.weights[2, 0] > 0 > learnt.weights[2, 1]
+
+
+def test_pairs_of_words_are_those_of_two_texts() -> None:
+    texts = ["open the door", "open the window", "a door"]
+    seen = TfIdf.fit(texts, [text.split() for text in texts], pairs=True)
+    assert [word for word in seen._words.numbers if "\n" in word] == ["open\nthe"]
+    number = seen._words.numbers["open\nthe"]
+    assert seen.positions(["please", "open", "the", "box"])[number] == [(1, 2)]
+    assert number in seen.read(["open the box"], [["open", "the", "box"]])[0][0]
+    assert number not in seen.read(["the open box"], [["the", "open", "box"]])[0][0]
 
 
 def test_letters_of_a_classifier_belong_to_words() -> None:

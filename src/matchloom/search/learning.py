@@ -27,7 +27,7 @@ from matchloom.search.features.dense import (
     KnownVectors,
     SentenceVectors,
 )
-from matchloom.search.features.linear import fit_linear
+from matchloom.search.features.linear import FOLDS, fit_linear, folds_of
 from matchloom.search.features.ridge import LARGEST, Ridge
 from matchloom.search.features.translation import Translation
 from matchloom.search.fusion import (
@@ -199,6 +199,7 @@ class Learner:
         rows = np.flatnonzero(self.counted > 0)
         entries = len(self.entries)
         if not self.large:
+            rows = rows[rows % FOLDS < folds_of(len(self.questions))]  # of which classifiers were not told
             return rows[: max(200, _NUMBERS // (5 * entries))]
         return rows[: _LEARNT if entries <= _VAST else _LEARNT // 3]
 

@@ -25,7 +25,7 @@ from matchloom.lexical.columns import Floats, Ids, products
 from matchloom.lexical.ranking import Owned
 from matchloom.search.entries import best_first
 from matchloom.search.features.base import Arrays, Known, Reads
-from matchloom.search.features.linear import FOLDS
+from matchloom.search.features.linear import FOLDS, folds_of
 from matchloom.search.features.softmax import learn_softmax, side_by_side
 from matchloom.search.queries import Queries
 
@@ -280,7 +280,7 @@ class DenseClassifier(DenseFeature):
             kept = np.ones(len(rows), dtype=bool) if n < 0 else ~np.isin(rows, np.arange(n, questions, FOLDS))
             return learn_softmax(X[rows[kept]], classes[kept], _REGULAR, _STEPS)
 
-        parts = min(FOLDS, questions) if folds else 0
+        parts = folds_of(questions) if folds else 0
         (weights, bias), *others = side_by_side(learn, range(-1, parts))
         made = cls(vectors, np.ascontiguousarray(weights.T, dtype=np.float32), bias.astype(np.float32))
         made._left_out = np.zeros((questions if folds else 0, entries))

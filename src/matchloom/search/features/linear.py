@@ -1,14 +1,17 @@
 """Linear classifiers over TF-IDF, one entry a class: what one would try first where answers repeat.
 
     svm      a linear support vector machine, one entry against all others (scikit-learn's LinearSVC), at any size
-    softmax  multinomial logistic regression, up to 3,000 examples
-    joint    the same over TF-IDF and an encoder's vectors together, in place of softmax where there is an encoder
+    softmax  multinomial logistic regression; of more than 3,000 examples over the columns that two of them have
+    joint    the same over TF-IDF and an encoder's vectors together, in place of softmax where there is an encoder; up
+             to 3,000 examples
 
 Examples are the known questions and the texts of the answers, so that every entry is a class; features are those of
 `search.features.tfidf`. What they would say to a question that was left out has no closed form: questions are parted
-into five folds by their digests, and each fold is asked of a classifier that learnt from the others.
+into five folds by their digests, and each fold is asked of a classifier that learnt from the others. Of many questions
+some folds are enough (`folds_of`).
 
-The regression is solved where it is small: with K = X X' = L L' the rows of L are the examples, turned. A penalty on
+More than 3,000 examples teach about pairs of words in a row, too; fewer are only misled by them. A small regression is
+solved otherwise: with K = X X' = L L' the rows of L are the examples, turned. A penalty on
 weights does not change when features are turned, so it is the same regression; its weights over the features of X are
 X' L'^-1 W. With an encoder K = 1/4 X X' + worth V V': rows of TF-IDF have the length sqrt(2), vectors V have length 1,
 and `worth` says how well the encoder knows the language. One regression that sees both weighs words against vectors by
@@ -39,12 +42,16 @@ if TYPE_CHECKING:
     from matchloom.search.features.dense import KnownVectors
 
 FOLDS = 5
+_ENOUGH = 3_000  # left-out questions that weights and probabilities are learnt from
 SOLVED = 3_000  # examples of a regression that is solved
 _WORK = 1_500_000_000  # numbers in the examples times entries: above, a machine takes minutes
 _WEIGHTS = 60_000_000  # of a classifier, in single precision
+_STEPPED = 300_000_000  # numbers times entries of a regression that is not solved: it goes through them at each step
 _REGULAR, _STEPS = 10.0, 60  # of the regression over words
+_STEPS_OF_MANY = 30  # of one that is not solved; sixty are no better on held-out questions, and cost twice as much
 _JOINT, _JOINT_STEPS = 30.0, 100  # of that over words and vectors
 _WORDS = 0.25  # of the products of words, beside those of vectors
+_REGRESSION = Lock()  # a large one at a time: it remembers its last steps, and each is as large as its weights
 _ONE = Lock()  # liblinear has one generator of random numbers for all threads
 _EQUATIONS = 300  # times the numbers of the examples: above it solving equations, their count cubed, does not pay
 _LOOSE = 1e-2  # tolerance of a machine whose scores only teach what a machine's score is worth: some .002 of them
@@ -153,19 +160,23 @@ def fit_linear(
     the place of both others.
     """
     questions, texts, member = known
-    said, words = [*questions.texts, *texts.texts], [*questions.words, *texts.words]
-    seen = TfIdf.fit(said, words)
-    sparse = seen.matrix(said, words)
-    dense = None if vectors is None else np.vstack([vectors.questions, vectors.texts])
     rows, classes = examples_of(member)
     small = len(rows) <= SOLVED
+    said, words = [*questions.texts, *texts.texts], [*questions.words, *texts.words]
+    seen = TfIdf.fit(said, words, pairs=not small)
+    sparse = seen.matrix(said, words)
+    dense = None if vectors is None else np.vstack([vectors.questions, vectors.texts])
     kinds: list[str] = []
-    if int(sparse[rows].nnz) * len(texts) <= _WORK and seen.size * len(texts) <= _WEIGHTS:
+    work_of_all = int(sparse[rows].nnz) * len(texts)
+    if work_of_all <= _WORK and seen.size * len(texts) <= _WEIGHTS:
         kinds = ["svm"] if dense is None or worth < 1 or not small else []
-        kinds += ["softmax" if dense is None else "joint"] if small else []
+        if small:
+            kinds += ["softmax" if dense is None else "joint"]
+        elif dense is None and work_of_all <= _STEPPED:
+            kinds += ["softmax"]
     likeness = (sparse @ sparse.T).toarray() if small and kinds else None
     turned = None if likeness is None else Turned.of(likeness, sparse, dense, worth)
-    parted = [np.arange(n, len(questions), FOLDS) for n in range(min(FOLDS, len(questions)) if folds else 0)]
+    parted = [np.arange(n, len(questions), FOLDS) for n in range(folds_of(len(questions)) if folds else 0)]
     whole = LinearWeights.nothing(0, 0)
     if "svm" in kinds:
         whole = learn_svm(sparse[rows], classes)
@@ -178,9 +189,11 @@ def fit_linear(
         name, n = job
         held = parted[n] if n >= 0 else np.empty(0, dtype=np.int64)
         kept = ~np.isin(rows, held)
-        if name != "svm":
-            assert turned is not None
+        if name != "svm" and turned is not None:
             return turned.left_out(rows[kept], classes[kept], held) if n >= 0 else turned.weights(rows, classes)
+        if name != "svm":
+            own = learn_regression(sparse[rows[kept]], classes[kept])
+            return own if n < 0 else sparse[held] @ own.weights + own.bias
         found = None if exact is None else exact.left_out(kept, held)
         if found is None:
             own = learn_svm(sparse[rows[kept]], classes[kept], _LOOSE)
@@ -231,6 +244,21 @@ def learn_svm(vectors: sp.csr_array, classes: Ids, tolerance: float = 1e-4) -> L
         while sum(one.weights.size for one in kept.values()) > _KEPT:
             del kept[next(iter(kept))]
     return made
+
+
+def folds_of(questions: int) -> int:
+    """How many of the five folds are left out in turn: enough for some thousands of questions."""
+    return min(FOLDS, questions, -(-_ENOUGH * FOLDS // max(1, questions)))
+
+
+def learn_regression(vectors: sp.csr_array, classes: Ids) -> LinearWeights:
+    """A logistic regression over the columns that two examples have; the others would only be learnt by heart."""
+    used = np.flatnonzero(np.bincount(vectors.indices, minlength=vectors.shape[1]) > 1)
+    with _REGRESSION:
+        learnt, bias = learn_softmax(vectors[:, used], classes, _REGULAR, _STEPS_OF_MANY)
+    weights = np.zeros((vectors.shape[1], len(bias)), dtype=np.float32)
+    weights[used] = learnt
+    return LinearWeights(weights, bias.astype(np.float32))
 
 
 def _digest(*parts: Any) -> bytes:

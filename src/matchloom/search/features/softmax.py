@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats, Ids
@@ -35,11 +36,12 @@ def side_by_side(work: Callable[[T], R], jobs: Iterable[T]) -> list[R]:
         return list(pool.map(work, jobs))
 
 
-def learn_softmax(X: NDArray[Any], classes: Ids, C: float, steps: int) -> tuple[Floats, Floats]:
+def learn_softmax(X: NDArray[Any] | sp.csr_array, classes: Ids, C: float, steps: int) -> tuple[Floats, Floats]:
     """The weights (F, A) and the bias (A,) of classes 0, 1, ..., of which each has an example."""
     count, size = X.shape
     width = int(classes.max()) + 1
-    x = np.ascontiguousarray(X, dtype=np.float32)
+    x: Any = X.astype(np.float32) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float32)
+    turned = x.T.tocsr() if sp.issparse(X) else x.T
     examples = np.arange(count)
 
     def loss(w: Singles) -> tuple[float, Singles]:
@@ -55,8 +57,7 @@ def learn_softmax(X: NDArray[Any], classes: Ids, C: float, steps: int) -> tuple[
         gap[examples, classes] -= 1
         gap *= np.float32(C)
         slope = np.empty((size + 1, width), dtype=np.float32)
-        np.matmul(x.T, gap, out=slope[:-1])
-        slope[:-1] += both[:-1]
+        np.add(turned @ gap, both[:-1], out=slope[:-1])
         slope[-1] = gap.sum(axis=0)
         return C * lost + 0.5 * float(np.vdot(both[:-1], both[:-1])), slope.ravel()
 

@@ -1,6 +1,6 @@
 """TF-IDF of words and of character n-grams as scikit-learn makes it by default: what linear classifiers are given.
 
-    words    as the tokenizer gives them
+    words    as the tokenizer gives them; where there are many texts, two in a row as well, if two texts have them
     n-grams  two to four characters in a row within what stands between spaces, its ends marked
     value    (1 + ln count) * idf, each of the two blocks L2-normalised
 
@@ -28,6 +28,7 @@ from matchloom.search.queries import matrix_of
 from matchloom.search.reader import Positions
 
 _LEAST, _MOST = 2, 4  # characters
+_BETWEEN = "\n"  # of two words in a row: no word has it
 _REMEMBERED = 50_000  # tokens whose n-grams are kept
 _LONGEST = 40  # characters of such a token
 _BYTES = 8  # of a number
@@ -47,7 +48,8 @@ class _Block:
         for parts in texts:
             frequencies.update(set(parts))
             count += 1
-        numbers = {part: n for n, part in enumerate(sorted(frequencies))}
+        kept = sorted(part for part, times in frequencies.items() if times > 1 or _BETWEEN not in part)
+        numbers = {part: n for n, part in enumerate(kept)}
         df = np.array([frequencies[part] for part in numbers], dtype=np.float64)
         return cls(numbers, np.log((count + 1) / (df + 1)) + 1)
 
@@ -58,6 +60,7 @@ class TfIdf:
     def __init__(self, words: _Block, ngrams: _Block) -> None:
         self._words, self._ngrams = words, ngrams
         self.size = len(words.numbers) + len(ngrams.numbers)
+        self._pairs = any(_BETWEEN in word for word in words.numbers)
         self._tokens: dict[str, bytes] = {}
 
     @property
@@ -70,10 +73,10 @@ class TfIdf:
         return self._words.numbers.get(word)
 
     @classmethod
-    def fit(cls, texts: Sequence[str], words: Sequence[Sequence[str]]) -> TfIdf:
-        """From texts and their words."""
+    def fit(cls, texts: Sequence[str], words: Sequence[Sequence[str]], *, pairs: bool = False) -> TfIdf:
+        """From texts and their words; with `pairs` of words, too."""
         return cls(
-            _Block.fit(words),
+            _Block.fit(map(_with_pairs, words) if pairs else words),
             _Block.fit(chain.from_iterable(map(_ngrams, set(text.lower().split()))) for text in texts),
         )
 
@@ -83,7 +86,7 @@ class TfIdf:
         sizes = []
         tokens, known = self._tokens, self._known
         for text, own in zip(texts, words, strict=True):
-            found = [known[word] for word in own if word in known]
+            found = [known[word] for word in (_with_pairs(own) if self._pairs else own) if word in known]
             found += [tokens.get(token) or self._token(token) for token in text.lower().split()]
             parts += found
             sizes.append(sum(map(len, found)) // _BYTES)
@@ -131,6 +134,8 @@ class TfIdf:
             for gram in _inside(f" {word} "):
                 self._add(found, gram, (i,))
         for i, (one, other) in enumerate(pairwise(words)):
+            if f"{one}{_BETWEEN}{other}" in known:
+                found.setdefault(known[f"{one}{_BETWEEN}{other}"], []).append((i, i + 1))
             own = {*_inside(f" {one} "), *_inside(f" {other} ")}
             for gram in _inside(f" {one}{other} "):
                 if gram not in own:
@@ -154,6 +159,10 @@ class TfIdf:
     def load(cls, arrays: Arrays) -> TfIdf:
         """From what was saved."""
         return cls(_block(arrays, "words", "word_idf"), _block(arrays, "ngrams", "ngram_idf"))
+
+
+def _with_pairs(words: Sequence[str]) -> list[str]:
+    return [*words, *map(_BETWEEN.join, pairwise(words))]
 
 
 def _block(arrays: Arrays, name: str, idf: str) -> _Block:
