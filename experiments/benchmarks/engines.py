@@ -2,7 +2,7 @@
 
     python -m experiments.benchmarks.engines 10000 100000          # to experiments/results/engines.json
     python -m experiments.benchmarks.engines --faq                 # beside scikit-learn, on CovidFAQ
-    python -m experiments.benchmarks.engines --rivals tantivy -- 1000000
+    python -m experiments.benchmarks.engines --rivals tantivy --systems "not learnt" -- 1000000
     python -m experiments.benchmarks.engines --vectors 100000      # learnt fusion with vectors, beside tantivy
 
 Pairs are made as `experiments.benchmarks.archive` makes them: words drawn by their frequencies in InsuranceQA,
@@ -47,6 +47,12 @@ from matchloom.text.tokenize import Tokenizer, stems
 
 RESULTS = places.RESULTS / "engines.json"
 ROUNDS, SEARCHES = 7, 150
+WITH_VECTORS = "learnt fusion with vectors"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "words, bm25 alone": {"features": ("bm25_doc",)},
+    "not learnt": {},
+    "learnt fusion": {"learn_weights": True},
+}
 _QUESTIONS = 0  # the side of `Words` with questions
 Search = Callable[[str], Any]
 
@@ -149,7 +155,7 @@ def bm25s_search(pairs: Sequence[Pair]) -> Search:
     return lambda question: engine.retrieve([stems(tokenize(question))], k=100, show_progress=False, n_threads=0)
 
 
-def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
+def large(count: int, rivals: Sequence[str], chosen: Sequence[str]) -> dict[str, Any]:
     """A collection of so many pairs beside engines."""
     pairs, asked = made(count)
     seen: dict[str, float] = {}
@@ -157,25 +163,25 @@ def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
     try:
         built: dict[str, float] = {}
         systems: dict[str, Callable[[Sequence[str]], Any]] = {}
-        for name, options in (
-            ("words, bm25 alone", {"features": ("bm25_doc",)}),
-            ("not learnt", {}),
-            ("learnt fusion", {"learn_weights": True}),
-        ):
+        home = folder
+        for name in (one for one in OPTIONS if one in chosen):
             start = time.perf_counter()
-            made_one = Collection.create(folder / name.split(",")[0].replace(" ", "-"), pairs, **options)
+            home = folder / name.split(",")[0].replace(" ", "-")
+            made_one = Collection.create(home, pairs, **OPTIONS[name])
             built[name] = time.perf_counter() - start
             systems[f"collection, {name}"] = one_by_one(made_one.search)
             found = made_one.search(asked[: SEARCHES // 2], top=100)
             seen[name] = statistics.mean(_finds(hits, question) for hits, question in zip(found, asked, strict=False))
-        start = time.perf_counter()
-        sentences = SentenceVectors(cast(Any, WordVectors()))
-        with_vectors = Collection.fit(pairs, sentences=sentences, learn_weights=True)
-        built["learnt fusion with vectors"] = time.perf_counter() - start
-        systems["collection, learnt fusion with vectors"] = one_by_one(with_vectors.search)
-        one_by_one(with_vectors.search)(asked)  # encodes them, which is not measured
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        if WITH_VECTORS in chosen:
+            start = time.perf_counter()
+            sentences = SentenceVectors(cast(Any, WordVectors()))
+            with_vectors = Collection.fit(pairs, sentences=sentences, learn_weights=True)
+            built[WITH_VECTORS] = time.perf_counter() - start
+            systems[f"collection, {WITH_VECTORS}"] = one_by_one(with_vectors.search)
+            one_by_one(with_vectors.search)(asked)  # encodes them, which is not measured
         opened = time.perf_counter()
-        collection = Collection.open(folder / "not-learnt")
+        collection = Collection.open(home)
         opened = time.perf_counter() - opened
         start = time.perf_counter()
         engine = tantivy_search(pairs, folder / "tantivy") if "tantivy" in rivals else None
@@ -195,7 +201,7 @@ def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
         hit = collection.search("zebra engine")[0]
         added = time.perf_counter() - start
         assert hit.text == "Call the zoo."
-        size = sum(path.stat().st_size for path in (folder / "not-learnt").iterdir()) / 1e6
+        size = sum(path.stat().st_size for path in home.iterdir()) / 1e6
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return {
@@ -206,7 +212,7 @@ def large(count: int, rivals: Sequence[str]) -> dict[str, Any]:
         "open_seconds": opened,
         "added_and_found_seconds": added,
         "megabytes": size,
-        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        "build_peak_megabytes": peak,
     }
 
 
@@ -265,11 +271,13 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--faq", action="store_true")
     parser.add_argument("--rivals", nargs="*", default=["tantivy", "bm25s", "lance"], help="those to measure beside")
+    every = [*OPTIONS, WITH_VECTORS]
+    parser.add_argument("--systems", nargs="*", default=every, choices=every, help="collections to make")
     parser.add_argument("--vectors", type=int, nargs="*", default=[], metavar="PAIRS", help="vectors alone, so many")
     arguments = parser.parse_args()
     console = Console()
     kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results = {str(size): large(size, arguments.rivals) for size in arguments.sizes}
+    results = {str(size): large(size, arguments.rivals, arguments.systems) for size in arguments.sizes}
     results |= {f"vectors-{size}": vectors_alone(size) for size in arguments.vectors}
     if arguments.faq:
         results["faq"] = faq()

@@ -53,11 +53,54 @@ def test_what_is_written_is_read_once(path: Path) -> None:
     assert path.read_bytes().count(b"\n") == 5
 
 
+def confirm(path: Path, lines: list[bytes]) -> None:
+    """As it was when these lines were there."""
+    beside = path.with_suffix(".confirmed")
+    beside.write_bytes(b"%020d " % len(b"".join(lines)) + beside.read_bytes()[21:])
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_journal_that_was_cut_at_the_end_of_a_line_is_found(path: Path, kept: int) -> None:
+    whole, beside = path.read_bytes(), path.with_suffix(".confirmed")
+    path.write_bytes(lines(whole, *range(kept)))
+    found = Journal(path, SEED)
+    with refused("altered", str(path), "cut", beside.name):
+        found.read()
+    path.write_bytes(whole)
+    assert len(found.read()) == 3
+    path.write_bytes(lines(whole, *range(kept)))
+    beside.unlink()  # as the message says
+    again = Journal(path, SEED)
+    assert len(again.read()) == kept
+    again.append([CHANGES[0]])
+    assert len(read(path)) == kept + 1
+
+
+def test_a_change_that_is_there_and_was_not_confirmed_is_taken(path: Path) -> None:
+    confirm(path, path.read_bytes().splitlines(keepends=True)[:2])
+    assert len(read(path)) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 54, b"9" * 54, b"%020d" % 7, None])
+def test_what_is_beside_a_journal_and_says_nothing_proves_nothing(path: Path, content: bytes | None) -> None:
+    beside = path.with_suffix(".confirmed")
+    beside.unlink()
+    if content is None:
+        os.mkfifo(beside)
+    else:
+        beside.write_bytes(content)
+    found = Journal(path, SEED)
+    assert len(found.read()) == 3
+    found.append([CHANGES[0]])
+    assert len(read(path)) == 4
+
+
 @pytest.mark.parametrize("kept", [1, 20, 32, 33, 34, 60, -1])
 def test_half_a_line_of_a_killed_writer_is_passed_over_and_then_removed(path: Path, kept: int) -> None:
     whole = path.read_bytes()
     *before, last = whole.splitlines(keepends=True)
     path.write_bytes(b"".join(before) + last[:kept])
+    confirm(path, before)
     found = Journal(path, SEED)
     assert len(found.read()) == 2
     assert found.changed()  # there may be more of it soon

@@ -20,7 +20,7 @@ from matchloom.types import MatchloomError
 _TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _ALIGNED = 64  # bytes; where each array begins
-_LOOKED_AT = 2**26  # bytes of texts
+_LOOKED_AT = 2**24  # bytes of texts: more would be read from the disk and not mapped
 
 
 class Texts(Sequence[str]):

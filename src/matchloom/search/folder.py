@@ -3,6 +3,7 @@
     collection.json         the manifest: settings, weights, checksums
     index-3.safetensors     entries and features as they were fitted; every fit has a new name
     changes-3.jsonl         what was changed since (`journal.py`)
+    changes-3.confirmed     how long that was when a change was last confirmed
     report.html             where `fit` made it
     encoder/                a pretrained encoder, where there is one
 
@@ -60,7 +61,7 @@ def write_collection(
     index = f"index-{number}.safetensors"
     journal = Journal(folder / journal_name(number), _seed(settings))
     with artifact.writing(folder, wait=math.inf, held=True):
-        journal.path.unlink(missing_ok=True)
+        journal.remove()
         try:
             journal.append(changes)
             artifact.write(
@@ -73,10 +74,11 @@ def write_collection(
             )
         except BaseException:
             if _number(folder) != number:  # it was not switched to
-                journal.path.unlink(missing_ok=True)
+                journal.remove()
             raise
-        for old in (*folder.glob("changes-*.jsonl"), *folder.glob("index-*.safetensors")):
-            if old.name not in (journal.path.name, index):  # also what a writer left that was killed here
+        kept = {journal.path.name, journal.confirmed.name, index}
+        for old in (*folder.glob("changes-*"), *folder.glob("index-*.safetensors")):
+            if old.name not in kept:  # also what a writer left that was killed here
                 old.unlink(missing_ok=True)
 
 

@@ -5,6 +5,11 @@ checksum before it, so that a line that was altered, left out or exchanged is fo
 killed writer left: readers pass over it, and the next writer removes it. A change is on the disk before it is
 confirmed.
 
+A small file beside it has the size of the journal when a change was last confirmed, so that a journal that was cut at
+the end of a line is found to be shorter. It is written after the journal, and read before it: what it says is never
+ahead. It does not wait for the disk; after a power cut it may say less than there is, which proves less and does no
+harm. Where it is missing, as beside journals of earlier versions, such a cut cannot be seen.
+
     <checksum> {"put": [{"id": ..., "text": ..., "questions": [...], "columns": {...}}], "remove": ["id", ...]}
 """
 
@@ -16,6 +21,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -27,6 +33,11 @@ from matchloom.types import MatchloomError
 _DIGITS = 32  # of a checksum
 _TORN = re.compile(rb"[0-9a-f]{0,32}|[0-9a-f]{32} (\{.*)?", re.DOTALL)
 _MOST = 8 * 2**30  # bytes that are read at a time
+_CONFIRMED = re.compile(rb"([0-9]{20}) [0-9a-f]{32}\n")
+
+
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link, and no waiting for a pipe
+_READ = os.O_RDONLY | _PLAIN
 
 
 class Change(NamedTuple):
@@ -58,6 +69,7 @@ class Journal:
 
     def __init__(self, path: Path, seed: str) -> None:
         self.path = path
+        self.confirmed: Path = path.with_suffix(".confirmed")
         self._last, self._size = seed, 0
 
     @property
@@ -73,9 +85,10 @@ class Journal:
             return True
 
     def read(self) -> list[Change]:
-        """The changes that came since the last time: all of them, or none where one is damaged."""
+        """The changes that came since the last time: all of them, or none where one is damaged or missing."""
+        confirmed = self._confirmed_size()
         try:
-            file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            file = os.open(self.path, _READ)
         except OSError as error:
             raise MatchloomError(
                 f"{self.path} cannot be read: {error.strerror or error}; copy the collection again", code="unreadable"
@@ -84,9 +97,38 @@ class Journal:
             os.close(file)
             raise MatchloomError(f"{self.path} is no file; copy the collection again", code="damaged")
         with os.fdopen(file, "rb") as stream:
-            return self._read(stream)
+            return self._read(stream, confirmed)
 
-    def _read(self, stream: BinaryIO) -> list[Change]:
+    def remove(self) -> None:
+        """Remove the file and what is beside it."""
+        for path in (self.confirmed, self.path):
+            path.unlink(missing_ok=True)
+
+    def _confirmed_size(self) -> int:
+        """The size of the journal when a change was last confirmed; 0 where that is not known."""
+        try:
+            file = os.open(self.confirmed, _READ)
+        except OSError:
+            return 0
+        try:
+            found = _CONFIRMED.match(os.read(file, 64)) if stat.S_ISREG(os.fstat(file).st_mode) else None
+        except OSError:
+            return 0
+        finally:
+            os.close(file)
+        return 0 if found is None else int(found[1])
+
+    def _confirm(self) -> None:
+        """Keep the size; where that cannot be written, the change is there all the same."""
+        with suppress(OSError):
+            file = os.open(self.confirmed, os.O_WRONLY | os.O_CREAT | _PLAIN, 0o666)
+            try:
+                if stat.S_ISREG(os.fstat(file).st_mode):
+                    os.pwrite(file, f"{self._size:020} {self._last[:_DIGITS]:0>{_DIGITS}}\n".encode(), 0)
+            finally:
+                os.close(file)
+
+    def _read(self, stream: BinaryIO, confirmed: int) -> list[Change]:
         changes, last, size = [], self._last, self._size
         if not size <= os.fstat(stream.fileno()).st_size <= size + _MOST:
             raise self._altered(size)
@@ -98,6 +140,12 @@ class Journal:
             last, change = self._change(line[:-1], last, size)
             size += len(line)
             changes.append(change)
+        if size < confirmed:
+            raise MatchloomError(
+                f"{self.path} was cut at byte {size:,}: changes up to byte {confirmed:,} were confirmed; copy the "
+                f"collection again, or remove {self.confirmed.name} to go on without the missing ones",
+                code="altered",
+            )
         self._last, self._size = last, size
         return changes
 
@@ -123,7 +171,7 @@ class Journal:
     def _altered(self, at: int) -> MatchloomError:
         return MatchloomError(
             f"{self.path} was altered or is damaged at byte {at:,}; copy the collection again, or remove that line "
-            "and what follows it",
+            f"and what follows it, and {self.confirmed.name}",
             code="altered",
         )
 
@@ -150,11 +198,12 @@ class Journal:
             if file >= 0:
                 os.close(file)
         self._last, self._size = last, self._size + len(content)
+        self._confirm()
 
     def _open(self) -> int:
         """The file, to be written; a pipe or a link in its place is refused, and what is shorter than was read."""
         new = 0 if self._size else os.O_CREAT
-        file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | new, 0o666)
+        file = os.open(self.path, os.O_WRONLY | _PLAIN | new, 0o666)
         found = os.fstat(file)
         if stat.S_ISREG(found.st_mode) and found.st_size >= self._size:
             return file

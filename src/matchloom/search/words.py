@@ -120,9 +120,17 @@ def blocks_of(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + AT_ONCE, rows)) for start in range(0, rows, AT_ONCE))
 
 
+def by_entry(member: sp.csr_array, questions: sp.csr_array) -> sp.csr_array:
+    """Which questions each entry has, numbered as `questions` are: else each product would copy these. (A, N)"""
+    made = member.T.tocsr().astype(np.float32)
+    kind = questions.indices.dtype
+    made.indices, made.indptr = made.indices.astype(kind, copy=False), made.indptr.astype(kind, copy=False)
+    return made
+
+
 def document_frequencies(member: sp.csr_array, questions: sp.csr_array, texts: sp.csr_array) -> Ids:
     """How many entries have each feature, in a question or in their text; `member` is (questions, entries)."""
-    owners = member.T.tocsr()
+    owners = by_entry(member, questions)
     found = np.zeros(texts.shape[1], dtype=np.int64)
     for own in blocks_of(texts.shape[0]):
         documents = owners[own] @ questions + texts[own]

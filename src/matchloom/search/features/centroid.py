@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from matchloom.lexical.columns import Columns, Floats, Ids, Rows
 from matchloom.search.features.base import Arrays, Known, Reads, inside, prefixed
 from matchloom.search.queries import Queries
-from matchloom.search.words import blocks_of, stacked
+from matchloom.search.words import blocks_of, by_entry, stacked
 
 _TEXT = 0.5
 _LEAST = 1e-12
@@ -39,7 +39,7 @@ class Centroid:
     @classmethod
     def fit(cls, known: Known, dense: Dense, *, questions: bool, large: bool) -> Centroid:
         """From entries; those of a large collection are stored by rows."""
-        texts, owners = known.texts.vectors, known.member.T.tocsr().astype(np.float32)
+        texts, owners = known.texts.vectors, by_entry(known.member, known.questions.vectors)
         asked = np.diff(known.questions.vectors.indptr)[owners.indices].sum() if questions else 0
         squares = np.empty(texts.shape[0])
 
