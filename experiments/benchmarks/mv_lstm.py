@@ -83,7 +83,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         query = text(50, rng)
         pairs += [Pair(query, text(50, rng), float(n == 0), f"q{q}", f"{q}-{n}") for n in range(candidates)]
     config = TrainConfig(negatives=candidates - 1)
-    matcher, examples, _, _ = set_up(
+    ready = set_up(
         pairs,
         None,
         model="mv_lstm",
@@ -96,7 +96,8 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         device="cpu",
         progress=False,
     )
-    model, read = matcher.model, examples.read
+    examples = ready.examples
+    model, read = ready.matcher.model, examples.read
     optimizer = make_optimizer(model, config)
     threads = torch.get_num_threads()
 
@@ -109,7 +110,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
 
     other = build_model("mv_lstm", {"interaction": interaction, "lexical": False}, WordEmbedding(2, 50), seed=0)
     assert isinstance(other, MVLSTM)
-    plain = Plain(other, len(matcher.vocab))
+    plain = Plain(other, len(ready.matcher.vocab))
     plain_optimizer = torch.optim.Adagrad(plain.parameters(), lr=0.03)
     good = [n for n, pair in enumerate(pairs) if pair.label]
     triples = [(n, n + 1 + m) for n in good for m in range(candidates - 1)]

@@ -25,7 +25,8 @@ from matchloom.pages.document import document, frame
 from matchloom.pages.markup import safe_text
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training.run import LOG, MAX_WORDS, train
+from matchloom.training.prepare import MAX_WORDS
+from matchloom.training.run import LOG, train
 from matchloom.types import MatchloomError, Pair, Scorer
 
 BASELINES = ("random", "bm25", "bm25_stemmed")

@@ -15,7 +15,7 @@ from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.text.tokenize import Tokenizer
-from matchloom.training.collection import CollectionExamples, collect
+from matchloom.training.collection import Collected, CollectionExamples, collect
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import NEAREST, WHOLE, ranked
 from matchloom.training.losses import softmax
@@ -33,20 +33,21 @@ COLLECTION = [
 SMALL = {"hidden": 6, "units": 10}
 
 
-def examples(pairs: list[Pair], **settings: object) -> CollectionExamples:
+def examples(pairs: list[Pair], **settings: object) -> tuple[CollectionExamples, Collected]:
     config = TrainConfig(**settings)  # type: ignore[arg-type]
     found = collect(pairs, Tokenizer(), questions=config.questions)
     matcher = train_as_users_do(pairs, model="nbow_mlp", hold_out=0, vectors="random", dimensions=4, epochs=1)
     left, right = matcher.read(found.questions), matcher.read(found.texts)
     nothing = np.zeros(0, dtype=np.int64)
-    return CollectionExamples(found, ReadPairs(left, right, nothing, nothing, None), config, shards=1, by_length=True)
+    read = ReadPairs(left, right, nothing, nothing, None)
+    return CollectionExamples(found.collection, read, config, shards=1, by_length=True), found
 
 
 @pytest.mark.parametrize("negatives", [3, 100])
 @pytest.mark.parametrize("questions", [True, False])
 def test_negatives_are_of_other_answers_and_of_the_same_kind(negatives: int, questions: bool) -> None:
-    drawn = examples(COLLECTION, negatives=negatives, questions=questions)
-    texts, asked = drawn.collection.texts, drawn.collection.questions
+    drawn, found = examples(COLLECTION, negatives=negatives, questions=questions)
+    texts, asked = found.texts, found.questions
     thing_of = {pair.query: pair.text_id for pair in COLLECTION} | {pair.text: pair.text_id for pair in COLLECTION}
     kinds = set()
     for step in drawn.steps(0):
@@ -65,18 +66,18 @@ def test_negatives_are_of_other_answers_and_of_the_same_kind(negatives: int, que
 
 
 def test_texts_of_the_others_in_a_batch_are_compared_with_unless_they_are_right() -> None:
-    plain, wider = (examples(COLLECTION, negatives=2, batch=12, in_batch=given) for given in (False, True))
+    plain, wider = (examples(COLLECTION, negatives=2, batch=12, in_batch=given)[0] for given in (False, True))
     found = wider.collection
     gained = 0
     for before, after in zip(plain.steps(0), wider.steps(0), strict=True):
-        drawn = {int(n) % len(found.texts) for member in before[0] for n in member}
+        drawn = {int(n) % found.texts for member in before[0] for n in member}
         for own, member in zip(before[0], after[0], strict=True):
             np.testing.assert_array_equal(member[: len(own)], own)
-            q, rows = int(own[0]) // len(found.texts), set((member % len(found.texts)).tolist())
-            assert set(member // len(found.texts)) == {q}
-            answer = int(own[0]) % len(found.texts) < found.answers
+            q, rows = int(own[0]) // found.texts, set((member % found.texts).tolist())
+            assert set(member // found.texts) == {q}
+            answer = int(own[0]) % found.texts < found.answers
             alike = {n for n in drawn if (n < found.answers) == answer}
-            assert rows == {int(own[0]) % len(found.texts)} | (alike - set(found.relevant[q].tolist()))
+            assert rows == {int(own[0]) % found.texts} | (alike - set(found.relevant[q].tolist()))
             assert len(rows) == len(member)
             gained += len(member) - len(own)
     assert gained > 0
@@ -91,7 +92,7 @@ def test_training_with_the_others_of_a_batch_learns(loss: str) -> None:
 
 
 def test_each_epoch_draws_anew_and_the_same_again() -> None:
-    drawn = examples(COLLECTION, negatives=2)
+    drawn, _ = examples(COLLECTION, negatives=2)
     epochs = [[[m.tolist() for m in step[0]] for step in drawn.steps(epoch)] for epoch in (0, 0, 1)]
     assert epochs[0] == epochs[1] != epochs[2]
 
@@ -100,7 +101,8 @@ def test_a_question_with_two_answers_has_neither_as_a_negative() -> None:
     pairs = [Pair("how?", "so"), Pair("how?", "or so"), Pair("when?", "now"), Pair("HOW?", "thus")]
     found = collect(pairs, Tokenizer(), questions=True)
     assert found.questions == ["HOW?", "when?"]
-    [how, when] = [[found.texts[row] for row in rows if row < found.answers] for rows in found.relevant]
+    relevant, answers = found.collection.relevant, found.collection.answers
+    [how, when] = [[found.texts[row] for row in rows if row < answers] for rows in relevant]
     assert (how, when) == (["so", "or so", "thus"], ["now"])
 
 

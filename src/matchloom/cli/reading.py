@@ -24,7 +24,10 @@ def read_all(
     labels: bool = True,
 ) -> list[Pair]:
     """All pairs of a file; `columns` is what the option --columns says. Without `labels` nobody looks at them."""
+    from matchloom.data.formats.shards import refuse_many
+
     named = parse_columns(columns) if labels else without_labels(columns)
+    refuse_many(path, named)
     pairs = matchloom.read_pairs(path, columns=named, require_label=require_label, graded=graded, fill_ids=fill_ids)
     return list(track(pairs, f"Reading {path.name}"))
 

@@ -69,6 +69,15 @@ def command(
     tokenizer: TokenizerOption = "english",
     max_words: MaxWordsOption = 200,
     min_count: Annotated[int, typer.Option(min=1, help="Words that occur less often are unknown.")] = 1,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where the tokens of a folder of Parquet shards are kept, for this run and later ones. Default: "
+            "FOLDER/tokens.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in FOLDER; the result is that of an uninterrupted run.")
     ] = False,
@@ -95,11 +104,16 @@ def command(
     an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs. Not sure which model? 'matchloom fit' tries
     what suits your file.
 
+    A folder of Parquet shards may hold more pairs than memory: above --window they are tokenised once into --cache and
+    read as a stream, and the matcher and a checkpoint are written after each window. Several processes:
+    'torchrun --nproc-per-node 2 -m matchloom train ...'.
+
     \b
     Examples:
       matchloom train faq.tsv --out runs/faq
       matchloom train data/train.tsv --dev data/dev.tsv --out runs/m2s --model m2s_net --seeds 5
       matchloom train faq.tsv --out runs/minilm --encoder all-MiniLM-L6-v2
+      matchloom train shards/ --out runs/large --window 200000 --epochs 2
       matchloom train faq.tsv --out runs/cosine --set interaction=cosine --vectors glove.6B.50d.txt --epochs 10
     """
     from matchloom.training.prepare import default_model
@@ -133,6 +147,7 @@ def command(
             vectors=vectors,
             dimensions=dimensions,
             min_count=min_count,
+            cache=cache,
             resume=resume,
             overwrite=overwrite,
             device=device,
@@ -168,6 +183,7 @@ def _print_spread(best: dict[int, dict[str, Any]], measure: str) -> None:
 
 def _line(entry: dict[str, Any], config: TrainConfig) -> str:
     step = f"step {entry['step']:5d}  " if config.check_every else ""
+    step = f"window {entry['window']:4d}  {step}" if "window" in entry else step
     reached = f"  {config.measure} {entry[config.measure]:.4f}" if config.measure in entry else ""
     return (
         f"epoch {entry['epoch']:3d}  {step}loss {entry['loss']:.4f}{reached}"

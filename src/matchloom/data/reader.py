@@ -96,22 +96,41 @@ class Reader:
         cased = [(tokenize or self.tokenizer.tokenize)(text) for text in track(texts, "reading texts", show=progress)]
         pieces = None
         if self.pieces is not None:
-            found = [self.pieces(*self._places(text)) for text in texts]
+            found = [self.text_pieces(text) for text in texts]
             pieces = (Ragged.of([one.ids for one in found]), Ragged.of([one.words for one in found]))
         rows = _Rows()  # a table of the distinct words: each is looked at once
-        index = [rows[word] for text in cased for word in (text or ("",))]
-        words = self.tokenizer.lowercase(list(rows))
+        index = np.array([rows[word] for text in cased for word in (text or ("",))], dtype=np.int64)
+        lengths = np.array([len(text) or 1 for text in cased], dtype=np.int64)
+        return self.read_words(list(rows), Ragged(index, lengths), lexical=lexical, features=features, pieces=pieces)
+
+    def read_words(
+        self,
+        words: Sequence[str],
+        texts: Ragged,
+        *,
+        lexical: bool = False,
+        features: str = "",
+        pieces: tuple[Ragged, Ragged] | None = None,
+    ) -> TokenizedTexts:
+        """Texts that were tokenised before: distinct words, capitals included ("" for none), and where they stand."""
+        lower = self.tokenizer.lowercase(list(words))
         return TokenizedTexts(
-            Ragged(
-                np.array(self.vocab.ids(words), dtype=np.int64)[index],
-                np.array([len(text) or 1 for text in cased], dtype=np.int64),
-            ),
-            self._lexical(words, index) if lexical else None,
-            self._features(features, cased) if features else None,
+            Ragged(np.array(self.vocab.ids(lower), dtype=np.int64)[texts.flat], texts.lengths),
+            self._lexical(lower, texts.flat) if lexical else None,
+            self._features(features, words, texts) if features else None,
             pieces,
         )
 
-    def _features(self, features: str, cased: Sequence[Sequence[str]]) -> FeatureTexts:
+    def text_pieces(self, text: str) -> WordPieces:
+        """The pieces of one text, for encoders that read them."""
+        assert self.pieces is not None
+        return self.pieces(*self._places(text))
+
+    def _features(self, features: str, words: Sequence[str], texts: Ragged) -> FeatureTexts:
+        cased = [
+            [words[i] for i in texts.flat[start : start + length].tolist() if words[i]]
+            for start, length in zip(texts.starts.tolist(), texts.lengths.tolist(), strict=True)
+        ]
         lower, language = self.tokenizer.lower, self.tokenizer.language
         return FeatureTexts(features, cased, self.vocab, lower=lower, language=language)
 
@@ -122,7 +141,7 @@ class Reader:
             text = text[: spans[-1].end]
         return replace_surrogates(text), spans
 
-    def _lexical(self, words: Sequence[str], index: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _lexical(self, words: Sequence[str], index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The keys and the IDF of every word's three faces: itself, its stem, its start. (positions, 3) each
 
         A Chinese word is its own stem and, mostly, its own start: such faces have weight 0, or it would count thrice.

@@ -12,6 +12,7 @@ from matchloom.artifact import holds, writing
 from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.data.checkup import Placed, check
 from matchloom.data.formats import PairsLike
+from matchloom.data.formats.shards import refuse_many
 from matchloom.data.formats.sources import as_rows
 from matchloom.data.formats.values import own_columns
 from matchloom.data.kinds import ANSWERS, kind_of
@@ -191,6 +192,7 @@ def _placed(
 ) -> Iterator[tuple[Placed, Mapping[str, str]]]:
     """The pairs of a source, each with its place (of several sources with the file's name), and its own columns."""
     name = f"{source}, " if several and isinstance(source, str | Path) else ""
+    refuse_many(source, columns)
     for pair, row in as_rows(source, columns=columns, whole=True):
         yield Placed(pair, f"{name}{row.place}"), own_columns(row)
 

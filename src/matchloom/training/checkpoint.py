@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,20 @@ from matchloom.types import MatchloomError
 
 FORMAT = 2  # 1 was one file
 TENSORS = "checkpoint.safetensors"
+MINED_BY = "mined/"
 REMEDY = "train anew, without resume=True"
 
 
-def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Write the weights, the optimizer's memory and the run's state."""
+def save_checkpoint(
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+    mined_by: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Write the weights, the optimizer's memory, the run's state, and the weights that mined its negatives."""
     tensors = {f"model/{name}": x for name, x in model.state_dict().items()}
+    tensors |= {f"{MINED_BY}{name}": x for name, x in (mined_by or {}).items()}
     for number, memory in optimizer.state_dict()["state"].items():
         for key, value in memory.items():
             tensors[f"optimizer/{number}/{key}"] = torch.as_tensor(value)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from matchloom.basics.progress import track
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.identity import answers_of, normalize_text
-from matchloom.data.negatives import Pool
-from matchloom.data.tokenized import Rows, deduplicate
+from matchloom.data.negatives import Pool, highest
+from matchloom.data.tokenized import Rows, TokenizedTexts, deduplicate
 from matchloom.matcher import ReadPairs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.config import TrainConfig
 from matchloom.training.examples import Shard, Step, batches, compared
-from matchloom.types import Pair
+from matchloom.types import Pair, Scores
 
 NEAREST = 50
 _LEAST_STEPS = 20  # of an epoch: a small collection is gone over several times, each with other negatives
@@ -34,25 +34,49 @@ class Collection(NamedTuple):
     """Positive pairs as rows of texts on either side.
 
     `relevant[q]` are the texts of the collection that belong to an answer of question q; answers stand before the first
-    `answers` rows' end, questions behind them.
+    `answers` rows' end, questions behind them, `texts` in all.
     """
 
-    questions: list[str]
-    texts: list[str]
+    texts: int
     answers: int
     relevant: list[Rows]
     positives: list[tuple[int, Rows]]  # a question and the texts of one kind, one of which is drawn in each epoch
-    near: list[Rows]
+    near: list[Rows]  # negatives of each question among which half are drawn, sorted
+    candidates: list[Rows]  # answers by BM25 among which a matcher mines where it cannot look at all; empty: `near`
 
 
-def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, progress: bool = False) -> Collection:
+class Collected(NamedTuple):
+    """A collection and what its rows stand for."""
+
+    collection: Collection
+    questions: list[str]
+    texts: list[str]
+
+
+def collect(
+    pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, candidates: int = 0, progress: bool = False
+) -> Collected:
     """The collection of positive pairs; a question is one whatever its case and spaces."""
     spelt: dict[str, str] = {}
     for pair in pairs:
         spelt[normalize_text(pair.query)] = min(pair.query, spelt.get(normalize_text(pair.query), pair.query))
     asked, question_rows = deduplicate([spelt[normalize_text(pair.query)] for pair in pairs])
     answers, answer_rows = deduplicate([pair.text for pair in pairs])
-    homes = answers_of(pairs)
+    found = belongings(question_rows, answer_rows, answers_of(pairs), questions=questions)
+    texts = [*answers, *asked] if found.texts > found.answers else answers
+    near, wide = nearest(asked, answers, found.relevant, tokenizer, candidates, progress)
+    if found.texts > found.answers:
+        among = [own[own >= found.answers] - found.answers for own in found.relevant]
+        others, _ = nearest(asked, asked, among, tokenizer, 0, progress)
+        near = [np.concatenate([some, found.answers + more]) for some, more in zip(near, others, strict=True)]
+    return Collected(found._replace(near=near, candidates=wide), asked, texts)
+
+
+def belongings(question_rows: Rows, answer_rows: Rows, homes: Sequence[int], *, questions: bool) -> Collection:
+    """Which texts belong to which question, for pairs of these rows and answers (`homes`); nothing is near yet.
+
+    Rows count from 0 without a gap. With `questions`, others of the same answer are positives of a question, too.
+    """
     texts_of: dict[int, set[int]] = {}
     asked_of: dict[int, set[int]] = {}
     homes_of: dict[int, set[int]] = {}
@@ -60,44 +84,53 @@ def collect(pairs: Sequence[Pair], tokenizer: Tokenizer, *, questions: bool, pro
         texts_of.setdefault(home, set()).add(a)
         asked_of.setdefault(home, set()).add(q)
         homes_of.setdefault(q, set()).add(home)
-    first = len(answers)  # of the questions among the texts
+    first = int(answer_rows.max()) + 1  # of the questions among the texts
     relevant, positives = [], []
-    for q in range(len(asked)):
+    for q in range(len(homes_of)):
         own = set().union(*(texts_of[home] for home in homes_of[q]))
         twins = set().union(*(asked_of[home] for home in homes_of[q]))
         relevant.append(np.array(sorted(own | {first + twin for twin in twins}), dtype=np.int64))
         positives += [(q, np.array(sorted(texts_of[home]), dtype=np.int64)) for home in sorted(homes_of[q])]
         if questions and len(twins) > 1:
             positives.append((q, np.array(sorted(first + twin for twin in twins - {q}), dtype=np.int64)))
-    texts = [*answers, *asked] if any(int(own[0]) >= first for _, own in positives) else answers
-    near = _nearest(asked, answers, relevant, tokenizer, progress)
-    if len(texts) > first:
-        near = [
-            np.concatenate([some, first + others])
-            for some, others in zip(
-                near,
-                _nearest(asked, asked, [own[own >= first] - first for own in relevant], tokenizer, progress),
-                strict=True,
-            )
-        ]
-    return Collection(asked, texts, first, relevant, positives, near)
+    both = any(int(own[0]) >= first for _, own in positives)
+    return Collection(first + (len(homes_of) if both else 0), first, relevant, positives, [], [])
 
 
-def _nearest(
-    asked: Sequence[str], texts: Sequence[str], relevant: Sequence[Rows], tokenizer: Tokenizer, progress: bool
-) -> list[Rows]:
-    """The rows of the texts nearest to each question by BM25 that are no positives of it, sorted."""
+def nearest(
+    asked: Sequence[str],
+    texts: Sequence[str],
+    relevant: Sequence[Rows],
+    tokenizer: Tokenizer,
+    candidates: int = 0,
+    progress: bool = False,
+) -> tuple[list[Rows], list[Rows]]:
+    """The rows of the texts nearest to each question by BM25 that are no positives of it, sorted; and more of them."""
     pool = Pool(texts, tokenizer)
     places: dict[str, list[int]] = {}
     for n, text in enumerate(texts):
         places.setdefault(normalize_text(text), []).append(n)
     rows = [places[normalize_text(text)] for text in pool.texts]
-    found = []
+    near, wide = [], []
     for question, own in track(zip(asked, relevant, strict=True), "near texts", total=len(asked), show=progress):
-        known = set(own.tolist())
-        near = pool.nearest(question, NEAREST + len(own), ())
-        found.append(np.array(sorted(n for row in near for n in rows[row] if n not in known), dtype=np.int64))
-    return found
+        known, scores = set(own.tolist()), pool.scores(question)
+
+        def of(count: int, scores: Scores = scores, known: set[int] = known) -> Rows:
+            best = highest(scores, count + len(known))
+            return np.array(sorted(n for row in best for n in rows[row] if n not in known), dtype=np.int64)
+
+        near.append(of(NEAREST))
+        if candidates:
+            wide.append(of(candidates))
+    return near, wide
+
+
+def collection_pairs(collection: Collection, left: TokenizedTexts, right: TokenizedTexts) -> ReadPairs:
+    """The tables of a collection's questions and texts with its positive pairs of questions and answers."""
+    rows = np.array(
+        [(q, text) for q, own in collection.positives for text in own if text < collection.answers], dtype=np.int64
+    )
+    return ReadPairs(left, right, rows[:, 0], rows[:, 1], features_of(left, right, rows[:, 0], rows[:, 1]))
 
 
 class CollectionExamples:
@@ -113,6 +146,7 @@ class CollectionExamples:
         self.collection, self.read, self.config = collection, read, config
         self.shards, self.by_length = shards, by_length
         self.labels = np.ones(len(read.left_rows), dtype=np.float32)
+        self.mined_in = 0  # the epoch before which a matcher mined what is near; 0: by BM25
 
     def __len__(self) -> int:
         return len(self.collection.positives)
@@ -122,36 +156,36 @@ class CollectionExamples:
         if self.read.features is None:
             return None
         pairs = np.concatenate([member for step in self.steps(0) for shard in step for member in shard])
-        return features_of(self.read.left, self.read.right, *np.divmod(pairs, len(self.collection.texts)))
+        return features_of(self.read.left, self.read.right, *np.divmod(pairs, self.collection.texts))
 
     def steps(self, epoch: int) -> Iterator[Step]:
         """The batches of one epoch, each split into what its shards hold: the members of their examples."""
         rng = np.random.default_rng([self.config.seed, epoch])
-        triples = len(self) * min(self.config.negatives, len(self.collection.texts))
+        triples = len(self) * min(self.config.negatives, self.collection.texts)
         rounds = -(-_LEAST_STEPS * self.config.batch // triples)
         members = [self._members(q, own, rng) for _ in range(rounds) for q, own in self.collection.positives]
         members = [member for member in members if len(member) > 1]  # every text may be a positive
         size = max(1, round(self.config.batch / np.mean([len(member) - 1 for member in members])))
-        texts = len(self.collection.texts)
+        texts = self.collection.texts
         lengths = np.array([self.read.right.lengths[member % texts].max() for member in members])
         for step in batches(members, lengths if self.by_length else None, size, self.shards, rng):
             yield [self._all_compared(shard) for shard in step] if self.config.in_batch else step
 
     def _all_compared(self, members: list[Rows]) -> list[Rows]:
         """Each example with the texts of the others behind its own, those of its kind that are no positives of it."""
-        found, drawn = self.collection, np.unique(np.concatenate(members) % len(self.collection.texts))
+        found, drawn = self.collection, np.unique(np.concatenate(members) % self.collection.texts)
         wider = []
         for member in members:
-            q, positive = divmod(int(member[0]), len(found.texts))
+            q, positive = divmod(int(member[0]), found.texts)
             alike = drawn[(drawn < found.answers) == (positive < found.answers)]
-            more = np.setdiff1d(alike, np.concatenate([found.relevant[q], member % len(found.texts)]))
-            wider.append(np.concatenate([member, q * len(found.texts) + more]))
+            more = np.setdiff1d(alike, np.concatenate([found.relevant[q], member % found.texts]))
+            wider.append(np.concatenate([member, q * found.texts + more]))
         return wider
 
     def _members(self, q: int, own: Rows, rng: np.random.Generator) -> Rows:
         found = self.collection
         positive = int(own[rng.integers(len(own))])
-        first, last = (0, found.answers) if positive < found.answers else (found.answers, len(found.texts))
+        first, last = (0, found.answers) if positive < found.answers else (found.answers, found.texts)
         known = set(found.relevant[q].tolist())
         if last - first <= self.config.negatives + len(known):
             negatives = [n for n in range(first, last) if n not in known]
@@ -160,9 +194,9 @@ class CollectionExamples:
             drawn = rng.permutation(near)[: self.config.negatives // 2].tolist()
             others = rng.integers(first, last, size=_TRIES * self.config.negatives + len(known)).tolist()
             negatives = list(dict.fromkeys(n for n in [*drawn, *others] if n not in known))[: self.config.negatives]
-        return q * len(found.texts) + np.array([positive, *negatives], dtype=np.int64)
+        return q * found.texts + np.array([positive, *negatives], dtype=np.int64)
 
     def shard(self, members: list[Rows]) -> Shard:
         """The padded pairs of some examples."""
-        rows, places = np.divmod(np.concatenate(members), len(self.collection.texts))
+        rows, places = np.divmod(np.concatenate(members), self.collection.texts)
         return compared(make_batch(self.read.left, self.read.right, rows, places), members, self.config)

@@ -41,6 +41,11 @@ class TrainConfig:
         in_batch: Where only positives are given, the texts of a batch's other questions are negatives, too, unless
             they are positives. They are encoded anyway; a batch is then worked on as a whole.
         questions: Where only positives are given, two questions of one answer are a positive pair, too.
+        mine_every: Where only positives are given: after every so many epochs the matcher itself ranks the collection
+            for each question, and what it ranks highest and is no positive becomes the near half of the negatives. 0:
+            the nearest by BM25 throughout.
+        window: Pairs that are in memory at a time where a folder of Parquet shards holds more than these; fewer are
+            read as a whole.
         epochs: Maximum number of epochs.
         patience: Stop after this many epochs without a better development measure.
         check_every: Check the development pairs after this many steps, and at an epoch's end; 0: at the end alone.
@@ -67,6 +72,8 @@ class TrainConfig:
     positives: int = 0
     in_batch: bool = False
     questions: bool = True
+    mine_every: int = 0
+    window: int = 100_000
     epochs: int = 20
     patience: int = 3
     check_every: int = 0
@@ -86,7 +93,7 @@ class TrainConfig:
                 )
         if not 0 <= self.seed < 2**32:
             raise MatchloomError(f"seed must be from 0 to {2**32 - 1}, found {self.seed}", code="bad_value")
-        for name in ("batch", "negatives", "epochs", "patience", "workers"):
+        for name in ("batch", "negatives", "window", "epochs", "patience", "workers"):
             if getattr(self, name) < 1:
                 raise MatchloomError(f"{name} must be at least 1, found {getattr(self, name)}", code="bad_value")
         for name in ("learning_rate", "margin"):
@@ -98,7 +105,8 @@ class TrainConfig:
             )
         if not self.warmup < 1:
             raise MatchloomError(f"warmup is a part of the run, from 0 to 1, found {self.warmup}", code="bad_value")
-        for name in ("encoder_rate", "layers", "epsilon", "warmup", "positives", "clip", "weight_decay", "check_every"):
+        least_zero = ("encoder_rate", "layers", "epsilon", "warmup", "positives", "clip", "weight_decay")
+        for name in (*least_zero, "check_every", "mine_every"):
             if not getattr(self, name) >= 0:
                 raise MatchloomError(f"{name} must not be below 0, found {getattr(self, name)}", code="bad_value")
 

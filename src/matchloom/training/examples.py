@@ -5,7 +5,7 @@ Every draw comes from the seed and the epoch alone, so that an interrupted run c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -70,8 +70,13 @@ def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
             code="bad_labels",
         )
     labels = np.array([pair.label for pair in pairs], dtype=np.float32)
+    return group_rows(labels, [pair.query_id or pair.query for pair in pairs], config)
+
+
+def group_rows(labels: NDArray[np.float32], lists: Sequence[Hashable], config: TrainConfig) -> Groups:
+    """The same for labels, each with the list that its pair belongs to."""
     if config.loss in COMPARING:
-        return _lists(pairs, labels)
+        return _lists(lists, labels)
     if config.loss == "cross_entropy" and not np.isin(labels, (0.0, 1.0)).all():
         raise MatchloomError(
             "cross_entropy needs labels 0 and 1; use squared_error for graded labels", code="bad_labels"
@@ -82,13 +87,13 @@ def group_pairs(pairs: Sequence[Pair], config: TrainConfig) -> Groups:
             "draw negatives from the other texts, or add pairs with label 0",
             code="bad_labels",
         )
-    return Groups(labels, np.arange(len(pairs)), None, 0)
+    return Groups(labels, np.arange(len(labels)), None, 0)
 
 
-def _lists(pairs: Sequence[Pair], labels: NDArray[np.float32]) -> Groups:
-    lists: dict[str, tuple[list[int], list[int]]] = {}
-    for n, pair in enumerate(pairs):
-        lists.setdefault(pair.query_id or pair.query, ([], []))[0 if labels[n] > 0 else 1].append(n)
+def _lists(names: Sequence[Hashable], labels: NDArray[np.float32]) -> Groups:
+    lists: dict[Hashable, tuple[list[int], list[int]]] = {}
+    for n, name in enumerate(names):
+        lists.setdefault(name, ([], []))[0 if labels[n] > 0 else 1].append(n)
     usable = [(good, bad) for good, bad in lists.values() if good and bad]
     if not usable:
         with_positives = sum(1 for good, _ in lists.values() if good)

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import torch
 
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs, read_pairs
-from matchloom.data.identity import in_order
+from matchloom.data.formats.shards import Shards, find_shards
+from matchloom.data.identity import in_order, with_ids
 from matchloom.data.kinds import positives_only
+from matchloom.data.reader import Reader
 from matchloom.data.splits import hold_out as hold_out_pairs
+from matchloom.data.token_cache import TokenCache, open_cache
+from matchloom.data.tokenized import Rows
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.evaluation.measures import measure
 from matchloom.models import Argument, Kind, build_model, model_name, model_training, published_settings
 from matchloom.models.own import check_scores
+from matchloom.text.tokenize import Tokenizer
+from matchloom.text.vocab import Vocab
+from matchloom.training.collection import nearest
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import independent, suited
 from matchloom.types import MatchloomError, Pair
 
 HOLD_OUT = 0.1  # of the questions, where no development pairs are given
+MAX_WORDS = 200
+TOKENS = "tokens"  # the folder of a token cache
+_HEAD = 10_000  # pairs of a stream that tell what it holds
 
 
 class Prepared(NamedTuple):
@@ -33,7 +46,7 @@ class Prepared(NamedTuple):
     model: Kind
     arguments: dict[str, Argument]
     config: TrainConfig
-    pairs: list[Pair]
+    pairs: list[Pair] | TokenCache
     development: list[Pair] | None
 
 
@@ -49,6 +62,8 @@ def prepare(
     hold_out: float,
     columns: Mapping[str, str] | None,
     dimensions: int,
+    tokenizer: Tokenizer,
+    cache: Path | str | None,
     device: str,
     settings: Mapping[str, Any],
     say: Callable[[str], None],
@@ -66,17 +81,39 @@ def prepare(
     if config is None:
         _say_settings(name, chosen, settings, say)
     graded = chosen.loss == "squared_error"
-    training = _read(pairs, columns, graded, progress)
-    if not training:
-        raise MatchloomError(
-            "there are no pairs to train on; an iterator, as read_pairs returns, can be read only once", code="no_data"
-        )
-    if free and suited(chosen, training) is not chosen:
-        chosen = suited(chosen, training)
-        say("No query has both a positive and a negative: trained as independent pairs, with the loss cross_entropy.")
     chosen_by = None if development is None else _read(development, columns, graded, progress)
-    if chosen_by is None and hold_out:
-        training, chosen_by = set_aside(training, hold_out, chosen.seed, say)
+    shards = find_shards(pairs, columns)
+    training: list[Pair] | TokenCache
+    if isinstance(pairs, TokenCache):
+        training = pairs
+    elif shards is not None and len(shards) > chosen.window:
+        head = list(islice(shards.chain(lambda path: read_pairs(path, columns=columns, graded=graded)), _HEAD))
+        if free:
+            chosen = _suited(chosen, head, say)
+        training = stream(
+            shards,
+            tokenizer,
+            None if cache is None else Path(cache),
+            encoder=encoder,
+            columns=columns,
+            graded=graded,
+            hold_out=hold_out if chosen_by is None else 0.0,
+            progress=progress,
+        )
+        _say_stream(shards, training, chosen, chosen_by is None, say)
+        if chosen_by is None and training.development:
+            chosen_by = in_order(with_ids(training.development))
+    else:
+        training = _read(pairs, columns, graded, progress)
+        if not training:
+            raise MatchloomError(
+                "there are no pairs to train on; an iterator, as read_pairs returns, can be read only once",
+                code="no_data",
+            )
+        if free:
+            chosen = _suited(chosen, training, say)
+        if chosen_by is None and hold_out:
+            training, chosen_by = set_aside(training, hold_out, chosen.seed, say)
     if independent(chosen, chosen_by):  # what ranks lists says nothing of these
         chosen = replace(chosen, measure="AP")
         say(
@@ -87,6 +124,60 @@ def prepare(
         judged = [Pair("", "", 1.0, "q"), Pair("", "", 0.0, "q")] if positives_only(chosen_by) else chosen_by
         measure(judged, [0.0] * len(judged), [chosen.measure])
     return Prepared(kind, own, chosen, training, chosen_by)
+
+
+def stream(
+    shards: Shards,
+    tokenizer: Tokenizer,
+    cache: Path | None,
+    *,
+    encoder: Path | str | None,
+    columns: Mapping[str, str] | None,
+    graded: bool,
+    hold_out: float,
+    progress: bool,
+) -> TokenCache:
+    """The tokens of shards that are read as a stream, from their folder or newly made."""
+    if not 0 <= hold_out < 1:
+        raise MatchloomError(f"hold_out must be between 0 and 1, or 0 for none, found {hold_out}", code="bad_value")
+    reader = Reader(tokenizer, Vocab([], [], [], 0))
+    if encoder is not None:
+        reader = Transformer.load(find_encoder(encoder)).reader(tokenizer, reader.vocab)
+
+    def near(asked: Sequence[str], texts: Sequence[str], relevant: Sequence[Rows]) -> list[Rows]:
+        return nearest(asked, texts, relevant, tokenizer)[0]
+
+    temporary = None
+    if cache is None:
+        temporary = TemporaryDirectory(prefix="matchloom-tokens-")
+        cache = Path(temporary.name)
+    found = open_cache(
+        shards, cache, reader, near, columns=columns, graded=graded, hold_out=hold_out, progress=progress
+    )
+    if temporary is not None:
+        finalize(found, temporary.cleanup)
+    return found
+
+
+def _say_stream(
+    shards: Shards, cache: TokenCache, config: TrainConfig, held_out: bool, say: Callable[[str], None]
+) -> None:
+    say(
+        f"{len(shards):,} pairs in {len(shards.shards)} shards are read as a stream, {config.window:,} in memory at a "
+        f"time; their tokens are in {cache.folder}."
+    )
+    if held_out and cache.development:
+        say(
+            f"No development pairs (--dev): {len(cache.development):,} pairs (drawn by content) are held out to choose "
+            "the best epoch."
+        )
+
+
+def _suited(config: TrainConfig, pairs: Sequence[Pair], say: Callable[[str], None]) -> TrainConfig:
+    found = suited(config, pairs)
+    if found is not config:
+        say("No query has both a positive and a negative: trained as independent pairs, with the loss cross_entropy.")
+    return found
 
 
 def set_aside(

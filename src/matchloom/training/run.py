@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,23 +30,24 @@ from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
 from matchloom.models import Argument, Kind
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
-from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
+from matchloom.training.checkpoint import MINED_BY, load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.training.checks import (
     nothing_learnt,
     refuse_collapse,
     warn_of_long_texts,
     warn_of_nothing_learnt,
 )
+from matchloom.training.collection import CollectionExamples
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import independent, one_list
-from matchloom.training.examples import Step
-from matchloom.training.prepare import HOLD_OUT, prepare
+from matchloom.training.examples import Examples, Step
+from matchloom.training.mining import development_margin, mined
+from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, prepare
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
 from matchloom.types import MatchloomError
 
 LOG = "log.jsonl"
-MAX_WORDS = 200
 
 
 def train(
@@ -65,6 +66,7 @@ def train(
     dimensions: int = 50,
     min_count: int = 1,
     folder: Path | str | None = None,
+    cache: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     device: str = "cpu",
@@ -107,6 +109,8 @@ def train(
         dimensions: Length of skip-gram or random word vectors; given ones have their own.
         min_count: Words seen less often in the training texts are unknown.
         folder: Where the best matcher, a checkpoint of each epoch and a log are written.
+        cache: Where the tokens of Parquet shards that do not fit into `config.window` are kept, for this run and later
+            ones; the folder "tokens" in `folder` by default, and without that a temporary one.
         resume: Go on from the checkpoint in `folder`, to exactly the weights of an uninterrupted run.
         overwrite: Replace the matcher that `folder` holds.
         device: Where torch computes, such as cpu or cuda.
@@ -128,6 +132,8 @@ def train(
         hold_out=hold_out,
         columns=columns,
         dimensions=dimensions,
+        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+        cache=cache or (own and own / TOKENS),
         device=device,
         settings=settings,
         say=on_note or (lambda line: None),
@@ -170,6 +176,13 @@ def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
         )
 
 
+class Place(NamedTuple):
+    """Where a run is: its epoch and the window of that, both from 0."""
+
+    epoch: int
+    window: int
+
+
 class _Training:
     """The epochs of a run, and what is kept of them."""
 
@@ -182,14 +195,17 @@ class _Training:
         *,
         calibrate: bool,
     ) -> None:
-        self.matcher, self.examples, self.development, self.settings = ready
+        self.matcher, self.windows, self.development, self.settings = ready
+        self.examples: Examples = ready.examples
         self.config, self.folder, self.on_epoch, self.calibrate = config, folder, on_epoch, calibrate
         self.optimizer = make_optimizer(self.matcher.model, config)
-        self.steps = 0  # in an epoch
+        self.steps = 0  # in a window
         self.history: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []  # the same with what a clock said
         self.best: dict[str, Tensor] | None = None
         self.told: str | None = None  # by the saved matcher, why it has learnt nothing
+        self.mined_by: dict[str, Tensor] | None = None  # the weights that mined the negatives
+        self.mined_in = 0  # the epoch before which they did
 
     def go(self, resume: bool, progress: bool) -> Matcher:
         """Run the epochs that are left."""
@@ -210,8 +226,8 @@ class _Training:
                 if not resume:  # a checkpoint holds what was learnt before the first epoch
                     self._pretrain(progress)
                 with inline_pool(config.workers) if whole else thread_pool(config.workers) as pool:
-                    for epoch, first, steps in self._rounds():
-                        self._round(epoch, first, steps, pool, progress)
+                    for place, first, steps in self._rounds(progress):
+                        self._round(place, first, steps, pool, progress)
         except KeyboardInterrupt:
             if self.folder is not None and not holds(self.folder, "matcher"):
                 self.matcher.save(self.folder)  # usable, though no epoch was finished
@@ -230,7 +246,8 @@ class _Training:
     def _texts_read_once(self, progress: bool) -> AbstractContextManager[None]:
         """What a pretrained encoder that stays as it is makes of the texts need not be computed in each epoch."""
         model = self.matcher.model
-        if not isinstance(model.encoder, Transformer) or model.encoder.learns or model.reads_together:
+        alone = self.windows.count == 1  # of others each text is read about once in an epoch
+        if not isinstance(model.encoder, Transformer) or model.encoder.learns or model.reads_together or not alone:
             return nullcontext()
         reads = [self.examples.read, *(() if self.development is None else (self.development[1],))]
         tables = [table for read in reads for table in (read.left, read.right)]
@@ -242,33 +259,68 @@ class _Training:
         with inline_pool(self.config.workers):
             self.matcher.model.pretrain(left, right, pairs, self.config.seed, progress)
 
-    def _rounds(self) -> Iterator[tuple[int, int, list[Step]]]:
-        """What is left to do, in the parts of epochs between two evaluations on the development set."""
+    def _mine(self, epoch: int, progress: bool) -> None:
+        """Negatives of this window, by the weights of the start of the epoch in which they were to be mined last.
+
+        The weights are kept with the checkpoint, not what they found: a resumed run mines the same again.
+        """
+        start = self.config.mine_every and epoch - epoch % self.config.mine_every
+        if not start or not isinstance(self.examples, CollectionExamples) or self.examples.mined_in == start:
+            return
+        model = self.matcher.model
+        now = {name: x.detach().clone() for name, x in model.state_dict().items()}
+        if self.mined_by is None or self.mined_in != start:
+            self.mined_by, self.mined_in = now, start
+        model.load_state_dict(self.mined_by)
+        margin = math.inf
+        if self.development is not None:
+            margin = development_margin(self.development[0], self.matcher.score_read(self.development[1]))
+        self.examples.collection = self.examples.collection._replace(
+            near=mined(self.matcher, self.examples.collection, self.examples.read, margin, progress)
+        )
+        self.examples.mined_in = start
+        model.load_state_dict(now)
+
+    def _rounds(self, progress: bool) -> Iterator[tuple[Place, int, list[Step]]]:
+        """What is left to do, in the parts of windows between two evaluations on the development set."""
         last = self.history[-1] if self.history else {"epoch": 1, "step": 0}
-        first = last["step"]
-        for epoch in range(last["epoch"] - 1, self.config.epochs):
-            steps = list(self.examples.steps(epoch))
+        count, first = self.windows.count, last["step"]
+        steps: list[Step] = []
+        for number in range((last["epoch"] - 1) * count + last.get("window", 1) - 1, self.config.epochs * count):
+            place = Place(*divmod(number, count))
+            if count > 1:  # two windows in memory would be twice as much
+                steps = []
+                del self.examples
+            examples = self.windows.window(*place)
+            if examples is None:
+                continue
+            self.examples = examples
+            self._mine(place.epoch, progress)
+            steps = list(self.examples.steps(number))
             self.steps = len(steps)
             while first < self.steps:
                 if self._out_of_patience():
                     return
                 end = min(first + (self.config.check_every or self.steps), self.steps)
-                yield epoch, first, steps[first:end]
+                yield place, first, steps[first:end]
                 first = end
             first = 0
 
-    def _round(self, epoch: int, first: int, steps: list[Step], pool: Executor, progress: bool) -> None:
+    def _round(self, place: Place, first: int, steps: list[Step], pool: Executor, progress: bool) -> None:
+        epoch, window = place
+        count, several = self.windows.count, self.windows.count > 1
         model = self.matcher.model.train()
         results: list[StepResult] = []
         start = time.perf_counter()
         with bar() as live:
             live.disable = live.disable or not progress
-            name = f"epoch {epoch + 1}" + (f", step {first + len(steps)}" if self.config.check_every else "")
+            name = f"epoch {epoch + 1}" + (f", window {window + 1} of {count}" if several else "")
+            name += f", step {first + len(steps)}" if self.config.check_every else ""
             task = live.add_task(name, total=sum(len(shard) for shards in steps for shard in shards), note="")
             for number, shards in enumerate(steps, first):
-                done = (epoch + (number + 0.5) / self.steps) / self.config.epochs
+                done = (epoch + (window + (number + 0.5) / self.steps) / count) / self.config.epochs
                 set_rates(self.optimizer, rate_factor(done, self.config.warmup))
-                with _random_state(self.config.seed, epoch, number):
+                with _random_state(self.config.seed, epoch * count + window, number):
                     result = step(model, self.optimizer, self.examples, shards, self.config, pool)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
@@ -286,6 +338,7 @@ class _Training:
         refuse_collapse(self.matcher, self.examples, results, epoch)
         entry: dict[str, Any] = {
             "epoch": epoch + 1,
+            **({"window": window + 1} if several else {}),
             "step": first + len(steps),
             "loss": loss,
         }
@@ -314,8 +367,10 @@ class _Training:
         if better:
             self.matcher.save(self.folder)
             self.told = None
-        state = {"settings": self.settings, "history": self.history}
-        save_checkpoint(self.folder, self.matcher.model, self.optimizer, state)
+        state: dict[str, Any] = {"settings": self.settings, "history": self.history}
+        if self.mined_by is not None:
+            state["mined_in"] = self.mined_in
+        save_checkpoint(self.folder, self.matcher.model, self.optimizer, state, self.mined_by)
         with atomic_write(self.folder / LOG) as file:
             file.writelines(json.dumps(entry) + "\n" for entry in self.log)
 
@@ -323,13 +378,18 @@ class _Training:
         state, tensors = read_checkpoint(folder)
         # A longer run may follow a shorter one, unless its learning rates decay; all else must be as it was.
         free = {"patience": 0} if self.config.warmup else {"epochs": 0, "patience": 0}
-        then, now = ({**s, "config": {**s["config"], **free}} for s in (state["settings"], self.settings))
+        plain = TrainConfig().as_dict()  # what an older version did not know yet
+        then, now = ({**s, "config": {**plain, **s["config"], **free}} for s in (state["settings"], self.settings))
         for key in now:
             if then.get(key) != now[key]:
                 raise MatchloomError(
                     f"cannot resume {folder}: its {_difference(key, then.get(key), now[key])}", code="mismatch"
                 )
         load_checkpoint(folder, tensors, self.matcher.model, self.optimizer)
+        self.mined_in = int(state.get("mined_in", 0))
+        if self.mined_in:
+            names = [name for name in tensors if name.startswith(MINED_BY)]
+            self.mined_by = {name.removeprefix(MINED_BY): tensors[name] for name in names}
         self.history = state["history"]
         self.log = _logged(folder / LOG, self.history)
         saved = Matcher.load(folder, model=self.matcher.kind)
@@ -346,8 +406,9 @@ class _Training:
         if not self._has_measure() or self.config.warmup > 0:
             return False
         last, best = self.history[-1], max(self.history, key=lambda entry: entry[self.config.measure])  # the first best
-        behind = (last["epoch"] - best["epoch"]) * self.steps + last["step"] - best["step"]
-        return bool(behind >= self.config.patience * self.steps)
+        windows = (last["epoch"] - best["epoch"]) * self.windows.count + last.get("window", 1) - best.get("window", 1)
+        behind = windows * self.steps + last["step"] - best["step"]
+        return bool(behind >= self.config.patience * self.windows.count * self.steps)
 
 
 @contextmanager

@@ -9,17 +9,19 @@ from typing import Any, NamedTuple
 
 from matchloom.artifact import holds
 from matchloom.data.formats import PairsLike
+from matchloom.data.token_cache import TokenCache
 from matchloom.matcher import Matcher
 from matchloom.models import Argument, Kind
+from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.training.config import TrainConfig
-from matchloom.training.prepare import HOLD_OUT, prepare
+from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, prepare
 from matchloom.training.run import check_folder, train
 from matchloom.types import MatchloomError, Pair
 
 
 class Trained(NamedTuple):
-    """What came of it: a matcher and a folder for each seed, the settings, and the pairs."""
+    """What came of it: a matcher and a folder for each seed, the settings, and the pairs, or of a stream some."""
 
     matchers: dict[int, Matcher]
     folders: dict[int, Path]
@@ -51,6 +53,8 @@ def train_seeds(
     columns: Mapping[str, str] | None = None,
     vectors: WordVectors | Path | str = "skip-gram",
     dimensions: int = 50,
+    tokenizer: Tokenizer | None = None,
+    cache: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     device: str = "cpu",
@@ -83,6 +87,8 @@ def train_seeds(
         hold_out=HOLD_OUT,
         columns=columns,
         dimensions=dimensions,
+        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+        cache=cache or folder / TOKENS,
         device=device,
         settings=settings or {},
         say=on_note or (lambda line: None),
@@ -95,7 +101,7 @@ def train_seeds(
         if on_seed is not None:
             on_seed(seed, own, found.config)
         matchers[seed] = train(
-            found.pairs,
+            found.pairs,  # type: ignore[arg-type]
             found.development,
             model=found.model,
             arguments=found.arguments,
@@ -104,6 +110,7 @@ def train_seeds(
             hold_out=0,
             vectors=vectors,
             dimensions=dimensions,
+            tokenizer=tokenizer,
             folder=own,
             resume=resume and (seeds == 1 or holds(own, "checkpoint")),
             overwrite=overwrite,
@@ -111,4 +118,5 @@ def train_seeds(
             progress=progress,
             **options,
         )
-    return Trained(matchers, folders, found.config, found.pairs, found.development)
+    some = found.pairs.sample if isinstance(found.pairs, TokenCache) else found.pairs
+    return Trained(matchers, folders, found.config, some, found.development)

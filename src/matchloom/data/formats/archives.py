@@ -40,14 +40,15 @@ def folder_rows(path: Path, given: Columns | None) -> Iterator[Found]:
         raise MatchloomError(
             f"{path} is what matchloom made ({kind}), no folder of files with pairs", code="wrong_format"
         )
-    for name in _names(path):
+    for name in names_in(path):
         if _ending(name) is None:
             yield LeftOut(name, "no format is known by this name")
         else:
             yield from _of_file(path, name, path / name, given)
 
 
-def _names(path: Path) -> list[str]:
+def names_in(path: Path) -> list[str]:
+    """The files of a folder and of the folders in it, by name; those that are hidden are not among them."""
     names: list[str] = []
 
     def refuse(error: OSError) -> None:

@@ -11,6 +11,7 @@ from matchloom.basics.validation import one_path
 from matchloom.data.formats.columns import COLUMNS, Columns, check_given
 from matchloom.data.formats.readers import FORMATS, READERS
 from matchloom.data.formats.row import Found, LeftOut, Note, OwnColumns, Row
+from matchloom.data.formats.shards import Shards, find_shards
 from matchloom.data.formats.values import pair_of
 from matchloom.data.formats.writing import WRITTEN, write_rows
 from matchloom.data.identity import with_ids
@@ -34,9 +35,11 @@ def read_pairs(
 
     The format follows from the name unless `format` is given: `.tsv` or `.txt`, `.csv`, `.jsonl` or `.ndjson`, `.json`,
     `.md` and `.html` (each also with `.gz`), `.parquet` or `.pq` (which need the extra `parquet`), `.xlsx` and `.ods`,
-    `.zip`, or a folder of such files. Text is UTF-8, or UTF-16 with its mark. CSV may be separated by commas,
-    semicolons, bars or tabs, as its first lines show; TSV knows no quotes; JSON is a list of objects, {"data": [...]},
-    an export of Zendesk, Freshdesk or Intercom, or nested objects; an object may hold several questions or the messages
+    `.zip`, or a folder of such files. A folder in which all files are Parquet is read shard by shard: ids must differ
+    within a shard, and one that is cut off, has other columns or changes meanwhile is refused. Text is UTF-8, or UTF-16
+    with its mark. CSV may be separated by commas, semicolons, bars or tabs, as its first lines show; TSV knows no
+    quotes; JSON is a list of objects, {"data": [...]}, an export of Zendesk, Freshdesk or Intercom, or nested objects;
+    an object may hold several questions or the messages
     of a chat. Of Markdown and HTML headings are questions, and what follows is the answer.
 
     Columns are found by name, their order is free and others are ignored: `query` (or question, question1, sentence1,
@@ -59,9 +62,21 @@ def read_pairs(
         graded: Take any number from 0 as a label, such as .8.
         fill_ids: Make ids that are missing from content, so that equal queries are one list.
     """
-    rows = read_rows(path, format=format, columns=columns, require_label=require_label, graded=graded)
-    pairs = (pair for pair, _ in rows)
-    return with_ids(pairs) if fill_ids else pairs
+
+    def read(one: Path) -> Iterator[Pair]:
+        rows = read_rows(one, format=format, columns=columns, require_label=require_label, graded=graded)
+        pairs = (pair for pair, _ in rows)
+        return with_ids(pairs) if fill_ids else pairs
+
+    path = one_path("path", path)
+    shards = _shards(path, format, columns)
+    return read(path) if shards is None else shards.chain(read)
+
+
+def _shards(path: Path, format: str | None, columns: Columns | None) -> Shards | None:  # noqa: A002
+    """The folder as Parquet shards, where it is nothing else."""
+    check_given(columns)
+    return find_shards(path, columns) if format in (None, "folder") and path.is_dir() else None
 
 
 def read_rows(
@@ -88,7 +103,11 @@ def read_rows(
         on_note: Is told what was assumed, such as that there is no header; otherwise the log is.
     """
     path = one_path("path", path)
-    check_given(columns)
+    shards = _shards(path, format, columns)
+    if shards is not None:
+        given = {"require_label": require_label, "graded": graded, "whole": whole}
+        told = {"on_left_out": on_left_out, "on_note": on_note}
+        return shards.chain(lambda one: read_rows(one, columns=columns, **given, **told))  # type: ignore[arg-type]
     kind = format_of(path, format)
     rows = READERS[kind](path, columns, **({"whole": whole} if kind == "parquet" else {}))
     expected = _EXPECTED.get(kind, "rows with the columns query and text")
@@ -103,6 +122,11 @@ def read_own_columns(path: Path | str, *, columns: Columns | None = None) -> Ite
         path: The file.
         columns: As for `read_pairs`.
     """
+    path = one_path("path", path)
+    shards = _shards(path, None, columns)
+    if shards is not None:
+        yield from shards.chain(lambda one: read_own_columns(one, columns=columns))
+        return
     rows = read_rows(path, columns=columns, whole=True)
     waiting: deque[OwnColumns] = deque()
 

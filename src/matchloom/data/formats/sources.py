@@ -12,6 +12,7 @@ from matchloom.data.formats.pairs import read_rows
 from matchloom.data.formats.parquet import table_rows
 from matchloom.data.formats.records import NamedRows
 from matchloom.data.formats.row import Row
+from matchloom.data.formats.shards import find_shards
 from matchloom.data.formats.values import label_of, pair_of, short
 from matchloom.types import MatchloomError, Pair
 
@@ -28,11 +29,11 @@ class DataFrame(Protocol):
 
 
 PairLike = Pair | tuple[str, str] | tuple[str, str, float | None] | Mapping[str, Any]
-PairsLike = str | Path | DataFrame | Iterable[PairLike]
+PairsLike = str | Path | DataFrame | Iterable[PairLike] | Sequence[str | Path]  # the last: paths of Parquet shards
 
 
 def as_pairs(source: PairsLike, *, columns: Columns | None = None, graded: bool = False) -> Iterator[Pair]:
-    """Yield the pairs of a source: a file's path, a data frame, or pairs, tuples and dicts in any mixture.
+    """Yield the pairs of a source: a path, paths of Parquet shards, a data frame, or pairs, tuples and dicts.
 
     Names of columns, `columns` and `graded` are those of read_pairs. Ids stay empty where there are none: see with_ids.
     A Pair is passed on as it is, if its label is one. What is none of these is told by its number, what it is and what
@@ -53,6 +54,8 @@ def as_rows(
     check_given(columns)
     if isinstance(source, str | Path):
         return read_rows(source, columns=columns, graded=graded, whole=whole)
+    if isinstance(source, list | tuple) and (shards := find_shards(source, columns)) is not None:
+        return shards.chain(lambda one: read_rows(one, columns=columns, graded=graded, whole=whole))
     if isinstance(source, DataFrame):
         return _of_table(source, columns, graded, whole)
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
