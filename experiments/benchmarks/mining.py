@@ -1,4 +1,4 @@
-"""Mining in the loop: what a matcher ranks first over a whole collection, trained with and without negatives of its own.
+"""Mining in the loop: P@1 and RR@100 over a whole collection, trained with negatives of BM25 and of the matcher itself.
 
     python -m experiments.benchmarks.mining develop            # on development questions, to results/mining.json
     python -m experiments.benchmarks.mining test --seeds 3     # on test questions, with the settings of the package

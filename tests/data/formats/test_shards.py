@@ -142,18 +142,6 @@ def test_commands_name_the_shard_and_leave_nothing(folder: Path, capsys: pytest.
         assert not Path(f"{out}.tsv").exists()
 
 
-def test_mining_goes_window_by_window(folder: Path, tmp_path: Path) -> None:
-    command = ["mine", str(folder), "--count", "1", "--source", "random", "--window", "4"]
-    assert main([*command, "--out", str(tmp_path / "mined.parquet")]) == 0
-    mined = list(matchloom.read_pairs(tmp_path / "mined.parquet"))
-    assert len(mined) == 24
-    assert sum(pair.label or 0 for pair in mined) == 12
-    windows = [set(range(4)), set(range(4, 8)), set(range(8, 12))]
-    for pair in mined:
-        numbers = {int(pair.query.split()[-1]), int(pair.text.split()[-1])}
-        assert any(numbers <= window for window in windows)
-
-
 def test_what_reads_everything_has_a_limit(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
