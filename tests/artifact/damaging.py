@@ -199,6 +199,7 @@ class Damaged:
                 shutil.rmtree(self._copy, ignore_errors=True)
                 shutil.copytree(self.first, self._copy)
                 (self._copy / journal.name).write_bytes(b"".join(lines[:count]))
+                (self._copy / journal.name).with_suffix(".confirmed").unlink()  # else a cut is refused
                 found.append(self._sample.use(self._copy))
         return found
 

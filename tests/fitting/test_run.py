@@ -228,7 +228,7 @@ def test_the_report_belongs_to_the_system(tmp_path: Path) -> None:
     """A page, or a manifest, of another fit is refused."""
     for seed in (0, 1):
         fit(faq(20, seed), out=tmp_path / str(seed))
-    files = ["changes-1.jsonl", "collection.json", "index-1.safetensors", "report.html"]
+    files = ["changes-1.confirmed", "changes-1.jsonl", "collection.json", "index-1.safetensors", "report.html"]
     assert sorted(path.name for path in (tmp_path / "0").iterdir()) == files
     for name in ("report.html", "collection.json"):
         shutil.copytree(tmp_path / "0", tmp_path / name)
