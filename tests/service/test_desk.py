@@ -12,11 +12,14 @@ import pytest
 from fastapi import FastAPI
 
 from matchloom.client import Client, ServiceError
+from matchloom.data.entries import Entry
 from matchloom.service import create_app
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.questions import QuestionLog
+from matchloom.service.desk.transfer import read_import
 from matchloom.service.keys import read_keys
 from matchloom.service.look import read_look
+from matchloom.service.problems import Refused
 from matchloom.service.systems import Folder
 from matchloom.types import Hits, MatchloomError
 from tests.service.making import ask, code_of, make_app, running
@@ -312,3 +315,17 @@ def test_what_is_no_look_is_refused(tmp_path: Path) -> None:
     app = create_app([], look=look)
     assert ask(app, "/logo").headers["content-type"] == "image/svg+xml"
     assert '<img src="/logo"' in ask(app, "/").text
+
+
+def test_a_file_made_by_hand_is_imported_with_its_ids() -> None:
+    text = '\ufeffFrage;Antwort;id;url\n"Verkaufen Sie ""Gutscheine""?";"Ja; unter\n""Geschenke""";gift;https://x.example\n'
+    assert read_import(text + 'Kann ich bar zahlen;Nein, nur 5" Karten;bar;\n', "csv") == [
+        Entry("gift", 'Ja; unter\n"Geschenke"', ('Verkaufen Sie "Gutscheine"?',), {"url": "https://x.example"}),
+        Entry("bar", 'Nein, nur 5" Karten', ("Kann ich bar zahlen",), {}),
+    ]
+    twice = read_import("question,answer,id\na one,An answer.,1\nb two,Another.,1\n", "csv")
+    assert [one.columns for one in twice] == [{"id": "1"}, {"id": "1"}], "no names where two answers share one"
+    with pytest.raises(Refused) as refused:
+        read_import("a,b,c\n1,2,3\n", "csv")
+    assert "expected" in str(refused.value)
+    assert "columns=" not in str(refused.value)

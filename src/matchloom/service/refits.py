@@ -136,7 +136,7 @@ class Refits:
             return
         if process.returncode:
             self._metrics.refits.labels("failed").inc()
-            why = " ".join(told.decode(errors="replace").split())[-300:]
+            why = " ".join(told.decode(errors="replace").split()).rpartition("matchloom: error: ")[2][-300:]
             say("refit failed", level=logging.WARNING, system=system.name, why=why)
             self._failed[system.name] = why
             self._seen.pop(system.name, None)  # it rests before it is tried again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,12 +14,16 @@ import msgspec
 
 from matchloom.data.entries import Entry
 from matchloom.data.formats.sheet_guard import guarded
+from matchloom.data.identity import digest, normalize_text
 from matchloom.service.problems import Refused
 from matchloom.types import MatchloomError
 
 if TYPE_CHECKING:
     from matchloom.search.entries import Entries
 
+_OPTION = re.compile(
+    r"[;,] [^;,]*columns=\{.*?\}"
+)  # advice to who calls a function; here the file is what can be changed
 FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 
 
@@ -57,9 +62,20 @@ def read_import(content: str, form: str) -> list[Entry]:
         file = Path(folder) / f"import.{form}"
         file.write_bytes(content.encode(errors="replace"))
         try:
-            return read_entries(file)
+            return _named(read_entries(file))
         except MatchloomError as error:
-            raise Refused(422, "refused", str(error).replace(str(file), "the file")) from None
+            said = _OPTION.sub("", str(error)).replace(str(file), "the file")
+            raise Refused(422, "refused", said) from None
+
+
+def _named(entries: list[Entry]) -> list[Entry]:
+    """With the ids of a column `id` where there is no text_id and each entry has one of its own."""
+    ids = [one.columns.get("id", "").strip() for one in entries]
+    made = all(one.id == digest(normalize_text(one.text)) for one in entries)
+    if not made or "" in ids or len(set(ids)) < len(ids):
+        return entries
+    others = ({key: value for key, value in one.columns.items() if key != "id"} for one in entries)
+    return [one._replace(id=name, columns=own) for one, name, own in zip(entries, ids, others, strict=True)]
 
 
 def planned(entries: Entries, given: Iterable[Entry], *, replace: bool) -> Import:
