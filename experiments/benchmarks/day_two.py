@@ -130,6 +130,7 @@ class Story:
             page.get_by_role("button", name="Remove").first.click()
             self._clicks += 1
             expect(page.locator("#told")).to_contain_text("Removed")
+            expect(page.get_by_role("button", name="Undo")).to_be_focused()  # the keyboard goes on from there
             self.click("Refit", "link")
             self.click("Refit, use if not worse")
             expect(page.get_by_text("Learning")).to_be_visible()

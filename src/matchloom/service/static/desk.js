@@ -11,7 +11,7 @@ const VIEWS = { entries: entriesView, inbox: inboxView, quality: qualityView, re
 const desk = {
   name: null, writable: false,
   call: (what = "", body, method) => ask(`/v1/collections/${encodeURIComponent(desk.name)}${what}`, body, undefined, method),
-  tell, attempt, undo, show, count,
+  tell, attempt, undo, show, count, settle,
 };
 let shown = 0;  // which drawing of a view is the last
 
@@ -30,6 +30,12 @@ async function undo(change = "") {
   if (!done) return;
   tell(done.ids.length ? `Undone: ${done.ids.length} ${done.ids.length === 1 ? "entry is" : "entries are"} as before.` : "Undone: the questions wait again.");
   await show();
+  settle();
+}
+
+/* Where the keyboard goes on when what it stood on is gone: to the way back, or to the view. */
+function settle() {
+  if (document.activeElement === document.body) (find("#told button") || find("#view")).focus();
 }
 
 function count(waiting) {

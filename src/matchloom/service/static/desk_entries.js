@@ -74,13 +74,15 @@ export async function entriesView(desk, query) {
 
   const done = (what) => async (id) => {
     place.replaceChildren();
-    if (id === null) return;
-    desk.tell(what, { undo: true });
-    await draw();
+    if (id !== null) {
+      desk.tell(what, { undo: true });
+      await draw();
+    }
+    desk.settle();
   };
   const edit = (entry) => { place.replaceChildren(editor(desk, entry, done("Saved."))); place.scrollIntoView({ block: "nearest" }); };
   const remove = async (entry) => {
-    if (await desk.attempt(() => desk.call("/remove", { ids: [entry.id] }))) { desk.tell("Removed.", { undo: true }); await draw(); }
+    if (await desk.attempt(() => desk.call("/remove", { ids: [entry.id] }))) { desk.tell("Removed.", { undo: true }); await draw(); desk.settle(); }
   };
 
   function row(entry) {

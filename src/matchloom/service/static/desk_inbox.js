@@ -9,7 +9,7 @@ const when = (seconds) => new Date(1000 * seconds).toLocaleDateString([], { date
 
 function group(desk, own, redraw) {
   const asked = own.questions.map((one) => one.question), place = h("div", {});
-  const finish = (text, undo) => { desk.tell(text, { undo }); redraw(); };
+  const finish = async (text, undo) => { desk.tell(text, { undo }); await redraw(); desk.settle(); };
   const assign = async (id) => {
     if (await desk.attempt(() => desk.call("/inbox/assign", { questions: asked, id }))) finish(asked.length === 1 ? "Assigned." : `${asked.length} questions assigned.`, true);
   };
