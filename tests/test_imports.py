@@ -105,6 +105,10 @@ CASES = {
         before=[FIT],
     ),
     "serve": Case([SERVED], NETWORK, before=[FIT]),
+    "train": Case(
+        [["train", "lists.tsv", "--out", "matcher", "--epochs", "1", "--dev", "lists.tsv", "--vectors", "random"]],
+        ("torch._dynamo",),
+    ),
 }
 
 

@@ -13,6 +13,7 @@ from matchloom.data.tokenized import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
+from matchloom.training.eager import eager
 from matchloom.training.examples import Examples
 
 
@@ -46,11 +47,11 @@ def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimiz
         lr = config.encoder_rate or config.learning_rate
         parameters += [{"params": p, "lr": lr * part} for p, part in model.encoder.parts(config.layer_decay)]
     if config.optimizer == "adadelta":
-        return AdaDelta(parameters, lr=config.learning_rate)
+        return eager(AdaDelta)(parameters, lr=config.learning_rate)
     given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
     if config.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, weight_decay=config.weight_decay, **given)
-    return (torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam)(parameters, **given)
+        return eager(torch.optim.AdamW)(parameters, weight_decay=config.weight_decay, **given)
+    return eager(torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam)(parameters, **given)
 
 
 def rate_factor(done: float, warmup: float) -> float:
