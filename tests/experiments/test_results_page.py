@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.benchmarks import page, search_tables
+from experiments.benchmarks import page, scale, search_tables
 from experiments.benchmarks.split import split_pages
 from experiments.reproduction.running import MINUTES
 
@@ -140,3 +140,7 @@ def test_retrieval() -> None:
     assert cells(lists)["**a + b**"] == ["0.30", "0.700", "0.600 ±0.141", "1.000", "2"]
     assert cells(lists)["BM25"] == ["", "0.650", "0.600", "", "1"]
     assert cells(archive)["b + c"] == ["0.50", "0.600", "0.450", "0.500", "1"]  # two questions: four flips, two as far
+
+
+def test_the_page_of_sizes_is_up_to_date() -> None:
+    assert scale.PAGE.read_text(encoding="utf-8") == scale.page()
