@@ -8,18 +8,21 @@ from matchloom.search.fusion import Cases
 
 
 def cases(right_first: float, count: int = 200) -> Cases:
-    """Questions with three answers, scored 2, 1 and 0; the first is right so often, else the others in turn."""
+    """Questions with three answers, scored 2, 1 and 0; the first is right so often, else the others in turn.
+
+    Signals rise from question to question, and tell nothing of whether the first is right.
+    """
     features = np.tile(np.array([2.0, 1.0, 0.0])[None, :, None], (count, 1, 1))
     right = np.zeros((count, 3), dtype=bool)
-    first = np.arange(count) < right_first * count
+    first = np.arange(count) % 10 < round(right_first * 10)
     right[first, 0] = True
     right[~first, 1 + np.arange(count)[~first] % 2] = True
-    signals = np.stack([np.linspace(0.1, 1, count)] * 4, axis=1)
+    signals = np.stack([np.linspace(0.1, 1, count)] * 5, axis=1)
     return Cases(features, np.ones((count, 3), dtype=bool), right, np.ones(count), 1.0, signals)
 
 
 def learnt(right_first: float, count: int = 200) -> Calibration:
-    return learn_calibration(["centroid"], cases(right_first, count), np.ones(1), np.empty((0, 4)))
+    return learn_calibration(["centroid"], cases(right_first, count), np.ones(1), np.empty((0, 5)))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.6, 0.7])
@@ -36,7 +39,7 @@ def test_probabilities_add_up_to_what_is_answerable() -> None:
 
 def test_a_question_of_which_more_is_known_is_more_answerable_and_batches_change_no_bit() -> None:
     found = learnt(0.8)
-    signals = np.stack([np.linspace(-1, 2, 9)] * 4, axis=1)
+    signals = np.stack([np.linspace(-1, 2, 9)] * 5, axis=1)
     together = found.answerable(signals)
     assert (np.diff(together) > 0).all()
     assert [found.answerable(signals[[n]])[0] for n in range(9)] == together.tolist()
@@ -50,9 +53,9 @@ def test_few_questions_teach_nothing() -> None:
 
 def test_questions_without_an_answer_move_the_weights() -> None:
     data = cases(0.8)
-    without = np.full((60, 4), 0.05)
+    without = np.full((60, 5), 0.05)
     pulled = learn_calibration(["centroid"], data, np.ones(1), without)
-    plain = learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 4)))
+    plain = learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 5)))
     assert pulled.weights != plain.weights
     assert pulled.answerable(without).max() < pulled.answerable(data.signals).mean()
 
@@ -60,9 +63,28 @@ def test_questions_without_an_answer_move_the_weights() -> None:
 def test_signals_take_the_best_of_what_entries_have() -> None:
     raw = np.array([[[0.2, np.nan, 0.5], [1.0, -3.0, np.nan]]])
     found = signals_of(["centroid", "svm"], np.array([1.0, 1.0]), raw, np.array([[4.0, 1.0, 2.0]]), np.array([0.7]))
-    assert found.tolist() == [[2.0, 0.5, 1.0, 0.7]]
+    assert found.tolist() == [[2.0, 0.5, 1.0, 1.0, 0.7]]
     empty = signals_of(["centroid"], np.ones(1), np.zeros((1, 1, 0)), np.zeros((1, 0)), np.array([0.7]))
-    assert empty.tolist() == [[0, 0, 0, 0.7]]
+    assert empty.tolist() == [[0, 0, 0, 0, 0.7]]
+
+
+def test_energy_knows_whether_a_regression_speaks_for_any_entry_at_all() -> None:
+    raw = np.array([[[9.0, 1.0, 1.0]], [[1.0, -7.0, -7.0]]])  # equally sure of the first, but not equally loud
+    found = signals_of(["joint"], np.ones(1), raw, np.zeros((2, 3)), np.zeros(2))
+    assert found[0, 2] == pytest.approx(found[1, 2])
+    assert found[:, 3].tolist() == pytest.approx([np.log(np.exp(row).sum()) for row in raw[:, 0]])
+
+
+def test_left_out_questions_of_answers_with_two_move_the_temperature_less() -> None:
+    data = cases(0.9, 400)
+    two, many = (learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 5)), n).temperature for n in (2, 50))
+    assert abs(np.log(two / WORDS.temperature)) < abs(np.log(many / WORDS.temperature))
+
+
+def test_what_would_be_likely_if_half_of_all_questions_had_no_answer() -> None:
+    found = learnt(0.8)
+    assert found.even(1 - found.rate) == pytest.approx(0.5)
+    assert [found.even(one) for one in (0.0, 1.0)] == [0, 1]
 
 
 def test_a_promised_precision_holds() -> None:

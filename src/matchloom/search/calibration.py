@@ -4,21 +4,23 @@
     p(a | q)             = p(answerable | q) * softmax over entries of score(q, .) / temperature
 
 Signals of a question: `top`, its best fused score over the sum of the weights; `cosine`, the best raw cosine with an
-entry; `machine`, the probability of the first entry by the regression (without one, the best value of the support
-vector machine, brought to 0 to 1); `coverage`, the part of its stems and n-grams that the collection has. Standardised
+entry; `machine`, the probability of the first entry by the regression, and `energy`, the logarithm of the sum over
+entries of e^score by it (without a regression both are the best value of the support vector machine, the first brought
+to 0 to 1); `coverage`, the part of its stems, function words apart, that the collection has. Standardised
 features know which entry is best and not whether any is good; these do. z are the signals less their mean, over their
 deviation, on left-out questions of the user's own file, so that weights hold for any file.
 
-The weights w come from training parts of four corpora (seven to nine where signals count as they are), from which a
-fifth of the answers was taken away: questions of
-those have none, nor have questions of another field (`python -m experiments.benchmarks.development`). Learning them
-from one file alone, with its own answers left out, was worse; where a file has questions without an answer, these pull
-them.
+The weights w come from training parts of several corpora from which some answers, or whole fields of them, were taken
+away: questions of those have none, nor have those of other corpora (`python -m experiments.benchmarks.development`).
+Learning them from one file alone, with its own answers left out, was worse; where a file has questions without an
+answer, these pull them. `rate` is how many questions are taken to have no answer. It is a choice: left-out questions
+all have one. With .15 few foreign questions look sure, and probabilities of others are as right as with .05.
 
 The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
-towards a temperature that fitted these corpora. Where hardly any question can be left out (one question an entry)
-signals count as they are, and answers are given no probability: with the temperature of other corpora it was wrong by
-.07 with an encoder and by .11 without. How likely it is that there is any answer is still told.
+towards a temperature that fitted these corpora. A left-out question leaves its answer with q - 1 of q questions, which
+is a harder collection than the user's: each counts ((q - 1) / q)^2. Where hardly any question can be left out (one
+question an entry) signals count as they are, and answers are given no probability: with what other corpora teach it is
+wrong by .09, with an encoder and without. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
 lowest that left-out questions allow with nine chances in ten, tested from the strictest on and, among many, from a
@@ -29,7 +31,7 @@ Angelopoulos et al., 2021).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log
+from math import ceil, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +41,11 @@ from matchloom.lexical.columns import Floats
 from matchloom.search.fusion import Cases, ranks
 
 ENOUGH = 20  # left-out questions to learn from
-_RATE = 0.05  # of the questions that have no answer here
+SIGNALS = ("top", "cosine", "machine", "energy", "coverage")
+RATE = 0.15  # of the questions that have no answer here
 _PULL = 1000.0  # of the weights, towards those of other corpora
 _STEPS = 30  # of Newton's method
-_TEMPERATURES = np.exp(np.linspace(log(0.5), log(6), 100))
+_TEMPERATURES = np.exp(np.linspace(log(0.3), log(6), 100))
 _SURE = 1e-3  # no probability is nearer to 0 or 1 when the temperature is chosen
 _RISK = 0.1  # that a promise is not kept
 _TESTS = 100  # thresholds that are tried
@@ -58,8 +61,8 @@ class Prior(NamedTuple):
     pull: float  # of the logarithm of the temperature, in questions
 
 
-WORDS = Prior((0.53, 0.34, 0.44, 0.61, 0.31), (-2.81, 0.06, 2.36, 4.42, 1.29), 2.75, 20.0)
-ENCODER = Prior((0.96, 0.38, 0.37, 0.90, 0.09), (-2.50, 0.21, 1.26, 5.26, 0.0), 2.2, 50.0)
+WORDS = Prior((0.83, 0.25, 0.66, 0.46, 0.0, 0.60), (-2.82, 0.0, 2.98, 5.38, 0.0, 1.82), 2.6, 20.0)
+ENCODER = Prior((1.49, 0.0, 0.59, 0.0, 1.56, 0.20), (-2.92, 0.0, 2.84, 6.49, 0.0, 0.48), 1.9, 20.0)
 
 
 class Calibration(NamedTuple):
@@ -67,11 +70,12 @@ class Calibration(NamedTuple):
 
     temperature: float
     weights: tuple[float, ...]  # the bias first
-    mean: tuple[float, ...] = (0.0,) * 4
-    deviation: tuple[float, ...] = (1.0,) * 4
+    mean: tuple[float, ...] = (0.0,) * len(SIGNALS)
+    deviation: tuple[float, ...] = (1.0,) * len(SIGNALS)
     # Of left-out questions, the probability of the first answer and whether it was right, the surest first.
     shown: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
+    rate: float = RATE  # of the questions that are taken to have no answer
 
     @property
     def earned(self) -> bool:
@@ -79,12 +83,16 @@ class Calibration(NamedTuple):
         return bool(self.shown)
 
     def answerable(self, signals: Floats) -> Floats:
-        """How likely it is that any answer is right. (N, 4) -> (N,)"""
+        """How likely it is that any answer is right. (N, 5) -> (N,)"""
         z = np.clip((signals - np.array(self.mean)) / np.array(self.deviation), -8, 8)
-        odds = np.full(len(z), self.weights[0] + log((1 - _RATE) / _RATE))
+        odds = np.full(len(z), self.weights[0] + log((1 - self.rate) / self.rate))
         for column, weight in enumerate(self.weights[1:]):  # one by one: the same bits for one question and for many
             odds += weight * z[:, column]
         return _sigmoid(odds)
+
+    def even(self, known: float) -> float:
+        """How likely it would be that any answer is right, were half of all questions without one."""
+        return known * self.rate / (known * self.rate + (1 - known) * (1 - self.rate))
 
     def probabilities(self, scores: Floats, answerable: Floats) -> Floats:
         """Of each entry; those of a question add up to what `answerable` says. (N, C), (N,) -> (N, C)"""
@@ -102,29 +110,36 @@ class Calibration(NamedTuple):
 
 
 def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Floats, coverage: Floats) -> Floats:
-    """The signals of questions from raw features (N, E, C) and fused scores (N, C). (N, 4)"""
-    found = np.zeros((len(raw), 4))
-    found[:, 3] = coverage
+    """The signals of questions from raw features (N, E, C) and fused scores (N, C). (N, 5)"""
+    found = np.zeros((len(raw), len(SIGNALS)))
+    found[:, 4] = coverage
     if not raw.shape[2]:
         return found
     found[:, 0] = scores.max(axis=1) / max(float(weights.sum()), 1e-9)
     cosine = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
     machine = next((one for one in ("joint", "softmax", "svm") if one in names), None)
-    for column, name in ((1, cosine), (2, machine)):
+    for column, name in ((1, cosine), (3, machine)):
         if name is not None:
             values = raw[:, list(names).index(name)]
             found[:, column] = np.max(values, axis=1, where=~np.isnan(values), initial=-1.0)
     if machine == "svm":
-        found[:, 2] = np.clip((1 + found[:, 2]) / 2, 0, 1)
+        found[:, 2] = np.clip((1 + found[:, 3]) / 2, 0, 1)
     elif machine is not None:
         values = raw[:, list(names).index(machine)]
-        apart = np.where(np.isnan(values), -np.inf, values - found[:, [2]])
-        found[:, 2] = 1 / np.maximum(np.exp(np.minimum(apart, 0)).sum(axis=1), 1.0)
+        apart = np.where(np.isnan(values), -np.inf, values - found[:, [3]])
+        every = np.maximum(np.exp(np.minimum(apart, 0)).sum(axis=1), 1.0)
+        found[:, 2] = 1 / every
+        found[:, 3] += np.log(every)
     return found
 
 
-def learn_calibration(names: Sequence[str], cases: Cases, weights: Floats, unanswerable: Floats) -> Calibration:
-    """From what a fusion with these weights says of left-out questions; `unanswerable` are signals of others (M, 4)."""
+def learn_calibration(
+    names: Sequence[str], cases: Cases, weights: Floats, unanswerable: Floats, questions: float = inf
+) -> Calibration:
+    """From what a fusion with these weights says of left-out questions.
+
+    `unanswerable` are signals of questions that have no answer (M, 5), `questions` how many an answer has on the mean.
+    """
     prior = ENCODER if any(name.startswith("dense") for name in names) else WORDS
     counted = cases.counted > 0
     if counted.sum() < ENOUGH:
@@ -137,8 +152,8 @@ def learn_calibration(names: Sequence[str], cases: Cases, weights: Floats, unans
     scores = np.where(cases.present, cases.features @ weights, -np.inf)[counted]
     right = (ranks(cases, weights) == 1)[counted]
     answerable = own.answerable(signals)
-    own = own._replace(temperature=_temperature(scores, right, answerable, prior))
-    likely = answerable * _first(scores, own.temperature)
+    own = own._replace(temperature=fit_temperature(scores, right, answerable, prior, questions))
+    likely = answerable * first_share(scores, own.temperature)
     order = np.argsort(-likely, kind="stable")
     return own._replace(shown=tuple(likely[order].tolist()), right=tuple(right[order].tolist()))
 
@@ -160,16 +175,20 @@ def _pulled(start: Calibration, answerable: Floats, unanswerable: Floats) -> tup
     return tuple(w.tolist())
 
 
-def _temperature(scores: Floats, right: NDArray[np.bool_], answerable: Floats, prior: Prior) -> float:
+def fit_temperature(
+    scores: Floats, right: NDArray[np.bool_], answerable: Floats, prior: Prior, questions: float = inf
+) -> float:
+    """The temperature that left-out questions of answers with so many of them ask for, drawn towards the prior."""
+    each = (1 - 1 / max(questions, 1.0)) ** 2
     losses = []
     for temperature in _TEMPERATURES.tolist():
-        p = np.clip(answerable * _first(scores, temperature), _SURE, 1 - _SURE)
-        loss = -float(np.log(np.where(right, p, 1 - p)).sum())
+        p = np.clip(answerable * first_share(scores, temperature), _SURE, 1 - _SURE)
+        loss = -each * float(np.log(np.where(right, p, 1 - p)).sum())
         losses.append(loss + prior.pull * (log(temperature) - log(prior.temperature)) ** 2)
     return float(_TEMPERATURES[int(np.argmin(losses))])
 
 
-def _first(scores: Floats, temperature: float) -> Floats:
+def first_share(scores: Floats, temperature: float) -> Floats:
     """The share of the first answer in a softmax."""
     apart = scores - scores.max(axis=1, keepdims=True)
     found: Floats = 1 / np.exp(apart / temperature).sum(axis=1)

@@ -422,7 +422,7 @@ class Collection:
         return found
 
     def signals(self, questions: Sequence[str]) -> Floats:
-        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 5)
 
         Args:
             questions: The questions.

@@ -104,7 +104,7 @@ class Cases(NamedTuple):
     positive: NDArray[np.bool_]  # (N, C)
     counted: Floats  # (N,)
     share: float = 1.0  # of all questions that count, where only some are here
-    signals: Floats = np.empty((0, 0))  # (N, 3) what each question is worth, see `matchloom.search.calibration`
+    signals: Floats = np.empty((0, 0))  # (N, 5) what each question is worth, see `matchloom.search.calibration`
 
 
 class LeaveOneOut(NamedTuple):

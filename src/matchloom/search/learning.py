@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
-from matchloom.search.calibration import Calibration, learn_calibration, signals_of
+from matchloom.search.calibration import SIGNALS, Calibration, learn_calibration, signals_of
 from matchloom.search.entries import Entries, best_first
 from matchloom.search.features.base import Feature, Known
 from matchloom.search.features.bm25 import BM25Feature
@@ -93,14 +93,15 @@ def learn(
     cases = cases._replace(signals=made.signals(names, cases, fusion.weights))
     calibration = None
     if settings.learn and not settings.features:
-        calibration = learn_calibration(names, cases, fusion.weights, _in_vain(segment, fusion, settings))
+        in_vain = _in_vain(segment, fusion, settings)
+        calibration = learn_calibration(names, cases, fusion.weights, in_vain, made.questions_per_answer)
     return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases)
 
 
 def _in_vain(segment: Segment, fusion: Fusion, settings: Settings) -> Floats:
-    """The signals of questions that have no answer here. (M, 4)"""
+    """The signals of questions that have no answer here. (M, 5)"""
     if not settings.unanswerable or not segment.whole:
-        return np.empty((0, 4))
+        return np.empty((0, len(SIGNALS)))
     queries = segment.reader.read(settings.unanswerable)
     raw = segment.scores(queries)
     scores = fusion.score(raw, *scale(raw))
@@ -141,6 +142,11 @@ class Learner:
         return Segment(
             self.entries, self.questions, self.member, vectors, self.reader, names, self.features, self.dense
         )
+
+    @property
+    def questions_per_answer(self) -> float:
+        """How many known questions an entry that has some has on the mean."""
+        return float(self.member.nnz) / max(1, len(np.unique(self.member.indices)))
 
     def _word_features(self, progress: bool) -> list[Feature]:
         known, large, dense = self.known, self.large, self.reader.dense
@@ -214,7 +220,7 @@ class Learner:
             self.counted[rows],
             float(self.counted[rows].sum() / max(self.counted.sum(), 1.0)),
         )
-        self._best = np.zeros((len(rows), 2))  # raw, of what the signals of a question are made of
+        self._best = np.zeros((len(rows), 3))  # raw, of what the signals of a question are made of
         self._coverage = np.zeros(len(rows))
         asked = self.known.questions.vectors
         times = np.bincount(asked.indices, minlength=asked.shape[1])
@@ -232,12 +238,12 @@ class Learner:
             cases.positive[n, np.flatnonzero(np.isin(chosen, own)) if self.large else own] = True
             features = asked.indices[asked.indptr[row] : asked.indptr[row + 1]]
             covered = self.reader.coverage_without(features, times)
-            self._best[n] = signals_of(names, np.ones(1), raw, np.zeros((1, size)), np.zeros(1))[0, 1:3]
+            self._best[n] = signals_of(names, np.ones(1), raw, np.zeros((1, size)), np.zeros(1))[0, 1:4]
             self._coverage[n] = covered
         return cases
 
     def signals(self, names: Sequence[str], cases: Cases, weights: Floats) -> Floats:
-        """The signals of the left-out questions, see `matchloom.search.calibration`. (N, 4)"""
+        """The signals of the left-out questions, see `matchloom.search.calibration`. (N, 5)"""
         scores = np.where(cases.present, cases.features @ weights, -np.inf)
         top = scores.max(axis=1, initial=-np.inf) / max(float(weights.sum()), 1e-9)
         return np.column_stack([top, self._best, self._coverage])

@@ -26,7 +26,7 @@ class Queries:
     words: Sequence[Sequence[str]]
     terms: Sparse
     vectors: Sparse
-    coverage: Floats  # (N,) which part of the different stems and n-grams the collection has
+    coverage: Floats  # (N,) which part of the different stems the collection has, function words apart
     _own: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import chain, pairwise
 from threading import local
 from typing import Any, NamedTuple, TypeVar
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
-from matchloom.lexical.ranking import NGRAM, TERM, TWO, Read, Weighing
+from matchloom.lexical.ranking import NGRAM, TERM, TWO, Weighing
 from matchloom.search.arrays import Texts
 from matchloom.search.queries import KnownTexts, Queries, matrix_of
 from matchloom.search.words import TextWords, WordFeatures, blocks_of, document_frequencies
@@ -62,7 +63,8 @@ class _Word(NamedTuple):
     ngrams: NDArray[np.int64]
     plain: bytes  # the stem's number
     whole: bytes  # and those of the n-grams
-    unknown: tuple[str, ...]  # stems and n-grams without a number
+    name: str  # the stem itself
+    content: bool  # whether it is no function word
 
 
 class Reader:
@@ -207,9 +209,9 @@ class Reader:
         """Questions, or texts that may answer one; what the collection does not hold is left out."""
         words = [self.tokenizer(text) for text in texts]
         parts: list[bytes] = []
-        sizes, unknown = [], []
+        sizes, coverage = [], np.zeros(len(words))
         known, two, start = self._words, self.two, 0
-        for own in words:
+        for n, own in enumerate(words):
             read = [known.get(word) or self._word(word) for word in own]
             parts += [one.plain for one in read] if answers and not self.whole else [one.whole for one in read]
             if two:
@@ -218,32 +220,25 @@ class Reader:
             size = sum(map(len, parts[start:])) // 8
             sizes.append(size)
             start = len(parts)
-            new = [one.unknown for one in read if one.unknown]
-            unknown.append(len(set(chain.from_iterable(new))) if new else 0)
-        return self._queries(texts, words, self._weighing().read(sizes, b"".join(parts)), unknown)
+            told = {one.name: one.stem >= 0 for one in read if one.content}
+            coverage[n] = sum(told.values()) / max(1, len(told))
+        made = self._weighing().read(sizes, b"".join(parts))
+        return Queries(texts, words, made.terms, made.vectors, coverage)
 
     def _word(self, word: str) -> _Word:
         remembered = self._words  # another takes its place when there are more numbers
         own = stem(word, self.tokenizer.language)
         grams = self._grams(word)
         numbers = [self.ngrams[gram] for gram in grams if gram in self.ngrams]
-        unknown = {gram for gram in grams if gram not in self.ngrams} if len(numbers) < len(grams) else set()
-        if own not in self.stems:
-            unknown.add("\0" + own)  # apart from an n-gram of the same characters
         number = self.stems.get(own, -1)
         plain, ngrams = np.array([number][: number >= 0], dtype=np.int64), np.array(numbers, dtype=np.int64)
-        made = _Word(number, ngrams, plain.tobytes(), plain.tobytes() + ngrams.tobytes(), tuple(unknown))
+        content = own not in self._function_stems
+        made = _Word(number, ngrams, plain.tobytes(), plain.tobytes() + ngrams.tobytes(), own, content)
         if len(word) <= _LONGEST:
             if len(remembered) >= _REMEMBERED:
                 self._words = remembered = {}
             remembered[word] = made
         return made
-
-    def _queries(
-        self, texts: Sequence[str], words: Sequence[Sequence[str]], read: Read, unknown: Sequence[int] | Ids
-    ) -> Queries:
-        every = np.add(read.known, unknown)
-        return Queries(texts, words, read.terms, read.vectors, read.known / np.maximum(1, every))
 
     def _weighing(self) -> Weighing:
         """How features are weighed; another where there are more numbers."""
@@ -254,8 +249,19 @@ class Reader:
 
     def coverage_without(self, features: Ids, times: Ids) -> float:
         """The coverage of a known question if it were not known; `times` is in how many texts each feature stands."""
-        kept = features[self.kinds[features] != TWO]
+        stems = features[self.kinds[features] == TERM]
+        kept = stems[~np.isin(stems, self._function_numbers)]
         return float((times[kept] > 1).sum()) / max(1, len(kept))
+
+    @cached_property
+    def _function_stems(self) -> frozenset[str]:
+        language = self.tokenizer.language
+        return frozenset(stem(word, language) for word in FUNCTION_WORDS.get(language, ()))
+
+    @cached_property
+    def _function_numbers(self) -> Ids:
+        """The numbers of function words, as they were when texts were learnt from."""
+        return np.array(sorted(self.stems[one] for one in self._function_stems & self.stems.keys()), dtype=np.int64)
 
     @contextmanager
     def dense(self, columns: Ids, values: Floats) -> Iterator[Floats]:

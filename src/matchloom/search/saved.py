@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+FIRST_RATE = 0.05  # of the questions without an answer, where a calibration does not say it: it has four signals
 LOOKED_AT = 2**25  # numbers of one array
 _NUMBERS = r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|dense\..+"
 Shape = tuple[int | None, ...]
@@ -28,10 +29,11 @@ class _Calibration(msgspec.Struct, forbid_unknown_fields=True):
     deviation: list[float]
     shown: list[float]
     right: list[bool]
+    rate: float = FIRST_RATE
 
     @property
     def numbers(self) -> list[float]:
-        return [self.temperature, *self.weights, *self.mean, *self.deviation, *self.shown]
+        return [self.temperature, self.rate, *self.weights, *self.mean, *self.deviation, *self.shown]
 
 
 class _Settings(msgspec.Struct):
@@ -64,8 +66,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     if len(found.weights) != len(found.features) or len(set(found.features)) != len(found.features):
         raise ValueError(f"{len(found.features)} features and {len(found.weights)} weights")
     made = found.calibration
-    if made is not None and not (made.temperature > 0 and min(made.deviation, default=0.0) > 0):
-        raise ValueError("a temperature or a deviation that is not above 0")
+    if made is not None and not (made.temperature > 0 and min(made.deviation, default=0.0) > 0 and 0 < made.rate < 1):
+        raise ValueError("a temperature or a deviation that is not above 0, or a rate outside 0 to 1")
     if made is not None and len(made.shown) != len(made.right):
         raise ValueError(f"{len(made.shown)} probabilities of {len(made.right)} answers")
     if found.baseline is not None:

@@ -19,7 +19,7 @@ from matchloom.explanation import explanation_of
 from matchloom.explanation.budget import NO_CELLS, CellBudget
 from matchloom.lexical.columns import Floats
 from matchloom.lexical.ranking import best_of
-from matchloom.search.calibration import Calibration, signals_of
+from matchloom.search.calibration import SIGNALS, Calibration, signals_of
 from matchloom.search.entries import best_first
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.judged import Judged
@@ -142,7 +142,7 @@ class State:
         return hit._replace(explanation=budget.spend(explanation_of(self, query.texts[0], hit.text, traced)))
 
     def signals(self, questions: Sequence[str]) -> Floats:
-        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 4)
+        """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 5)
 
         Args:
             questions: The questions.
@@ -154,7 +154,7 @@ class State:
             coverage = queries.coverage[start : start + len(scores)]
             found.append(signals_of(self.fusion.names, self.fusion.weights, scored.raw, scores, coverage))
             start += len(scores)
-        return np.concatenate(found) if found else np.empty((0, 4))
+        return np.concatenate(found) if found else np.empty((0, len(SIGNALS)))
 
     def _scores(self, scored: Scored, questions: Sequence[str]) -> tuple[Floats, list[dict[int, float]]]:
         """The scores of questions (N, C), and what rows were given for having exactly the question.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchloom.artifact.checks import as_saved
-from matchloom.search.calibration import Calibration
+from matchloom.search.calibration import SIGNALS, Calibration
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.folder import ENCODER, REMEDY, open_collection, write_collection
 from matchloom.search.fusion import Fusion, LeaveOneOut
@@ -17,12 +17,14 @@ from matchloom.search.journal import Change, Journal
 from matchloom.search.judged import Judged
 from matchloom.search.learning import Settings
 from matchloom.search.reader import Reader
+from matchloom.search.saved import FIRST_RATE
 from matchloom.search.segment import Segment
 from matchloom.search.state import State
 from matchloom.search.view import View
 from matchloom.text.tokenize import Tokenizer
 
 PAGE = "report.html"
+_COVERED = 0.8  # of the stems and n-grams of a question, mostly
 
 
 class About(NamedTuple):
@@ -111,7 +113,21 @@ def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
     if plain is None:
         return None
     own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
-    made = Calibration(**own)
-    if {len(made.mean), len(made.deviation), len(made.weights) - 1} != {4}:
-        raise ValueError("a calibration has four signals")
+    made = Calibration(**{"rate": FIRST_RATE, **own})
+    sizes = {len(made.mean), len(made.deviation), len(made.weights) - 1}
+    if sizes == {4}:
+        return _with_five_signals(made)
+    if sizes != {len(SIGNALS)}:
+        raise ValueError(f"a calibration has {len(SIGNALS)} signals")
     return made
+
+
+def _with_five_signals(made: Calibration) -> Calibration:
+    """A calibration of earlier versions: its last signal counted n-grams too, and is taken to be as it mostly was."""
+    bias, *weights = made.weights
+    raw = all(one == 0 for one in made.mean)
+    return made._replace(
+        weights=(bias + (weights[3] * _COVERED if raw else 0.0), *weights[:3], 0.0, 0.0),
+        mean=(*made.mean[:3], 0.0, 0.0),
+        deviation=(*made.deviation[:3], 1.0, 1.0),
+    )
