@@ -12,16 +12,21 @@ experiments/results/development.json go, for each way:
                  other corpora, measured on the one left out). Another table is worth shipping where that last figure
                  is above the first
     alone        P@1 of single features on the same tasks: what the fusion must not fall below
-    answerable   coefficients of the signals in `search/calibration.py`, from questions whose answers were taken away
-                 and questions of another field; AUROC by coefficients of the other corpora
+    answerable   coefficients of some of the signals in `search/calibration.py`, from questions whose answers were
+                 taken away and questions of other corpora; AUROC, recall where 95% are kept, how many questions of
+                 other corpora are shown as nine tenths right, and calibration error, all by coefficients of the other
+                 corpora: for several sets of signals
     temperature  the geometric mean of what fitted each task, and the expected calibration error with the temperature
                  of the other corpora: of tasks whose own questions could teach one, and of one question an answer
+
+With --answerable only the last two are chosen, and what is there of the others stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,17 +40,37 @@ from experiments.benchmarks.quality import CACHE
 from experiments.reproduction.provenance import commit
 from matchloom.basics.files import atomic_write
 from matchloom.basics.progress import track
-from matchloom.evaluation.answerability import auroc, calibration_error
+from matchloom.evaluation.answerability import auroc, calibration_error, recall_at_kept
 from matchloom.lexical.columns import Floats
 from matchloom.search import fusion
-from matchloom.search.calibration import ENOUGH, signals_of
+from matchloom.search.calibration import (
+    ENCODER,
+    ENOUGH,
+    RATE,
+    SIGNALS,
+    WORDS,
+    Prior,
+    first_share,
+    fit_temperature,
+    signals_of,
+)
 from matchloom.search.fusion import learn_fusion, prior_of, pull_of
 
 RESULTS = places.RESULTS / "development.json"
 CANDIDATES, SPREAD = 40, 0.7  # tables of priors, and the deviation of the logarithm of each number
 ALONE = ("svm", "softmax", "joint", "bm25_doc", "dense_nearest", "dense_softmax")
 TEMPERATURES = np.exp(np.linspace(np.log(0.3), np.log(8), 60))
-_FAR = 0.25  # of the questions without an answer, in weight
+#: Signals of which coefficients are chosen. Where those of the regression are as good at telling, energy shows fewer
+#: questions of other fields as surely answered.
+SETS = (
+    SIGNALS,
+    ("top", "cosine", "machine", "coverage"),
+    ("cosine", "machine", "coverage"),
+    ("cosine", "energy", "coverage"),
+    ("cosine", "machine", "energy", "coverage"),
+)
+_FAR = 0.5  # of the questions without an answer, in weight
+_SURELY = 0.9
 _SURE = 1e-3
 _RIDGE = 1e-4
 
@@ -121,40 +146,56 @@ def alone(every: Sequence[Measured]) -> dict[str, dict[str, float]]:
 
 
 class Signalled:
-    """The signals of a task's questions by the weights that it learns, and the scores of those that are asked."""
+    """The signals of a task's questions by the weights that it learns, and their scores: asked, gone and far."""
 
     def __init__(self, one: Measured) -> None:
         self.one = one
         weights = learn_fusion(one.names, one.left, prior_of(one.names, worth=one.worth)).weights
         sides = (one.asked, one.gone, one.far)
-        scores = [np.einsum("nea,e->na", standardised(side), weights) for side in sides]
+        self.scores = [np.einsum("nea,e->na", standardised(side), weights) for side in sides]
         self.sides = [
             signals_of(one.names, weights, side, own, coverage)
-            for side, own, coverage in zip(sides, scores, one.coverage, strict=True)
+            for side, own, coverage in zip(sides, self.scores, one.coverage, strict=True)
         ]
-        self.scores = scores[0]
-        self.right = one.right[np.arange(len(self.scores)), self.scores.argmax(axis=1)]
-        self.learns = int((one.left.counted > 0).sum()) >= ENOUGH
+        self.right = one.right[np.arange(len(self.scores[0])), self.scores[0].argmax(axis=1)]
+        counted = one.left.counted > 0
+        self.learns = int(counted.sum()) >= ENOUGH
         if self.learns:
-            left = one.left.signals[one.left.counted > 0]
-            top = np.where(one.left.present, one.left.features @ weights, -np.inf).max(axis=1)
-            left[:, 0] = (top / max(float(weights.sum()), 1e-9))[one.left.counted > 0]
-            mean, deviation = left.mean(axis=0), np.maximum(left.std(axis=0), 1e-6)
-            self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in self.sides]
+            self.left = one.left.signals[counted]
+            self.left_scores = np.where(one.left.present, one.left.features @ weights, -np.inf)[counted]
+            self.left[:, 0] = self.left_scores.max(axis=1) / max(float(weights.sum()), 1e-9)
+            self.left_right = (fusion.ranks(one.left, weights) == 1)[counted]
+            mean, deviation = self.left.mean(axis=0), np.maximum(self.left.std(axis=0), 1e-6)
+            self.left, *self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in (self.left, *self.sides)]
+
+    def far_and_right(self, weights: Floats, prior: Prior) -> tuple[float, float]:
+        """How many far questions are shown as nine tenths right, and the calibration error of those asked."""
+        shift = np.log((1 - RATE) / RATE) + weights[0]
+        known = [1 / (1 + np.exp(-(side @ weights[1:] + shift))) for side in (*self.sides, self.left)]
+        temperature = fit_temperature(self.left_scores, self.left_right, known[3], prior, self.one.questions)
+        asked, _, far = (own * first_share(one, temperature) for own, one in zip(known, self.scores, strict=False))
+        return float((far >= _SURELY).mean()), calibration_error(asked, self.right)
 
 
-def coefficients(some: Sequence[Signalled]) -> Floats:
-    """Bias and weights of the signals, none below 0; corpora count alike, and questions with and without an answer."""
+def coefficients(some: Sequence[Signalled], names: Sequence[str]) -> Floats:
+    """Bias and weights of the signals, none below 0 and 0 for those that are not named.
+
+    Families of corpora count alike, and in them corpora, and questions with and without an answer.
+    """
     from scipy.optimize import minimize
 
-    corpora = [one.one.corpus for one in some]
+    corpora = Counter(one.one.corpus for one in some)
+    families = Counter({one.one.corpus: one.one.family for one in some}.values())
     rows, labels, weights = [], [], []
     for one in some:
+        each = 1 / corpora[one.one.corpus] / families[one.one.family]
         for side, label, share in zip(one.sides, (1, 0, 0), (1, 1 - _FAR, _FAR), strict=True):
             rows.append(side)
             labels.append(np.full(len(side), label))
-            weights.append(np.full(len(side), share / len(side) / corpora.count(one.one.corpus)))
+            weights.append(np.full(len(side), each * share / len(side)))
     x, y, each = np.vstack(rows), np.concatenate(labels), np.concatenate(weights) / sum(map(np.sum, weights))
+    spread = x.std(axis=0) + 1e-9
+    x = x / spread
 
     def loss(w: Floats) -> tuple[float, Floats]:
         odds = w[0] + x @ w[1:]
@@ -162,31 +203,30 @@ def coefficients(some: Sequence[Signalled]) -> Floats:
         value = each @ (np.logaddexp(0, odds) - y * odds) + _RIDGE * (w[1:] ** 2).sum()
         return float(value), np.concatenate([[gap.sum()], x.T @ gap + 2 * _RIDGE * w[1:]])
 
-    bounds = [(None, None), *[(0, None)] * x.shape[1]]
+    bounds = [(None, None), *[(0, None if name in names else 0) for name in SIGNALS]]
     found: Floats = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds).x
+    found[1:] /= spread
     return found
 
 
-def choose_answerable(every: Sequence[Signalled]) -> dict[str, Any]:
-    """Coefficients, and how well those of other corpora tell questions with an answer from others."""
-    near, far = {}, {}
+def choose_answerable(every: Sequence[Signalled], names: Sequence[str], prior: Prior) -> dict[str, Any]:
+    """Coefficients of these signals, and how well those of other corpora tell questions with an answer from others."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    families = sorted({one.one.family for one in every})
+    others = {one: coefficients([own for own in every if own.one.family != one], names) for one in families}
     for n, one in enumerate(every):
-        own = coefficients([other for other in every if other.one.family != one.one.family])
+        own = others[one.one.family]
         asked, gone, outside = (side @ own[1:] for side in one.sides)
-        near[n], far[n] = auroc(asked, gone), auroc(asked, outside)
+        found["near AUROC"][n], found["far AUROC"][n] = auroc(asked, gone), auroc(asked, outside)
+        found["near recall"][n], found["far recall"][n] = recall_at_kept(asked, gone), recall_at_kept(asked, outside)
+        if one.learns:
+            found["far >= .9"][n], found["ECE"][n] = one.far_and_right(own, prior)
     tasks = [one.one for one in every]
     return {
-        "bias, top, cosine, machine, coverage": coefficients(every).tolist(),
-        "near AUROC by other corpora": mean_of_corpora(near, tasks),
-        "far AUROC by other corpora": mean_of_corpora(far, tasks),
-        "near, by task": by_task(near, tasks),
+        "bias, " + ", ".join(SIGNALS): coefficients(every, names).tolist(),
+        **{name: mean_of_corpora(values, tasks) for name, values in found.items()},
+        "by task": {name: by_task(values, tasks) for name, values in found.items()},
     }
-
-
-def first_share(scores: Floats, temperature: float) -> Floats:
-    """The probability of the first answer."""
-    found: Floats = 1 / np.exp((scores - scores.max(axis=1, keepdims=True)) / temperature).sum(axis=1)
-    return found
 
 
 def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
@@ -195,7 +235,7 @@ def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
     errors = {}
     for n, one in enumerate(every):
         others = [best[m] for m, other in enumerate(every) if other.one.family != one.one.family]
-        shown = first_share(one.scores, float(np.exp(np.mean(np.log(others)))))
+        shown = first_share(one.scores[0], float(np.exp(np.mean(np.log(others)))))
         errors[n] = calibration_error(shown, one.right)
     tasks = [one.one for one in every]
     return {
@@ -209,24 +249,31 @@ def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
 def _fitting(one: Signalled) -> float:
     losses = []
     for temperature in TEMPERATURES.tolist():
-        p = np.clip(first_share(one.scores, temperature), _SURE, 1 - _SURE)
+        p = np.clip(first_share(one.scores[0], temperature), _SURE, 1 - _SURE)
         losses.append(-float(np.log(np.where(one.right, p, 1 - p)).mean()))
     return float(TEMPERATURES[int(np.argmin(losses))])
 
 
-def chosen(every: Sequence[Measured]) -> dict[str, Any]:
-    """All that is chosen for one way."""
+def chosen_answerable(every: Sequence[Measured], prior: Prior) -> dict[str, Any]:
+    """Whether there is an answer, and temperatures."""
     known = [one for one in every if one.worth == 1]  # what an encoder does in a language it does not know is no guide
     signalled = [Signalled(one) for one in known]
     several, single = ([one for one in signalled if one.learns is learns] for learns in (True, False))
     return {
-        "priors": choose_priors(every),
-        "alone": alone(every),
-        "answerable": choose_answerable(several),
-        "answerable, one question an answer": choose_answerable(single),
+        "answerable": {", ".join(names): choose_answerable(several, names, prior) for names in SETS},
+        "answerable, one question an answer": {
+            ", ".join(names): choose_answerable(single, names, prior) for names in SETS
+        },
         "temperature": choose_temperature(several),
         "temperature, one question an answer": choose_temperature(single),
+        "answerable, commit": commit(),
     }
+
+
+def chosen_priors(every: Sequence[Measured]) -> dict[str, Any]:
+    """Priors of the fusion, on tasks that are drawn to compare rankings."""
+    ranked = [one for one in every if not one.corpus.endswith(("_small", "_fields"))]
+    return {"priors": choose_priors(ranked), "alone": alone(ranked), "commit": commit()}
 
 
 def main() -> None:
@@ -234,14 +281,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--encoder", action="store_true")
+    parser.add_argument("--answerable", action="store_true")
     parser.add_argument("--cache", type=Path, default=CACHE)
     arguments = parser.parse_args()
     kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for way in ("words", "encoder"):
         if not getattr(arguments, way):
             continue
-        found = chosen(load(arguments.cache, way == "encoder"))
-        kept[way] = {**found, "commit": commit()}
+        every = load(arguments.cache, way == "encoder")
+        found = chosen_answerable(every, ENCODER if way == "encoder" else WORDS)
+        if not arguments.answerable:
+            found |= chosen_priors(every)
+        kept[way] = {**kept.get(way, {}), **found}
         Console(width=160).print({way: found})
         with atomic_write(RESULTS) as file:
             file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")

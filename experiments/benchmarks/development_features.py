@@ -33,6 +33,7 @@ class Measured(NamedTuple):
     gone: Floats
     far: Floats
     coverage: Sequence[Floats]  # of asked, gone and far questions
+    questions: float = 1.0  # an answer, on the mean
 
     @property
     def family(self) -> str:
@@ -54,21 +55,35 @@ def measured(task: Task, sentences: SentenceVectors | None, far: Sequence[str]) 
     for n, others in enumerate(entries.other_ids or ()):
         right[:, n] |= [bool(own & set(others)) for _, own in task.asked]
     coverage = [queries.coverage for queries in read]
-    return Measured(task.corpus, task.size, segment.names, learner.worth, cases, asked, right, gone, outside, coverage)
+    return Measured(
+        task.corpus,
+        task.size,
+        segment.names,
+        learner.worth,
+        cases,
+        asked,
+        right,
+        gone,
+        outside,
+        coverage,
+        learner.questions_per_answer,
+    )
 
 
 def load(cache: Path, encoder: bool) -> list[Measured]:
     """All tasks, from the cache where they are there."""
     cache.mkdir(parents=True, exist_ok=True)
-    far, every = far_questions(), list(tasks())
+    every = list(tasks())
+    far = {corpus: far_questions(corpus) for corpus in {task.corpus for task in every}}
     paths = [cache / f"{task.name}-{'encoder' if encoder else 'words'}.npz" for task in every]
     sentences = None
     if encoder and not all(path.exists() for path in paths):
         sentences = encoder_vectors(cache)
-        keep_vectors(sentences, [*far, *(text for task in every for text in task.texts())], cache)
+        texts = [text for own in far.values() for text in own]
+        keep_vectors(sentences, [*texts, *(text for task in every for text in task.texts())], cache)
     for path, task in track(zip(paths, every, strict=True), "tasks", total=len(every), show=True):
         if not path.exists():
-            _save(path, measured(task, sentences, far))
+            _save(path, measured(task, sentences, far[task.corpus]))
     return [_loaded(path, task) for path, task in zip(paths, every, strict=True)]
 
 
@@ -78,6 +93,7 @@ def _save(path: Path, one: Measured) -> None:
     raw: dict[str, Any] = {name: getattr(one, name).astype(np.float32) for name in ("asked", "gone", "far")}
     coverage: dict[str, Any] = {f"coverage_{n}": value for n, value in enumerate(one.coverage)}
     arrays: dict[str, Any] = {"names": np.array(one.names), "worth": one.worth, "right": one.right}
+    arrays["questions"] = one.questions
     np.savez(path, **arrays, **left, **raw, **coverage)
 
 
@@ -97,6 +113,7 @@ def _loaded(path: Path, task: Task) -> Measured:
         known["gone"].astype(np.float64),
         known["far"].astype(np.float64),
         [known[f"coverage_{n}"] for n in range(3)],
+        float(known["questions"]),
     )
 
 

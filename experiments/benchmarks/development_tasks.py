@@ -9,13 +9,15 @@ whose answers were taken away before (`gone`), a fifth of the answers. Draws are
     insurance, insurance_zh  an answer of about 80 words with one question; others of the same answer are asked
     semeval                  forum questions with their bodies; a new question with the same meaning is asked
     msrp, atec               paraphrases: one sentence is known, the other asked (English; Chinese)
+    *_small                  10, 15 or 20 answers of the first four with 1, 2, 3 or 6 questions each, some more or fewer
+    hwu64_fields             a quarter of HWU64's fields (alarm, music, ...) is taken away, and not single intents
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -53,21 +55,45 @@ class Task(NamedTuple):
         yield from self.gone
 
 
-def far_questions() -> list[str]:
-    """Questions about products and health, others than those which are asked in tests: no task has answers to them."""
+def far_questions(corpus: str) -> list[str]:
+    """Questions of other fields: products and health (others than those which are asked in tests), and other corpora.
+
+    Encyclopedic questions are none of another field for a home assistant.
+    """
     with gzip.open(places.DATA / "cqa" / "cqa_5_50.tsv.gz", "rt", encoding="utf-8") as file:
-        questions = {line.split("\t")[2] for line in file}
-    return sorted(questions, key=lambda one: digest("development", one))[:FAR]
+        others = {"development": {line.split("\t")[2] for line in file}}
+    folder = places.DATA / "intents"
+    for name, path in (
+        ("hwu64", folder / "hwu64_train.tsv"),
+        ("stackoverflow", folder / "stackoverflow_train.tsv"),
+        ("covid", places.DATA / "faq" / "covid_train.tsv"),
+    ):
+        others[name] = {row["query"] for row in rows_of(path)}
+    lines = (places.DATA / "wikiqa" / "WikiQASent-train.txt").read_text(encoding="utf-8").splitlines()
+    others["wikiqa"] = {line.split("\t")[0] for line in lines}
+    own = corpus.split("_")[0]
+    left_out = {own, *(["wikiqa"] if own == "hwu64" else [])}
+    return [
+        question
+        for name, questions in others.items()
+        if name not in left_out
+        for question in sorted(questions, key=lambda one: digest(name, one))[:FAR]
+    ]
 
 
-def parted(corpus: str, pairs: Sequence[Pair], size: int, draw: int, first: frozenset[str] = frozenset()) -> Task:
-    """At most `size` questions an answer are known, `first` ones before others; the rest is asked."""
+def parted(
+    corpus: str, pairs: Sequence[Pair], size: int, draw: int, first: frozenset[str] = frozenset(), part: int = 5
+) -> Task:
+    """At most `size` questions an answer are known, `first` ones before others; the rest is asked.
+
+    One answer of `part` is taken away before; none with 0.
+    """
     order = sorted(pairs, key=lambda one: (one.query not in first, digest(f"{draw}", one.query)))
     golds: dict[str, set[str]] = defaultdict(set)
     for one in order:
         golds[one.query].add(one.text_id)
     names = sorted({one.text_id for one in pairs}, key=lambda one: digest(f"gone {draw}", one))
-    away = set(names[: len(names) // 5])
+    away = set(names[: len(names) // part if part else 0])
     counts: dict[str, int] = defaultdict(int)
     known: list[Pair] = []
     rest: dict[str, None] = {}
@@ -204,7 +230,59 @@ def paraphrases() -> Iterator[Task]:
             yield Task(name, 1, draw, pairs, asked, [other for _, other in chosen[:away]])
 
 
+def fields() -> Iterator[Task]:
+    """HWU64 without some of its fields: questions of another kind, by the same people."""
+    pairs = labelled_pairs(places.DATA / "intents" / "hwu64_train.tsv")
+    every = sorted({_field(one) for one in pairs})
+    for size in SIZES[:-1]:
+        for draw in range(2 if size < 20 else 1):
+            away = set(sorted(every, key=lambda one: digest(f"field {draw}", one))[: len(every) // 4])
+            gone = [one.query for one in pairs if _field(one) in away]
+            kept = [one for one in pairs if _field(one) not in away]
+            task = parted("hwu64_fields", kept, size, draw, part=0)
+            yield task._replace(gone=sorted(gone, key=lambda one: digest(f"{draw}", one))[:ASKED])
+
+
+def _field(pair: Pair) -> str:
+    return pair.text_id.split("_")[0].split(" ")[0]
+
+
+def small() -> Iterator[Task]:
+    """What a new user tries first: a few answers with a few questions. Others of the corpus have no answer here."""
+    intents, faq = places.DATA / "intents", places.DATA / "faq"
+    found = {name: labelled_pairs(intents / f"{name}_train.tsv") for name in ("hwu64", "stackoverflow", "sofmattress")}
+    found["covid"] = labelled_pairs(faq / "covid_faq.tsv", faq / "covid_train.tsv")
+    for name, pairs in found.items():
+        counts = Counter(one.text_id for one in pairs)
+        for size in (1, 2, 3, 6):
+            for draw, entries in enumerate((10, 20, 15)):
+                names = [one for one, count in sorted(counts.items()) if count > size]
+                kept = set(sorted(names, key=lambda one: digest(f"small {draw} {size}", one))[:entries])
+                yield _of_some(f"{name}_small", pairs, kept, size, draw)
+
+
+def _of_some(corpus: str, pairs: Sequence[Pair], kept: set[str], size: int, draw: int) -> Task:
+    """A collection of these answers; of several questions an answer has one more or fewer now and then."""
+    order = sorted(pairs, key=lambda one: digest(f"s{draw}", one.query))
+    golds: dict[str, set[str]] = defaultdict(set)
+    counts: dict[str, int] = defaultdict(int)
+    known: dict[tuple[str, str], Pair] = {}
+    for one in order:
+        golds[one.query].add(one.text_id)
+        counts[one.text_id] += 1
+        more = int(digest("more", one.text_id)[:6], 16) % 3 - 1 if size > 1 else 0
+        if one.text_id in kept and counts[one.text_id] <= size + more:
+            known[one.query, one.text_id] = one
+    spent = {question for question, _ in known}
+    free = [one for one in golds if one not in spent]
+    asked = [(one, frozenset(golds[one])) for one in free if golds[one] <= kept][: ASKED // 2]
+    gone = [one for one in free if not golds[one] & kept][: ASKED // 2]
+    return Task(corpus, size, draw, list(known.values()), asked, gone)
+
+
 def tasks() -> Iterator[Task]:
     """All of them."""
     for some in (intents, shop, covid, insurance, semeval, paraphrases):
         yield from some()
+    for some in (fields, small):
+        yield from (task for task in some() if task.asked and task.gone)
