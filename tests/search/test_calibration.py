@@ -5,6 +5,7 @@ import pytest
 
 from matchloom.search.calibration import ENOUGH, WORDS, Calibration, learn_calibration, promised, signals_of
 from matchloom.search.fusion import Cases
+from matchloom.search.stored import calibration_of
 
 
 def cases(right_first: float, count: int = 200) -> Cases:
@@ -111,3 +112,30 @@ def test_a_promise_is_broken_no_more_often_than_its_risk_says() -> None:
     rng, shown = np.random.default_rng(0), np.linspace(1, 0, 800)
     broken = [promised(shown, rng.random(800) < 0.949, wrong=0.05) is not None for _ in range(400)]
     assert 0 < np.mean(broken) <= 0.1
+
+
+@pytest.mark.parametrize("mean", [[1.0, 0.5, 0.4, 0.9], [0.0] * 4])
+def test_a_calibration_of_four_signals_opens_and_says_much_the_same(mean: list[float]) -> None:
+    weights = [0.5, 0.3, 0.4, 0.6, 1.2]
+    old = {
+        "temperature": 2.0,
+        "weights": weights,
+        "mean": mean,
+        "deviation": [1.0] * 4,
+        "shown": [0.9],
+        "right": [True],
+    }
+    found = calibration_of(old)
+    assert found is not None
+    assert (found.temperature, found.shown, found.rate) == (2.0, (0.9,), 0.05)
+    covered = 0.9 if any(mean) else 0.8  # what the signal that is gone mostly was
+    odds = 0.5 + np.log(0.95 / 0.05) + np.array([1.1, 0.6, 0.3, covered] - np.array(mean)) @ weights[1:]
+    signals = np.array([[1.1, 0.6, 0.3, 99.0, 0.0]])
+    assert found.answerable(signals)[0] == pytest.approx(1 / (1 + np.exp(-odds)))
+
+
+def test_a_calibration_of_other_sizes_is_refused() -> None:
+    plain = learnt(0.8)._asdict()
+    assert calibration_of(dict(plain)) == learnt(0.8)
+    with pytest.raises(ValueError, match="5 signals"):
+        calibration_of({**plain, "mean": (0.0,) * 3})

@@ -100,7 +100,7 @@ def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored
             Settings(tokenizer, **own, features=only, unanswerable=unanswerable),
             view,
             Fusion(tuple(settings["features"]), weights, settings["why"]),
-            _calibration(settings["calibration"]),
+            calibration_of(settings["calibration"]),
             figures,
             Judged.load(arrays),
         )
@@ -109,7 +109,8 @@ def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored
     return Stored(state, about, sentences, journal, changes)
 
 
-def _calibration(plain: dict[str, Any] | None) -> Calibration | None:
+def calibration_of(plain: dict[str, Any] | None) -> Calibration | None:
+    """From what was saved, by earlier versions too."""
     if plain is None:
         return None
     own: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in plain.items()}
