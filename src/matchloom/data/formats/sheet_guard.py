@@ -1,16 +1,19 @@
 """Cells that a sheet would run as a formula, written so that it shows them, and read back as they were.
 
-Excel and LibreOffice run a cell of a CSV or TSV file that starts with =, +, - or @. An apostrophe before it makes it
-text there; plain numbers need none. Reading takes away one apostrophe, so that what was written is what is read.
+Excel and LibreOffice run a cell of a CSV or TSV file that starts with =, +, - or @, narrow or wide. An apostrophe
+before it makes it text there; plain numbers need none. Reading takes away one apostrophe, so that what was written is
+what is read.
 """
 
 from __future__ import annotations
 
 import re
 
-_RUN = re.compile(r"['\s]*[=+\-@]")  # spaces before it are dropped by some
+# Spaces before it are dropped by some, and sheets for Japanese and Chinese take the wide signs for the others.
+_SIGN = r"['\s]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+_RUN = re.compile(_SIGN)
 _NUMBER = re.compile(r"[+-]?[0-9][0-9 .,:/-]*%?$")
-_GUARDED = re.compile(r"'['\s]*[=+\-@]")
+_GUARDED = re.compile("'" + _SIGN)
 
 
 def guarded(cell: str) -> str:
