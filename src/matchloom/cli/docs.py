@@ -166,7 +166,7 @@ def _default(one: inspect.Parameter) -> str:
 def _kind(one: inspect.Parameter) -> str:
     """The annotation as it is written; a NamedTuple wraps its own."""
     written_as = str(getattr(one.annotation, "__forward_arg__", one.annotation))
-    return _code(written_as.replace("|", "\\|"))
+    return _code(written_as.replace(" | ", " or "))  # a bar ends a cell, and not every reader knows it escaped
 
 
 def _code(text: str) -> str:
