@@ -147,7 +147,9 @@ class Hits(list[Hit]):
         confident: bool | None = None,
     ) -> None:
         super().__init__(found)
-        self.known, self.answered, self.confident = known, answered, confident
+        self.known: float | None = known
+        self.answered: bool | None = answered
+        self.confident: bool | None = confident
 
     def _repr_html_(self) -> str:
         told = [] if self.known is None else [f"some answer is right: {self.known:.3f}"]

@@ -41,14 +41,14 @@ class Pool:
         ids: Mapping[str, str] | None = None,
         progress: bool = False,
     ) -> None:
-        self.ids = ids or {}
+        self.ids: Mapping[str, str] = ids or {}
         spellings: dict[str, str] = {}
         for text in texts:
             normalized = normalize_text(text)
             spellings[normalized] = min(text, spellings.get(normalized, text))
         normalized_texts = sorted(spellings, key=digest)
-        self.texts = [spellings[normalized] for normalized in normalized_texts]
-        self.rows = {normalized: row for row, normalized in enumerate(normalized_texts)}
+        self.texts: list[str] = [spellings[normalized] for normalized in normalized_texts]
+        self.rows: dict[str, int] = {normalized: row for row, normalized in enumerate(normalized_texts)}
         self._tokenizer = tokenizer
         self._progress = progress
         self._words: dict[str, int] = {}

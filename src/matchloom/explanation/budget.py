@@ -14,7 +14,7 @@ class CellBudget:
     """
 
     def __init__(self, explain: bool | int) -> None:
-        self.left = math.inf if explain is True else float(explain)
+        self.left: float = math.inf if explain is True else float(explain)
 
     def __bool__(self) -> bool:
         return self.left > 0

@@ -184,6 +184,9 @@ class Rows:
 
     def __init__(self, matrix: sp.csr_array | Arrays, columns: int | None = None) -> None:
         """From a sparse matrix, or from the arrays of one that was saved and its number of columns."""
+        self.starts: Ids
+        self.places: NDArray[np.int32]
+        self.data: NDArray[Any]
         if isinstance(matrix, Mapping):
             self.starts, self.places, self.data = _checked(matrix, int(columns or 0))
         else:

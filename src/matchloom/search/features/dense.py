@@ -105,7 +105,9 @@ class KnownVectors:
     """The vectors of some entries: their different questions, and their texts."""
 
     def __init__(self, sentences: SentenceVectors, questions: Vectors, texts: Vectors) -> None:
-        self.sentences, self.questions, self.texts = sentences, questions, texts
+        self.sentences: SentenceVectors = sentences
+        self.questions: Vectors = questions
+        self.texts: Vectors = texts
 
     @classmethod
     def of(
