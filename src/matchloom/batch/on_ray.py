@@ -38,7 +38,7 @@ class _Actor:
             self._problem = str(error)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        shard = Shard(row["source"], row["target"], (row["bytes"], row["time"]), row["digest"])
+        shard = Shard(row["source"], row["target"], (row["bytes"], row["time"], row["inode"]), row["digest"])
         if self._function is None:
             done = ShardDone(shard.source, 0, self._problem)
         else:
@@ -69,9 +69,8 @@ def do_on_ray(work: Work, todo: Sequence[Shard], address: str | None) -> Iterato
             {
                 "source": one.source,
                 "target": one.target,
-                "bytes": one.stamp[0],
-                "time": one.stamp[1],
                 "digest": one.digest,
+                **dict(zip(("bytes", "time", "inode"), one.stamp, strict=True)),
             }
             for one in todo
         ]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from matchloom.basics.extras import need
 from matchloom.basics.files import atomic_write
 from matchloom.batch.works import ROWS, Function
+from matchloom.data.formats.shards import damaged, is_parquet, refuse_changed, stamp_of
 from matchloom.types import MatchloomError
 
 _MADE_OF = b"matchloom.batch"  # in the metadata of a shard that is written
-_ENDINGS = (".parquet", ".pq")
 
 
 class Shard(NamedTuple):
@@ -21,7 +21,7 @@ class Shard(NamedTuple):
 
     source: str
     target: str
-    stamp: tuple[int, int]  # bytes and time of the source as it was found
+    stamp: tuple[int, int, int]  # of the source as it was found
     digest: str  # of the work
 
 
@@ -36,16 +36,14 @@ class ShardDone(NamedTuple):
 def find_shards(source: Path, out: Path, digest: str) -> list[Shard]:
     """The Parquet files of a folder, or the one file, in the order of their names."""
     if source.is_dir():
-        paths = sorted(
-            path for path in source.iterdir() if path.name.endswith(_ENDINGS) and not path.name.startswith((".", "_"))
-        )
+        paths = sorted(path for path in source.iterdir() if is_parquet(path) and not path.name.startswith((".", "_")))
     else:
-        paths = [source] if source.name.endswith(_ENDINGS) else []
+        paths = [source] if is_parquet(source) else []
     if not paths:
         raise MatchloomError(f"{source} is no Parquet file and no folder of them", code="wrong_format")
     if out.exists() and (source == out or (source.is_dir() and source.samefile(out))):
         raise MatchloomError(f"{out} is what is read; choose another folder to write to", code="conflict")
-    return [Shard(str(path), str(out / path.name), _stamp(path), digest) for path in paths]
+    return [Shard(str(path), str(out / path.name), stamp_of(path), digest) for path in paths]
 
 
 def is_done(shard: Shard) -> bool:
@@ -81,7 +79,7 @@ def do_shard(function: Function, shard: Shard, whole: bool) -> ShardDone:
 def _do(function: Function, shard: Shard, whole: bool) -> int:
     arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
     source, count = Path(shard.source), 0
-    _refuse_changed(source, shard.stamp)
+    refuse_changed(source, shard.stamp)
     with _opened(source) as file, atomic_write(shard.target, "wb") as stream:
         writer = None
         try:
@@ -93,11 +91,11 @@ def _do(function: Function, shard: Shard, whole: bool) -> int:
                 writer.write_table(made.replace_schema_metadata(writer.schema.metadata))
                 count += made.num_rows
         except (arrow.ArrowException, UnicodeDecodeError) as error:
-            raise _damaged(source, error) from None
+            raise damaged(source, error) from None
         finally:
             if writer is not None:
                 writer.close()
-        _refuse_changed(source, shard.stamp)
+        refuse_changed(source, shard.stamp)
     return count
 
 
@@ -119,29 +117,9 @@ def _opened(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         raise MatchloomError(f"{path} vanished while shards were read", code="missing") from None
     except (arrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
     with file:
         yield file
-
-
-def _damaged(path: Path, error: Exception) -> MatchloomError:
-    reason = str(error).partition("\n")[0]
-    return MatchloomError(
-        f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
-    )
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
-    return found.st_size, found.st_mtime_ns
-
-
-def _refuse_changed(path: Path, stamp: tuple[int, int]) -> None:
-    if _stamp(path) != stamp:
-        raise MatchloomError(f"{path} changed while it was read; start again when nothing writes there", code="altered")
 
 
 def _made_of(shard: Shard) -> str:

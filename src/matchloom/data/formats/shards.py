@@ -47,13 +47,13 @@ class Shards:
     def chain(self, read: Callable[[Path], Iterator[T]]) -> Iterator[T]:
         """What `read` yields of each shard; one that is no longer what it was is refused."""
         for shard in self.shards:
-            _refuse_changed(shard)
+            refuse_changed(shard.path, shard.stamp)
             try:
                 yield from read(shard.path)
             except MatchloomError:
-                _refuse_changed(shard)  # says more than what reading stumbled over
+                refuse_changed(shard.path, shard.stamp)  # says more than what reading stumbled over
                 raise
-            _refuse_changed(shard)
+            refuse_changed(shard.path, shard.stamp)
 
     def digest(self) -> str:
         """Of the shards' bytes, whatever their names."""
@@ -61,7 +61,7 @@ class Shards:
         for shard in self.shards:
             with open_bytes(shard.path) as stream:
                 found.update(hashlib.file_digest(stream, "sha256").digest())
-            _refuse_changed(shard)
+            refuse_changed(shard.path, shard.stamp)
         return found.hexdigest()
 
 
@@ -72,12 +72,12 @@ def find_shards(source: object, columns: Columns | None = None) -> Shards | None
     """
     if isinstance(source, str | Path) and Path(source).is_dir():
         found = [Path(source) / name for name in names_in(Path(source)) if not Path(name).name.startswith("_")]
-        if not found or not all(_is_parquet(path) for path in found):
+        if not found or not all(is_parquet(path) for path in found):
             return None
         name = str(source)
     elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
         found = [Path(one) for one in source]
-        if not all(_is_parquet(path) for path in found):
+        if not all(is_parquet(path) for path in found):
             return None
         name = f"{found[0].parent} ({len(found)} shards)"
     else:
@@ -102,7 +102,8 @@ def refuse_many(source: object, columns: Columns | None = None) -> None:
         )
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its name."""
     return path.name.lower().endswith(_ENDINGS)
 
 
@@ -114,15 +115,21 @@ def _shard(path: Path, columns: Columns | None) -> Shard:
             names: Sequence[str] = file.schema_arrow.names
             rows = int(file.metadata.num_rows)
         except (pyarrow.ArrowException, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise MatchloomError(
-                f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
-            ) from None
+            raise damaged(path, error) from None
     find_columns(str(path), names, columns, header=False)
-    return Shard(path, rows, _stamp(path))
+    return Shard(path, rows, stamp_of(path))
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def damaged(path: Path, error: Exception) -> MatchloomError:
+    """The line for a file that Arrow cannot read."""
+    reason = str(error).partition("\n")[0]
+    return MatchloomError(
+        f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
+    )
+
+
+def stamp_of(path: Path) -> tuple[int, int, int]:
+    """What differs when a file was written again."""
     try:
         found = path.stat()
     except OSError as error:
@@ -133,8 +140,9 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def _refuse_changed(shard: Shard) -> None:
-    if _stamp(shard.path) != shard.stamp:
+def refuse_changed(path: Path, stamp: tuple[int, int, int]) -> None:
+    """Say that a shard is no longer what it was when it was found."""
+    if stamp_of(path) != stamp:
         raise MatchloomError(
-            f"{shard.path} changed while the shards were read; start again when nothing writes there", code="altered"
+            f"{path} changed while the shards were read; start again when nothing writes there", code="altered"
         )
