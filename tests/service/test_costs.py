@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from matchloom.search.collection import Collection
 from matchloom.service import collection_schemas, pauses, rerank_schemas, schemas
 from matchloom.service.desk import schemas as desk_schemas
 from matchloom.service.desk.inbox import waiting_questions
@@ -20,8 +21,9 @@ from matchloom.service.desk.questions import Asked, AskedQuestion
 from matchloom.service.handlers import search_many
 from matchloom.service.limits import Limits
 from matchloom.service.problems import Refused
+from matchloom.service.quick import QuickSearch
 from matchloom.service.systems import Shelf
-from tests.service.making import ask, code_of, make_app
+from tests.service.making import PAIRS, ask, code_of, make_app
 
 REQUESTS = [
     model
@@ -149,3 +151,22 @@ def test_all_objects_are_walked_through_when_nobody_asks(monkeypatch: pytest.Mon
     asyncio.run(look())
     assert walks
     assert all(walks)
+
+
+def test_fewer_searches_are_done_at_once_where_they_take_long(served: Path) -> None:
+    """They are done in the loop, where everybody waits for them."""
+    quick = QuickSearch(make_app(served, "faq").state.service)
+    sizes = []
+    for seconds in (0.001, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.005, 0.001, 0.001):
+        quick._adapt(seconds)
+        sizes.append(quick._at_once)
+    assert sizes == [32, 16, 8, 4, 2, 1, 1, 1, 2, 4]
+
+
+def test_a_collection_that_grew_is_searched_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was small when it was fitted, and an import of 40,000 entries makes each search ten milliseconds."""
+    made = Collection.fit(PAIRS)
+    assert made.is_quick
+    monkeypatch.setattr("matchloom.search.collection._QUICK", 3)
+    made.add([(f"question {n}", f"answer {n}") for n in range(4)])
+    assert not made.is_quick

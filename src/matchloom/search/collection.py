@@ -55,6 +55,7 @@ LANCE, STORES = "archive", ("files", "lance")
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
+_QUICK = 2_000  # entries that were changed since the fit, up to which a search takes a millisecond or two
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
 
@@ -258,7 +259,7 @@ class Collection:
     def is_quick(self) -> bool:
         """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
         small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
-        return small and self._is_current()
+        return small and self._state.view.changes <= _QUICK and self._is_current()
 
     @property
     def changed(self) -> int:

@@ -9,6 +9,7 @@ just changed: nothing here waits or reads a file.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -24,7 +25,8 @@ from matchloom.service.systems import ServedSystem
 
 PATH = "/v1/search"
 _LONGEST = 500  # characters of a question
-_AT_ONCE = 32  # questions that are compared together: some milliseconds, for which others wait
+_AT_ONCE = 32  # questions that are compared together, at most
+_MOMENT = 0.01  # CPU seconds for which others wait: fewer are compared where they took longer
 
 
 class PlainSearch(Struct, forbid_unknown_fields=True):
@@ -54,6 +56,7 @@ class QuickSearch:
         self._service = service
         self._read = msgspec.json.Decoder(PlainSearch).decode
         self._waiting: list[_Waiting] = []
+        self._at_once = _AT_ONCE
 
     def __call__(self, scope: Scope, body: bytes) -> asyncio.Future[bytes] | None:
         """The answer to come, or None where a route is to answer."""
@@ -80,7 +83,8 @@ class QuickSearch:
 
     def _answer(self) -> None:
         """Answer those who wait, the first ones first; who has gone meanwhile is left out."""
-        batch, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+        batch, self._waiting = self._waiting[: self._at_once], self._waiting[self._at_once :]
+        start = time.thread_time()
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._answer)
         groups: dict[ServedSystem, list[_Waiting]] = {}
@@ -94,6 +98,14 @@ class QuickSearch:
                     one.answer.set_exception(found)
                 else:
                     one.answer.set_result(found)
+        self._adapt(time.thread_time() - start)
+
+    def _adapt(self, seconds: float) -> None:
+        """Fewer at a time where they took long, more where they did not."""
+        if seconds > _MOMENT:
+            self._at_once = max(1, self._at_once // 2)
+        elif seconds < _MOMENT / 4:
+            self._at_once = min(_AT_ONCE, 2 * self._at_once)
 
 
 def _found(
