@@ -56,6 +56,40 @@ def test_a_copy_answers_as_the_collection_does_and_follows_it(faq: Collection, t
     assert not before.folder.exists()
 
 
+def test_a_copy_knows_how_long_its_journal_was(faq: Collection, tmp_path: Path) -> None:
+    faq.add([("how do I bake?", "Use an oven.")])
+    publish(tmp_path / "faq", tmp_path / "store")
+    copy = Replica(str(tmp_path / "store"), tmp_path / "copy").start().folder
+    beside = next(copy.glob("changes-*.confirmed"))
+    assert beside.read_bytes() == (tmp_path / "faq" / beside.name).read_bytes()
+    journal = beside.with_suffix(".jsonl")
+    journal.unlink()
+    journal.write_bytes(b"")  # cut at the end of a line
+    with refused("altered", "was cut at byte 0"):
+        Collection.open(copy)
+
+
+def test_a_journal_that_was_cut_is_not_published(faq: Collection, tmp_path: Path) -> None:
+    publish(tmp_path / "faq", tmp_path / "store")
+    faq.add([("how do I bake?", "Use an oven.")])
+    os.truncate(next((tmp_path / "faq").glob("changes-*.jsonl")), 0)
+    with refused("altered", "was cut at byte 0"):
+        publish(tmp_path / "faq", tmp_path / "store")
+    found = s.read_newest(open_store(str(tmp_path / "store")))
+    assert found is not None
+    assert found.version == 1
+
+
+def test_what_a_killed_writer_left_is_not_published(faq: Collection, tmp_path: Path) -> None:
+    faq.add([("how do I bake?", "Use an oven.")])
+    journal = next((tmp_path / "faq").glob("changes-*.jsonl"))
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b"0123abcd")
+    publish(tmp_path / "faq", tmp_path / "store")
+    copy = Replica(str(tmp_path / "store"), tmp_path / "copy").start().folder
+    assert (copy / journal.name).read_bytes() == whole
+
+
 def test_nothing_new_is_not_published(faq: Collection, tmp_path: Path) -> None:
     publish(tmp_path / "faq", tmp_path / "store")
     again = publish(tmp_path / "faq", tmp_path / "store")
@@ -224,7 +258,7 @@ def test_older_versions_and_their_files_are_swept(faq: Collection, tmp_path: Pat
     assert sorted(path.name.partition("-")[0] for path in (store / "snapshots").iterdir()) == ["4", "5"]
     replica = Replica(str(store), tmp_path / "copy")
     assert ask(replica.start().folder, "question 4") == "answer 4"
-    assert len(list((store / "files").iterdir())) == 4  # manifest, index, two journals
+    assert len(list((store / "files").iterdir())) == 6  # manifest, index, two journals with their lengths
     (store / s.NEWEST).unlink()
     assert publish(tmp_path / "faq", store).version == 6  # a number is never given twice
 

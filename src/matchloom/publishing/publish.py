@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -18,7 +19,7 @@ from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, one_path
 from matchloom.publishing import snapshot as s
 from matchloom.publishing.stores import BLOCK, Store, open_store
-from matchloom.search.folder import KIND, journal_name
+from matchloom.search.folder import KIND, open_collection
 from matchloom.types import MatchloomError
 
 _PATIENCE = 60.0  # seconds for which a writer is waited for
@@ -80,7 +81,7 @@ def publish(
         )
     with ExitStack() as stack:
         with artifact.writing(path, wait=_PATIENCE, held=True):  # for as long as files are opened
-            parts = [_opened(stack, *one) for one in _files(path, kind)]
+            parts = [_opened(stack, one) for one in _files(path, kind)]
         files = {part.name: s.File(part.checksum, part.size) for part in parts}
         before = s.read_newest(store)
         total = sum(part.size for part in parts)
@@ -96,53 +97,52 @@ def publish(
     return Published(store.uri, number, len(parts), total, sum(part.size for part in missing), new=True)
 
 
-def _files(folder: Path, kind: str) -> Iterator[tuple[str, Path, str | None]]:
-    """The files of an artifact and of those inside it: name, where it is, checksum. Its writer is locked out."""
+class _Source(NamedTuple):
+    """A file that is to be published: where it is, or what is in it; checksum and bytes where they are known."""
+
+    name: str
+    content: Path | bytes
+    checksum: str | None = None
+    size: int | None = None
+
+
+def _files(folder: Path, kind: str) -> Iterator[_Source]:
+    """The files of an artifact and of those inside it. Its writer is locked out."""
     manifest = parse(folder, kind, None, remedy="fit it again")
-    yield manifest_name(kind), folder / manifest_name(kind), None
+    yield _Source(manifest_name(kind), folder / manifest_name(kind))
     for name, checksum in manifest.checksums.items():
         if "/" not in name:
             later = next_of(folder, kind, name)  # what a killed writer has not renamed yet
-            yield name, later if later.exists() else folder / name, checksum
+            yield _Source(name, later if later.exists() else folder / name, checksum)
     if kind == KIND:
-        journal = journal_name(int(manifest.settings["number"]))
-        yield journal, folder / journal, None
+        journal = open_collection(folder).journal
+        journal.read()  # one that was cut or altered is refused here, not by every replica
+        yield _Source(journal.path.name, journal.path, size=journal.size)  # without what a killed writer left
+        yield _Source(journal.confirmed.name, journal.confirmation)  # of the next change its file says another
     for home in manifest.inside.values():
         inner = artifact.kind_of(folder / home)
         if inner is None:
             raise MatchloomError(f"{folder / home} is no saved folder; fit it again", code="damaged")
-        for name, path, own in _files(folder / home, inner):
-            yield f"{home}/{name}", path, own
+        for one in _files(folder / home, inner):
+            yield one._replace(name=f"{home}/{one.name}")
 
 
-def _opened(stack: ExitStack, name: str, path: Path, checksum: str | None) -> _Part:
+def _opened(stack: ExitStack, source: _Source) -> _Part:
+    content = source.content
+    if isinstance(content, bytes):
+        return _Part(source.name, BytesIO(content), len(content), sha256(content))
     try:
-        stream = stack.enter_context(path.open("rb"))
+        stream = stack.enter_context(content.open("rb"))
     except OSError as error:
-        raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
-    size = os.fstat(stream.fileno()).st_size
-    if checksum is None and path.suffix == ".jsonl":
-        size = _whole_lines(stream, size)  # what a killed writer left has no end
-    part = _Part(name, stream, size, checksum or "")
-    if checksum is None:
+        raise MatchloomError(f"{content} cannot be read: {error.strerror or error}", code="unreadable") from None
+    size = os.fstat(stream.fileno()).st_size if source.size is None else source.size
+    part = _Part(source.name, stream, size, source.checksum or "")
+    if source.checksum is None:
         digest = hashlib.sha256()
         for piece in _read(part):
             digest.update(piece)
         part.checksum = digest.hexdigest()
     return part
-
-
-def _whole_lines(stream: BinaryIO, size: int) -> int:
-    """How many bytes end with the last end of a line."""
-    end = size
-    while end:
-        start = max(0, end - BLOCK)
-        stream.seek(start)
-        found = stream.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
 
 
 def _read(part: _Part) -> Iterator[bytes]:

@@ -77,6 +77,11 @@ class Journal:
         """How many bytes were read, or written."""
         return self._size
 
+    @property
+    def confirmation(self) -> bytes:
+        """What the file beside it says when a change that ends there was confirmed."""
+        return f"{self._size:020} {self._last[:_DIGITS]:0>{_DIGITS}}\n".encode()
+
     def changed(self, since: int | None = None) -> bool:
         """Whether there may be more to read, or more than there was when so many bytes were read."""
         try:
@@ -124,7 +129,7 @@ class Journal:
             file = os.open(self.confirmed, os.O_WRONLY | os.O_CREAT | _PLAIN, 0o666)
             try:
                 if stat.S_ISREG(os.fstat(file).st_mode):
-                    os.pwrite(file, f"{self._size:020} {self._last[:_DIGITS]:0>{_DIGITS}}\n".encode(), 0)
+                    os.pwrite(file, self.confirmation, 0)
             finally:
                 os.close(file)
 
