@@ -6,8 +6,8 @@
 One and two workers, clients that ask again as soon as they are answered; each answer is compared with the library's
 own, byte by byte with one that was. Clients share the cores with the service, and both share them with whatever else
 the machine does: "CPU ms" of the serving processes for each answer does not depend on that. In the long load entries
-are put and removed and refits go on; a known question must find its answer whoever is asked, and a new entry must be
-found as soon as it is confirmed.
+are put and removed, and as soon as a refit has ended the next one begins; a known question must find its answer whoever
+is asked, and a new entry must be found as soon as it is confirmed.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ def measured(folder: Path, questions: list[str], seconds: float) -> dict[str, An
 
 
 async def changing(server: Server, tally: Tally, end: float) -> dict[str, int]:
-    """Put an entry, look for it on another connection, remove it, and now and then refit."""
-    done = {"changes": 0, "refits": 0}
+    """Put an entry, look for it on another connection, and remove it now and then."""
     n = 0
     while time.perf_counter() < end:
         n += 1
@@ -77,15 +76,33 @@ async def changing(server: Server, tally: Tally, end: float) -> dict[str, int]:
         tally.wrong += found is not None and found["answers"][0]["text"] != entry["text"]
         if n % 3 == 0:
             await ask(server, tally, "/v1/collections/faq/remove", {"ids": [entry["id"]]}, 200)
-        if n % 200 == 0:
-            done["refits"] += await ask(server, tally, "/v1/collections/faq/refit", {}, 202) is not None
-        done["changes"] += 1
         await asyncio.sleep(0.05)
-    return done
+    return {"changes": n}
+
+
+async def refitting(server: Server, tally: Tally, end: float) -> dict[str, Any]:
+    """Refit, wait for what becomes of it, and go on with the next one."""
+    ends: list[float] = []
+    kept, start = 0, time.perf_counter()
+    while time.perf_counter() < end:
+        begun = await ask(server, tally, "/v1/collections/faq/refit", {}, 202)
+        if begun is None:  # the service has begun one by itself
+            await asyncio.sleep(1)
+            continue
+        about: dict[str, Any] = {"refit": begun}
+        while about["refit"]["state"] == "running" and time.perf_counter() < end:
+            await asyncio.sleep(0.5)
+            about = await ask(server, tally, "/v1/collections/faq", None, 200, "GET") or about
+        last = about["refit"]["last"]
+        if last is not None and last != begun["last"]:
+            ends.append(time.perf_counter())
+            kept += last["kept"]
+    pauses = [later - one for one, later in zip([start, *ends], [*ends, end], strict=True)]
+    return {"refits": len(ends), "refits kept": kept, "longest seconds without a new fit": round(max(pauses), 1)}
 
 
 async def ask(
-    server: Server, tally: Tally, path: str, body: dict[str, Any], expected: int, method: str = "POST"
+    server: Server, tally: Tally, path: str, body: dict[str, Any] | None, expected: int, method: str = "POST"
 ) -> dict[str, Any] | None:
     """One request on a connection of its own; None where it was refused or dropped, which is counted."""
     try:
@@ -150,12 +167,13 @@ def long_load(folder: Path, seconds: float) -> dict[str, Any]:
             memory.append(round(server.memory()))
             await asyncio.sleep(5)
 
-    async def run() -> dict[str, int]:
+    async def run() -> dict[str, Any]:
         end = time.perf_counter() + seconds
         clients = [known_client(server, tally, known, number, end) for number in range(LONG_CLIENTS)]
-        changes = asyncio.create_task(changing(server, tally, end))
+        aside = asyncio.gather(changing(server, tally, end), refitting(server, tally, end))
         await asyncio.gather(watch(end), *clients)
-        return await changes
+        changes, refits = await aside
+        return {**changes, **refits}
 
     start = time.perf_counter()
     changes = asyncio.run(run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -12,7 +13,9 @@ import pytest
 from fastapi import FastAPI
 
 from matchloom import Collection, artifact
+from matchloom.data.entries import Entry
 from matchloom.search.folder import REFIT_LOCK
+from matchloom.service import refits as refitting
 from matchloom.service.limits import Limits
 from matchloom.service.refits import Refits, result_of
 from matchloom.service.service import Service
@@ -181,6 +184,23 @@ def test_changes_that_have_come_to_rest_are_learnt_by_themselves(folder: Path) -
     time.sleep(0.3)
     refits._look(system)
     assert ask(app, "/v1/collections/faq").json()["refit"]["state"] == "idle", "nothing has changed since"
+
+
+def test_changes_that_never_rest_are_learnt_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app(folder, "faq", writable=True, refit=30.0)
+    service: Service = app.state.service
+    assert put(app, "faq", ENTRY).status_code == 200
+    system = service.shelf.systems["faq"]
+    assert system.collection is not None
+    now, begun = 0, []
+    monkeypatch.setattr(refitting, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(service.refits, "begin", lambda _: begun.append(now))
+    for now in range(0, 1000, 20):  # a change every 20 seconds
+        if now < 700:
+            system.collection.replace([Entry(f"new {now}", f"text {now}")])
+        service.refits._look(system)
+    assert begun[:2] == [300, 600], "ten times as long as changes are waited for"
+    assert begun[2] == 680 + 40, "the last one has come to rest"
 
 
 def test_a_refit_that_was_not_kept_is_not_tried_again_without_need(folder: Path) -> None:

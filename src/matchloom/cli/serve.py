@@ -147,8 +147,9 @@ def command(
     what was accepted.
 
     With --writable clients add entries and remove them; what was confirmed is on the disk. Half a minute after the last
-    change a collection is refitted aside, and the new fit is used if it is not worse. --workers N serves with N
-    processes over the same files, which find what any of them writes; limits and figures are then those of each.
+    change, or five minutes after the first of many, a collection is refitted aside, and the new fit is used if it is
+    not worse. --workers N serves with N processes over the same files, which find what any of them writes; limits and
+    figures are then those of each.
 
     A URI of 'matchloom publish' is served from a copy on this disk. It follows the newest version there: pulled aside,
     verified, and swapped in without a dropped request; what is damaged is refused and the copy goes on. /v1/systems and

@@ -31,6 +31,7 @@ from matchloom.service.problems import Refused
 from matchloom.service.systems import ServedSystem, Shelf
 
 _RESULT = ".refit.json"
+_PATIENCE = 10  # delays after which changes that do not end are learnt all the same
 _LOOK = 5.0  # seconds, at most, between two looks at what has changed
 _LARGEST = 100_000  # bytes of a result
 # Searches come first where cores are few.
@@ -63,13 +64,24 @@ class Order(NamedTuple):
     who: str = "service"
 
 
+class _Seen(NamedTuple):
+    """What has changed in a collection, as one looked."""
+
+    changed: tuple[int, int]  # entries, and bytes of judgements
+    since: float  # when it was so much for the first time
+    first: float  # when there was anything to learn for the first time
+
+
 class Refits:
-    """Refits the collections of a shelf. `delay` is how many seconds after the last change; None: only when asked."""
+    """Refits the collections of a shelf. `delay` is how many seconds after the last change; None: only when asked.
+
+    Where changes never rest for so long, it is refitted all the same when the first of them is ten times as old.
+    """
 
     def __init__(self, shelf: Shelf, metrics: Metrics, delay: float | None, feedback: Path | None = None) -> None:
         self._shelf, self._metrics, self._delay, self._feedback = shelf, metrics, delay, feedback
         self.when_done: Callable[[ServedSystem, Order, Result], None] = lambda *_: None
-        self._seen: dict[str, tuple[tuple[int, int], float]] = {}  # how much has changed, and since when it is so much
+        self._seen: dict[str, _Seen] = {}
         self._running: dict[str, threading.Thread] = {}
         self._failed: dict[str, str] = {}  # why the last one of a system did not end
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -89,9 +101,15 @@ class Refits:
         assert system.collection is not None
         assert self._delay is not None
         changed, now = (system.collection.changed, self._judged()), time.monotonic()
-        if changed != self._seen.get(system.name, ((-1, 0), 0.0))[0]:
-            self._seen[system.name] = (changed, now)
-        elif now - self._seen[system.name][1] >= self._delay and self._is_due(system):
+        seen = self._seen.get(system.name)
+        if seen is None or changed[0] < seen.changed[0] or not self._is_due(system):  # or another fit is in use
+            seen = _Seen(changed, now, now)
+        elif changed != seen.changed:
+            seen = seen._replace(changed=changed, since=now)
+        endless = now - seen.first >= _PATIENCE * self._delay
+        begins = endless or now - seen.since >= self._delay
+        self._seen[system.name] = seen._replace(first=now) if endless else seen
+        if begins:
             with suppress(Refused):  # another worker's
                 self.begin(system)
 
