@@ -8,7 +8,7 @@ No text occurs twice. Contenders take turns; a figure is the median over rounds 
 time, which a shared machine disturbs less than the clock (`wall` has the clock's). The rate of float32 matrix products
 is measured among them. Two threads are two shards of a batch side by side, as in training. `plain` is torch alone:
 nn.LSTM, conv2d, exp over one kernel at a time, topk over all cells, and for scores the same model with the kernels
-switched off, in float32 (`single`) or as the float64 copy (`double`).
+switched off, in float32 (`single`) or as the float64 copy (`double`). Memory and growth are in network_sizes.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from torch.nn.functional import max_pool2d, normalize
 
 from experiments import places
+from experiments.benchmarks import network_sizes
 from experiments.benchmarks.cpu_turns import Wanted, Work, gemm, in_turn, line, one_turn, scaled, take_turns, without
 from experiments.benchmarks.every_model import DIMENSIONS, shards_of
 from experiments.benchmarks.minilm import encoder
@@ -376,7 +377,20 @@ def _itself(_: Any, model: PairModel) -> PairModel:
     return model
 
 
-PARTS = {"encoder": encoder, "recurrences": recurrences, "networks": networks, "scores": scores, "agreement": agreement}
+def memory(threads: int, _: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    """Memory of a training step with and without the kernels."""
+    return network_sizes.memory(no_kernels, threads, wanted)
+
+
+PARTS = {
+    "encoder": encoder,
+    "recurrences": recurrences,
+    "networks": networks,
+    "scores": scores,
+    "agreement": agreement,
+    "memory": memory,
+    "growth": network_sizes.growth,
+}
 
 if __name__ == "__main__":
     main()

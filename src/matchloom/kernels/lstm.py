@@ -181,11 +181,11 @@ class _Function(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, words: Tensor | None, lengths: Tensor, reverse: bool, *weights: Tensor) -> Tensor:
         call = _Call(x, words, lengths, weights, reverse)
         h, kept = call.forward(keep=True)
-        ctx.save_for_backward(h)
-        ctx.call, ctx.kept = call, kept
+        ctx.save_for_backward(h, kept)  # which torch frees behind the backward pass
+        ctx.call = call
         return h
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, weights = ctx.call.backward(gradients[0], *ctx.saved_tensors, ctx.kept, ctx.needs_input_grad[0])
+        x, weights = ctx.call.backward(gradients[0], *ctx.saved_tensors, ctx.needs_input_grad[0])
         return x, None, None, None, *weights
