@@ -142,7 +142,7 @@ pairs search at {learnt} a processor second in place of {unlearnt}.
 
 Replicas of an FAQ of {faq} through {replicas[store]} (`replicas.json`, {replicas[commit]}, load {replicas[load]} on two
 processors, clients included): one {one[a second]} searches a second (p99 {one[p99 ms]} ms, {one[CPU ms]} ms of a processor
-each), three {three[a second]} (p99 {three[p99 ms]} ms): on two processors three are no faster than one. Wrong, refused
+each), three {three[a second]} (p99 {three[p99 ms]} ms). All share two processors, which says little of three machines. Wrong, refused
 or dropped: {bad}. A replica started cold is ready after {cold} s. From publish to served by all three: {served[median]} s,
 at most {served[most]}, with a look every {served[poll]} s.
 
