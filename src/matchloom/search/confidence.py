@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _PRECISION, _LEAST, _UNPROVEN = 0.8, 0.5, 0.6
 #: How likely it must be that any answer is right, were half of all questions without one; the second counts where no
-#: probability was earned. On development tasks this keeps .82 and .71 of the right answers by words, .81 and .70 with
-#: an encoder, and shows an answer to .04, .01, .01 and .01 of the foreign questions.
+#: probability was earned.
 _ANY, _ANY_ALONE = 0.5, 0.63
 
 
