@@ -13,6 +13,7 @@ from typing import Any
 
 from matchloom.search.collection import Collection
 from matchloom.service import Limits, handlers
+from matchloom.service.desk.transfer import planned, read_import
 from matchloom.service.problems import Refused
 from matchloom.service.steps import Steps, encoded
 from matchloom.service.systems import Folder, ServedSystem, read_system
@@ -29,6 +30,8 @@ def costs(system: ServedSystem, limits: Limits) -> Iterator[tuple[str, Steps[Any
     yield "texts that are checked", limits.text_steps([long] * 1000, system.tokenizer)
     yield "/v1/rank, bm25", encoded(handlers.rank(None, long, texts, None))
     yield "/v1/rank, a collection", encoded(handlers.rank(system, long, texts, None))
+    rows = ["the password of my account " * 60] * 1000
+    yield "/v1/rank, explained", encoded(handlers.rank(system, "the password " * 20, rows, None, limits))
     many = [f"{n} the password of my account" for n in range(1000)]
     yield "/v1/search, 1,000 questions", encoded(handlers.search_many(system, many, None, {"top": 100}))
     told = {"top": 100, "explain": limits.cells}
@@ -37,6 +40,8 @@ def costs(system: ServedSystem, limits: Limits) -> Iterator[tuple[str, Steps[Any
         "/v1/explain",
         encoded(_explained(system, {**asked, "query": "the password " * 70, "text": "the " * 170}, limits)),
     )
+    csv = "question,answer\n" + "".join(f"q{n},a{n}\n" for n in range(120_000))
+    yield "import of 120,000 rows, dry run", _imported(system, csv)
     large = {**asked, "query": "the password " * 250, "text": "the password " * 250}
     yield "/v1/explain, refused", encoded(_explained(system, large, limits))
 
@@ -46,6 +51,13 @@ def _explained(system: ServedSystem, asked: dict[str, Any], limits: Limits) -> S
     yield
     limits.check_map(len(found.query), len(found.text), len(found.trace.channels))
     return found.to_dict(grid=True)
+
+
+def _imported(system: ServedSystem, content: str) -> Steps[Any]:
+    given = read_import(content, "csv")
+    yield
+    assert system.collection is not None
+    return planned(system.collection.entries, given, replace=False).new
 
 
 def measured(steps: Steps[Any]) -> tuple[float, float, int, str]:
