@@ -1,0 +1,90 @@
+"""Training on Parquet shards: peak memory as pairs grow, and pairs a second beside the same pairs in memory.
+
+    python -m experiments.benchmarks.stream --sizes 100000 1000000     # to results/stream.json
+
+Made pairs of 50 words (10 and 40) of a vocabulary of 50,000 by Zipf's law, in shards of 50,000 rows. Each run is a
+process of its own, one epoch of sentence_bert over random vectors with one negative a pair, so that reading and not the
+network is what would show. `whole` has a window that holds the smallest size: the same command reads it into memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from experiments import places
+from experiments.reproduction.provenance import commit
+from matchloom.basics.files import atomic_write
+
+WORDS, ASKED, VOCABULARY, SHARD = 50, 10, 50_000, 50_000
+#: Runs the command and prints its peak memory in MB.
+CHILD = (
+    "import resource, sys; from matchloom.cli import main; code = main(sys.argv[1:]); "
+    "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024); sys.exit(code)"
+)
+
+
+def make(folder: Path, pairs: int) -> None:
+    """Write the shards; a question shares three words with its answer."""
+    folder.mkdir(parents=True)
+    draw = np.random.default_rng(0)
+    ends = np.cumsum(1 / np.arange(1, VOCABULARY + 1))
+    names = np.array([f"w{n}" for n in range(VOCABULARY)])
+    for start in range(0, pairs, SHARD):
+        size = (min(SHARD, pairs - start), WORDS)
+        words = names[np.minimum(np.searchsorted(ends, draw.random(size) * ends[-1]), VOCABULARY - 1)]
+        words[:, :3] = words[:, ASKED : ASKED + 3]
+        texts = {"query": [" ".join(row[:ASKED]) for row in words], "text": [" ".join(row[ASKED:]) for row in words]}
+        pq.write_table(pa.table(texts), folder / f"part-{start // SHARD:05d}.parquet")
+
+
+def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
+    """One training; its peak memory, its pairs a second in steps, and all of its seconds."""
+    given = ["--vectors", "random", "--negatives", "1", "--epochs", "1", "--model", "sentence_bert", "--workers", "1"]
+    command = ["train", str(shards), "--out", str(out), "--window", str(window), *given]
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", CHILD, *command], capture_output=True, text=True, check=True)
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    steps = sum(entry["seconds"] for entry in log)
+    return {
+        "peak_mb": round(float(done.stdout.rpartition("peak ")[2])),
+        "pairs_per_second": round(sum(entry["pairs_per_second"] * entry["seconds"] for entry in log) / steps),
+        "seconds_of_steps": round(steps, 1),
+        "seconds": round(time.perf_counter() - begun, 1),
+        "windows": len(log),
+        "tokens_mb": round(sum(file.stat().st_size for file in (out / "tokens").glob("*")) / 1e6),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--window", type=int, default=50_000)
+    parser.add_argument("--out", type=Path, default=places.RESULTS / "stream.json")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"commit": commit(), "window": options.window, "load": os.getloadavg()[0], "rows": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        for n, size in enumerate(options.sizes):
+            make(Path(folder) / str(size), size)
+            kinds = {"stream": options.window, **({"whole": size} if n == 0 else {})}
+            for kind, window in kinds.items():
+                row = run(Path(folder) / str(size), Path(folder) / f"{kind}-{size}", window)
+                print(size, kind, json.dumps(row), flush=True)
+                results["rows"][f"{size} {kind}"] = row
+                with atomic_write(options.out) as file:
+                    file.write(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
