@@ -126,4 +126,6 @@ def _missing_extra(error: Exception) -> str | None:
 def _complain(message: str) -> None:
     from matchloom.basics.screen import printable
 
+    if "MASTER_ADDR" in os.environ and os.environ.get("RANK", "0") != "0":
+        return  # of several processes the first says what all of them were told (training/team.py)
     print(f"matchloom: error: {printable(' '.join(message.split()))}", file=sys.stderr)

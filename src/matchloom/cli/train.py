@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,18 +119,21 @@ def command(
     """
     from matchloom.training.prepare import default_model
     from matchloom.training.seeds import train_seeds
+    from matchloom.training.team import is_first
 
     for name in ("vectors", "dimensions"):
         if encoder is not None and is_given(ctx, name):
             raise MatchloomError(
                 f"--{name} is for word vectors, which --encoder replaces; give one of them", code="conflict"
             )
-    at, config = out, TrainConfig()
+    at, config, shown = out, TrainConfig(), is_first()
+    if not shown:  # the first of several processes says it for all
+        logging.getLogger("matchloom").setLevel(logging.ERROR)
 
     def begin(seed: int, folder: Path, settings: TrainConfig) -> None:
         nonlocal at, config
         at, config = make_folder(folder), settings
-        if seeds > 1:
+        if seeds > 1 and shown:
             say(f"seed {seed}, in {folder}")
 
     try:
@@ -153,13 +157,16 @@ def command(
             device=device,
             settings=given,
             on_seed=begin,
-            on_epoch=lambda entry: say(_line(entry, config)),
-            on_note=note,
-            progress=True,
+            on_epoch=(lambda entry: say(_line(entry, config))) if shown else None,
+            on_note=note if shown else None,
+            progress=shown,
         )
     except KeyboardInterrupt:
-        note(_what_is_there(at))
+        if shown:
+            note(_what_is_there(at))
         raise typer.Exit(130) from None
+    if not shown:
+        return
     measure, best = trained.config.measure, {seed: trained.best(seed) for seed in trained.matchers}
     if seeds > 1 and trained.development is not None:
         _print_spread(best, measure)

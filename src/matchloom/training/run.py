@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from matchloom.encoders.embedding_cache import kept_positions
 from matchloom.encoders.library import find_encoder
 from matchloom.encoders.transformer import Transformer
 from matchloom.evaluation.measures import measure
-from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher
+from matchloom.matcher import CALIBRATION, NOTHING_LEARNT, Matcher, ReadPairs
 from matchloom.models import Argument, Kind
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
@@ -45,7 +46,8 @@ from matchloom.training.mining import development_margin, mined
 from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, prepare
 from matchloom.training.setup import Ready, set_up
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
-from matchloom.types import MatchloomError
+from matchloom.training.team import Team, joined, own_device
+from matchloom.types import MatchloomError, Scores
 
 LOG = "log.jsonl"
 
@@ -119,45 +121,54 @@ def train(
         progress: Whether to show a bar.
         settings: Fields of `TrainConfig`, such as epochs=5, on top of those that suit the model.
     """
-    own = None if folder is None else Path(folder)
-    check_folder(own, resume=resume, overwrite=overwrite)
-    found = prepare(
-        pairs,
-        development,
-        model=model,
-        arguments=arguments or {},
-        encoder=encoder,
-        config=config,
-        paper=paper,
-        hold_out=hold_out,
-        columns=columns,
-        dimensions=dimensions,
-        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
-        cache=cache or (own and own / TOKENS),
-        device=device,
-        settings=settings,
-        say=on_note or (lambda line: None),
-        progress=progress,
-    )
-    apart, chosen_by = independent(found.config, found.development), found.development
-    if chosen_by is not None and apart:
-        chosen_by = one_list(chosen_by)
-    ready = set_up(
-        found.pairs,
-        chosen_by,
-        model=found.model,
-        arguments=found.arguments,
-        config=found.config,
-        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
-        vectors=vectors,
-        dimensions=dimensions,
-        min_count=min_count,
-        device=device,
-        progress=progress,
-        pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
-    )
-    keep_memory()
-    return _Training(ready, found.config, own, on_epoch, calibrate=apart).go(resume, progress)
+    own, device = None if folder is None else Path(folder), own_device(device)
+    with joined(device) as team:
+        resume, overwrite = team.begin(own, resume, overwrite)
+
+        def make() -> tuple[Ready, TrainConfig, bool]:
+            check_folder(own, resume=resume, overwrite=overwrite)
+            found = prepare(
+                pairs,
+                development,
+                model=model,
+                arguments=arguments or {},
+                encoder=encoder,
+                config=config,
+                paper=paper,
+                hold_out=hold_out,
+                columns=columns,
+                dimensions=dimensions,
+                tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+                cache=cache or (own and own / TOKENS),
+                device=device,
+                settings=settings,
+                say=on_note or (lambda line: None),
+                progress=progress,
+            )
+            apart, chosen_by = independent(found.config, found.development), found.development
+            if chosen_by is not None and apart:
+                chosen_by = one_list(chosen_by)
+            shared = replace(found.config, workers=max(found.config.workers, team.size))
+            ready = set_up(
+                found.pairs,
+                chosen_by,
+                model=found.model,
+                arguments=found.arguments,
+                config=shared,
+                tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+                vectors=vectors,
+                dimensions=dimensions,
+                min_count=min_count,
+                device=device,
+                progress=progress,
+                pretrained=None if encoder is None else Transformer.load(find_encoder(encoder)),
+                processes=team.size,
+            )
+            return ready, shared, apart
+
+        ready, chosen, apart = team.agree(make)
+        keep_memory()
+        return _Training(ready, chosen, own, on_epoch, calibrate=apart, team=team).go(resume, progress)
 
 
 def check_folder(folder: Path | None, *, resume: bool, overwrite: bool) -> None:
@@ -194,10 +205,13 @@ class _Training:
         on_epoch: Callable[[dict[str, Any]], None] | None,
         *,
         calibrate: bool,
+        team: Team,
     ) -> None:
         self.matcher, self.windows, self.development, self.settings = ready
         self.examples: Examples = ready.examples
-        self.config, self.folder, self.on_epoch, self.calibrate = config, folder, on_epoch, calibrate
+        self.config, self.on_epoch, self.calibrate, self.team = config, on_epoch, calibrate, team
+        self.place = folder
+        self.folder = folder if team.rank == 0 else None  # one process writes
         self.optimizer = make_optimizer(self.matcher.model, config)
         self.steps = 0  # in a window
         self.history: list[dict[str, Any]] = []
@@ -213,8 +227,8 @@ class _Training:
             return self._go(resume, progress)
 
     def _go(self, resume: bool, progress: bool) -> Matcher:
-        if self.folder is not None and resume:
-            self._resume(self.folder)
+        if self.place is not None and resume:
+            self.team.agree(lambda: self._resume(Path(self.place or "")))  # before anything is written
         elif self.folder is not None:  # what an earlier run left; its matcher stays until an epoch is done
             remove(self.folder, "checkpoint")
             (self.folder / LOG).unlink(missing_ok=True)
@@ -225,7 +239,9 @@ class _Training:
             with self._texts_read_once(progress):
                 if not resume:  # a checkpoint holds what was learnt before the first epoch
                     self._pretrain(progress)
-                with inline_pool(config.workers) if whole else thread_pool(config.workers) as pool:
+                self.team.share(model)
+                threads = -(-config.workers // self.team.size)
+                with inline_pool(threads) if whole else thread_pool(threads) as pool:
                     for place, first, steps in self._rounds(progress):
                         self._round(place, first, steps, pool, progress)
         except KeyboardInterrupt:
@@ -274,7 +290,7 @@ class _Training:
         model.load_state_dict(self.mined_by)
         margin = math.inf
         if self.development is not None:
-            margin = development_margin(self.development[0], self.matcher.score_read(self.development[1]))
+            margin = development_margin(self.development[0], self._scores(self.development[1]))
         self.examples.collection = self.examples.collection._replace(
             near=mined(self.matcher, self.examples.collection, self.examples.read, margin, progress)
         )
@@ -321,7 +337,7 @@ class _Training:
                 done = (epoch + (window + (number + 0.5) / self.steps) / count) / self.config.epochs
                 set_rates(self.optimizer, rate_factor(done, self.config.warmup))
                 with _random_state(self.config.seed, epoch * count + window, number):
-                    result = step(model, self.optimizer, self.examples, shards, self.config, pool)
+                    result = step(model, self.optimizer, self.examples, shards, self.config, pool, self.team)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
                         f"the loss became {result.loss} in epoch {epoch + 1}, step {number + 1}; "
@@ -346,7 +362,7 @@ class _Training:
         model.eval()
         if self.development is not None:
             pairs, read = self.development
-            scores = self.matcher.score_read(read)
+            scores = self._scores(read)
             entry[self.config.measure] = measure(pairs, scores, (self.config.measure,)).values[self.config.measure]
         # Linear decay is made for the last epoch; an earlier evaluation on few questions tells less than that.
         better = not self._has_measure() or self.config.warmup > 0 or entry[self.config.measure] > self._best_value()
@@ -360,6 +376,16 @@ class _Training:
         self._write(better)
         if self.on_epoch is not None:
             self.on_epoch(self.log[-1])
+
+    def _scores(self, read: ReadPairs) -> Scores:
+        """The scores of pairs, each process those of its part."""
+        own = self.team.part(len(read.left_rows))
+        rows = read._replace(
+            left_rows=read.left_rows[own],
+            right_rows=read.right_rows[own],
+            features=None if read.features is None else read.features[own],
+        )
+        return self.team.joined_scores(self.matcher.score_read(rows), len(read.left_rows))
 
     def _write(self, better: bool) -> None:
         if self.folder is None:

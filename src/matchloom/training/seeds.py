@@ -15,8 +15,9 @@ from matchloom.models import Argument, Kind
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.training.config import TrainConfig
-from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, prepare
+from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, Prepared, prepare
 from matchloom.training.run import check_folder, train
+from matchloom.training.team import joined, own_device
 from matchloom.types import MatchloomError, Pair
 
 
@@ -74,49 +75,56 @@ def train_seeds(
     first = int((settings or {}).get("seed", TrainConfig().seed))
     numbers = range(first, first + seeds)
     folders = {seed: folder if seeds == 1 else folder / f"seed-{seed}" for seed in numbers}
-    for own in folders.values():
-        check_folder(own, resume=resume, overwrite=overwrite)
-    found = prepare(
-        pairs,
-        development,
-        model=model,
-        arguments=arguments or {},
-        encoder=encoder,
-        config=None,
-        paper=paper,
-        hold_out=HOLD_OUT,
-        columns=columns,
-        dimensions=dimensions,
-        tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
-        cache=cache or folder / TOKENS,
-        device=device,
-        settings=settings or {},
-        say=on_note or (lambda line: None),
-        progress=progress,
-    )
-    if encoder is None and isinstance(vectors, str | Path) and str(vectors) not in ("skip-gram", "random"):
-        vectors = read_vectors(vectors, progress=progress)  # once for all seeds
-    matchers = {}
-    for seed, own in folders.items():
-        if on_seed is not None:
-            on_seed(seed, own, found.config)
-        matchers[seed] = train(
-            found.pairs,  # type: ignore[arg-type]
-            found.development,
-            model=found.model,
-            arguments=found.arguments,
-            encoder=encoder,
-            config=replace(found.config, seed=seed),
-            hold_out=0,
-            vectors=vectors,
-            dimensions=dimensions,
-            tokenizer=tokenizer,
-            folder=own,
-            resume=resume and (seeds == 1 or holds(own, "checkpoint")),
-            overwrite=overwrite,
-            device=device,
-            progress=progress,
-            **options,
-        )
-    some = found.pairs.sample if isinstance(found.pairs, TokenCache) else found.pairs
-    return Trained(matchers, folders, found.config, some, found.development)
+    device = own_device(device)
+    with joined(device) as team:
+        resumes = {seed: team.begin(own, resume, overwrite) for seed, own in folders.items()}
+
+        def make() -> Prepared:
+            for seed, own in folders.items():
+                check_folder(own, resume=resumes[seed][0], overwrite=resumes[seed][1])
+            return prepare(
+                pairs,
+                development,
+                model=model,
+                arguments=arguments or {},
+                encoder=encoder,
+                config=None,
+                paper=paper,
+                hold_out=HOLD_OUT,
+                columns=columns,
+                dimensions=dimensions,
+                tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
+                cache=cache or folder / TOKENS,
+                device=device,
+                settings=settings or {},
+                say=on_note or (lambda line: None),
+                progress=progress,
+            )
+
+        found = team.agree(make)
+        if encoder is None and isinstance(vectors, str | Path) and str(vectors) not in ("skip-gram", "random"):
+            vectors = read_vectors(vectors, progress=progress)  # once for all seeds
+        matchers = {}
+        for seed, own in folders.items():
+            if on_seed is not None:
+                on_seed(seed, own, found.config)
+            matchers[seed] = train(
+                found.pairs,  # type: ignore[arg-type]
+                found.development,
+                model=found.model,
+                arguments=found.arguments,
+                encoder=encoder,
+                config=replace(found.config, seed=seed),
+                hold_out=0,
+                vectors=vectors,
+                dimensions=dimensions,
+                tokenizer=tokenizer,
+                folder=own,
+                resume=resumes[seed][0] and (seeds == 1 or holds(own, "checkpoint")),
+                overwrite=resumes[seed][1],
+                device=device,
+                progress=progress,
+                **options,
+            )
+        some = found.pairs.sample if isinstance(found.pairs, TokenCache) else found.pairs
+        return Trained(matchers, folders, found.config, some, found.development)

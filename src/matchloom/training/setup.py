@@ -72,6 +72,7 @@ class Wanted(NamedTuple):
     device: str
     progress: bool
     pretrained: Transformer | None
+    processes: int
 
 
 def set_up(
@@ -88,13 +89,16 @@ def set_up(
     device: str,
     progress: bool,
     pretrained: Transformer | None = None,
+    processes: int = 1,
 ) -> Ready:
     """Read the texts, find the words and their first vectors, and build the model. See `train` for the arguments."""
     alone = config.loss in COMPARING and (
         pairs.positives_only if isinstance(pairs, TokenCache) else positives_only(pairs)
     )
     _refuse(config, alone, pretrained)
-    wanted = Wanted(model, arguments, config, tokenizer, vectors, dimensions, min_count, device, progress, pretrained)
+    wanted = Wanted(
+        model, arguments, config, tokenizer, vectors, dimensions, min_count, device, progress, pretrained, processes
+    )
     if isinstance(pairs, TokenCache):
         return _set_up_stream(pairs, development, alone, wanted)
     return _set_up(pairs, development, alone, wanted)
@@ -154,7 +158,7 @@ def _set_up(
     data = _digest((*pairs, *(development or ())), first)
     settings = _settings(matcher, wanted, data)
     # Statistics of batches with texts of one length would not be those that scores are later taken with.
-    shards, by_length = _shards(network, config), not network.batch_coupled
+    shards, by_length = _shards(network, config, wanted.processes), not network.batch_coupled
     examples: Examples
     if collected is not None and collection is not None:
         read = _read_collection(matcher, collected, words_of.__getitem__)
@@ -193,7 +197,7 @@ def _set_up_stream(
     matcher.training = _about(config, cache, development, left_out)
     data = _digest(development or (), first + cache.digest.encode())
     settings = _settings(matcher, wanted, data)
-    shards, by_length = _shards(matcher.model, config), not matcher.model.batch_coupled
+    shards, by_length = _shards(matcher.model, config, wanted.processes), not matcher.model.batch_coupled
     windows = StreamWindows(cache, matcher, config, alone=alone, shards=shards, by_length=by_length)
     if matcher.model.needs_features:
         some = windows.window(0, 0)
@@ -235,7 +239,7 @@ def _matcher(
     wanted: Wanted,
 ) -> tuple[Matcher, bytes]:
     """An untrained matcher of these words, and the bytes that its encoder starts from."""
-    model, arguments, config, tokenizer, vectors, dimensions, min_count, device, progress, pretrained = wanted
+    model, arguments, config, tokenizer, vectors, dimensions, min_count, device, progress, pretrained, _ = wanted
     if not vocab.words:
         raise MatchloomError(
             f"the training texts hold no word for the {tokenizer.kind} tokenizer; try another one", code="no_data"
@@ -273,16 +277,23 @@ def _settings(matcher: Matcher, wanted: Wanted, data: str) -> dict[str, Any]:
     }
 
 
-def _shards(model: PairModel, config: TrainConfig) -> int:
+def _shards(model: PairModel, config: TrainConfig, processes: int) -> int:
     """Into how many shards a batch is split: one where it is coupled, else one for each worker.
 
     Where a step draws at random its shards are worked on in turn. Those of a pretrained encoder are small, because
     what it keeps of a text for its gradient takes by far the most memory.
     """
     if model.batch_coupled or config.in_batch:
+        if processes > 1:
+            raise MatchloomError(
+                f"{'in_batch' if config.in_batch else 'this model'} looks at a batch as a whole, which {processes} "
+                "processes cannot share; train it in one",
+                code="not_supported",
+            )
         return 1
     if draws_at_random(model, config):
-        return max(1, config.batch // PAIRS_AT_A_TIME) if model.encoder.draws_at_random else 1
+        few = max(1, config.batch // PAIRS_AT_A_TIME) if model.encoder.draws_at_random else 1
+        return max(few, processes)
     return config.workers
 
 

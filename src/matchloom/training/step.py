@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from matchloom.training.adadelta import AdaDelta
 from matchloom.training.config import TrainConfig
 from matchloom.training.eager import eager
 from matchloom.training.examples import Examples
+from matchloom.training.team import Team
 
 
 class StepResult(NamedTuple):
@@ -83,15 +85,20 @@ def step(
     shards: Sequence[list[Rows]],
     config: TrainConfig,
     pool: Executor,
+    team: Team = Team(),  # noqa: B008 (a NamedTuple: nobody can change it)
 ) -> StepResult:
-    """Move the model once."""
+    """Move the model once; of several processes each works on its part of the shards."""
     parameters = trained(model)
     penalty = config.weight_decay if config.optimizer != "adamw" else 0.0  # AdamW decays by itself
     decayed = {id(parameter) for parameter in model.decayed()} if penalty else set()
     device = model.encoder.device
 
-    def work(members: list[Rows]) -> tuple[StepResult, tuple[Tensor, ...]]:
-        shard = examples.shard(members)
+    drawn = torch.initial_seed() if team.size > 1 and draws_at_random(model, config) else None
+
+    def work(number: int) -> tuple[StepResult, tuple[Tensor, ...]]:
+        if drawn is not None:  # whichever process works on a shard draws the same
+            torch.manual_seed((drawn + 1_000_003 * (number + 1)) % 2**63)
+        shard = examples.shard(shards[number])
         outputs = model.outputs(shard.batch.to(device))
         losses = torch.stack([shard.loss(scores, config) for scores in outputs])
         # A word that stands many times in a shard has many rows of gradient: summed here, where cores work in parallel.
@@ -103,9 +110,15 @@ def step(
 
     results: list[StepResult] = []
     totals: tuple[Tensor, ...] = ()
-    for result, gradients in pool.map(work, shards):
+    for result, gradients in pool.map(work, range(team.rank, len(shards), team.size)):
         results.append(result)
         totals = tuple(map(torch.add, totals, gradients)) if totals else gradients
+    if team.size > 1:
+        own = _together(results)
+        totals = tuple(g.coalesce() if g.is_sparse else g for g in totals)
+        summed, figures = team.summed(parameters, totals, own)
+        totals = tuple(summed)
+        results = [StepResult(one[0], int(one[1]), int(one[2]), one[3], one[4]) for one in figures]
     seen = sum(result.examples for result in results)
     for parameter, total in zip(parameters, totals, strict=True):
         parameter.grad = (total.coalesce() if total.is_sparse else total) / seen
@@ -116,12 +129,16 @@ def step(
     # Said explicitly, or torch warns that it does not check.
     with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
         optimizer.step()
+    return _together(results)
+
+
+def _together(results: Sequence[StepResult]) -> StepResult:
     return StepResult(
         sum(result.loss for result in results),
-        seen,
+        sum(result.examples for result in results),
         sum(result.pairs for result in results),
-        min(result.lowest for result in results),
-        max(result.highest for result in results),
+        min((result.lowest for result in results), default=math.inf),
+        max((result.highest for result in results), default=-math.inf),
     )
 
 
