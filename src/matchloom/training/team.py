@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from matchloom.artifact import holds
@@ -166,7 +167,7 @@ def joined(device: str) -> Iterator[Team]:
         with _told():
             store, rank, size = next(iter(rendezvous("env://", timeout=_WAIT)))
             # torchrun keeps its store when it starts workers again: what the lost ones wrote there must not be found.
-            fresh = torch._C._distributed_c10d.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+            fresh = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
             backend = "nccl" if device.startswith("cuda") else "gloo"
             distributed.init_process_group(backend, store=fresh, rank=rank, world_size=size, timeout=_WAIT)
     try:
