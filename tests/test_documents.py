@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from matchloom.cli import main
@@ -79,6 +81,11 @@ def write_inputs(folder: Path) -> None:
     (folder / "answers.txt").write_text("".join(f"{answer}\n" for answer in sorted(answers)), encoding="utf-8")
     asked = "question\tanswer\ttext_id\nMy parcel is wet\tSend us a photo within a week.\tdamaged\n"
     (folder / "asked.tsv").write_text(asked, encoding="utf-8")
+    (folder / "shards").mkdir()
+    rows = list(read_pairs(folder / "faq.tsv"))
+    for name, own in (("a", rows[::2]), ("b", rows[1::2])):
+        table = pa.table({"query": [pair.query for pair in own], "text": [pair.text for pair in own]})
+        pq.write_table(table, folder / "shards" / f"{name}.parquet")
     (folder / "their.run").write_text("q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.5 x\n", encoding="utf-8")
     (folder / "their.qrels").write_text("q1 0 a 1\nq1 0 b 0\n", encoding="utf-8")
 
