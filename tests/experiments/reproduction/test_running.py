@@ -149,7 +149,7 @@ def test_an_interrupted_run_goes_on_to_the_same_scores(
     epochs = []
     whole = _Training._round
     monkeypatch.setattr(
-        _Training, "_round", lambda self, epoch, *rest: (epochs.append(epoch), whole(self, epoch, *rest))
+        _Training, "_round", lambda self, place, *rest: (epochs.append(place.epoch), whole(self, place, *rest))
     )
     run(tmp_path / "parts", only="Net")
     assert epochs == list(range(rounds, 3))
