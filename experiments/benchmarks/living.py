@@ -128,13 +128,15 @@ def kills(folder: Path) -> dict[str, Any]:
             [sys.executable, "-c", _CHILD, str(home), str(first)], stdout=subprocess.PIPE, text=True
         )
         assert child.stdout is not None
-        said = [child.stdout.readline()]
+        child.stdout.readline()
         time.sleep(draw.uniform(0, 0.4))
         child.kill()
-        said += child.stdout.read().splitlines()
+        said = child.stdout.read().splitlines(keepends=True)
         child.wait()
-        for line in said[1:]:
+        for line in said:
             what, _, number = line.partition(" ")
+            if not line.endswith("\n"):  # it was killed while it said so
+                continue
             done[f"{what}s"] += 1
             if what == "add":
                 added.add(int(number))
