@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from matchloom.basics.parallel import usable_cores
 from matchloom.explanation import explain
+from matchloom.search import collection as collections
 from matchloom.search.collection import Collection
 from matchloom.search.features.translation import Translation
 from matchloom.search.reader import Reader
 from matchloom.search.view import View
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Explains, Pair, Scorer
+from matchloom.types import Explains, Hits, Pair, Scorer
 from tests.refusing import refused
 from tests.search.collections import CHINESE, ENGLISH, SPARE, as_large, many, pairs_of
 
@@ -37,6 +43,42 @@ def large() -> Collection:
 def repeated() -> Collection:
     """A collection whose answers have questions enough for a support vector machine."""
     return Collection.fit([*many(8, questions=4), *pairs_of(ENGLISH)])
+
+
+@pytest.mark.parametrize("which", ["english", "large", "repeated"])
+def test_questions_on_several_threads_find_the_same(
+    which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faq: Collection = request.getfixturevalue(which)
+    asked = [f"{question} {n}" for n in range(25) for question in ASKED]
+    threads: set[str] = set()
+    own = Collection._found
+
+    def noted(*given: Any) -> list[Hits]:
+        threads.add(threading.current_thread().name.partition("_")[0])
+        return own(*given)
+
+    monkeypatch.setattr(Collection, "_found", noted)
+    found = {}
+    with as_large() if which == "large" else nullcontext():
+        for cores in (1, 2, 3):
+            monkeypatch.setattr(collections, "usable_cores", lambda cores=cores: cores)
+            threads.clear()
+            found[cores] = faq.search(asked)
+            assert ("matchloom-side" in threads) == (cores > 1 and which == "large")
+        alone = [faq.search(question) for question in asked]
+    for hits in found.values():
+        assert hits == alone
+        assert [(one.known, one.confident) for one in hits] == [(one.known, one.confident) for one in alone]
+
+
+def test_cores_that_may_be_used_are_bounded_as_those_of_numpy_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = usable_cores()
+    assert 1 <= cores <= (os.cpu_count() or 1)
+    for told, expected in (("1", 1), ("0", 1), ("100000", cores), ("many", cores), ("", cores)):
+        monkeypatch.setenv("OMP_NUM_THREADS", told)
+        assert usable_cores() == expected
 
 
 def test_it_scores_and_explains(english: Collection) -> None:

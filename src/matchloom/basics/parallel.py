@@ -6,12 +6,14 @@ What cannot be halved is done in turn, with torch's own threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @contextmanager
@@ -30,6 +32,26 @@ def thread_pool(workers: int | None = None) -> Iterator[ThreadPoolExecutor]:
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
+
+
+def usable_cores() -> int:
+    """How many cores this process may use: a container may have fewer, and OMP_NUM_THREADS, which bounds torch and
+    numpy, bounds this too."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, max(1, int(told))) if told.isdecimal() else cores
+
+
+def side_by_side(work: Callable[[T], R], pieces: Sequence[T], workers: int) -> Iterator[R]:
+    """What work makes of each piece, in their order; without torch. What it computes must let go of Python's lock."""
+    if min(workers, len(pieces)) < 2:
+        yield from map(work, pieces)
+        return
+    pool = ThreadPoolExecutor(min(workers, len(pieces)), "matchloom-side")
+    try:
+        yield from pool.map(work, pieces)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class _InlinePool(Executor):

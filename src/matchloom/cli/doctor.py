@@ -12,6 +12,7 @@ import typer
 
 import matchloom
 from matchloom.artifact import kind_of
+from matchloom.basics.parallel import usable_cores
 from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
@@ -152,7 +153,7 @@ def system_facts() -> dict[str, str]:
         "matchloom": version("matchloom"),
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "cores": f"{os.cpu_count()}, of which {_usable_cores()} may be used",
+        "cores": f"{os.cpu_count()}, of which {usable_cores()} may be used",
         "threads of torch": str(torch.get_num_threads()),
         "processor flags": _flags() or "none of interest, or unknown",
         "cuda": "available" if torch.cuda.is_available() else "not available",
@@ -164,11 +165,6 @@ def system_facts() -> dict[str, str]:
         except PackageNotFoundError:
             facts[package] = "missing (optional)" if package in _OPTIONAL else "missing"
     return facts
-
-
-def _usable_cores() -> int | None:
-    # Not on every system: a container may have fewer than the machine.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _flags() -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from matchloom import artifact
 from matchloom.basics.extras import named_extras
+from matchloom.basics.parallel import side_by_side, usable_cores
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
 from matchloom.data.entries import Entry
@@ -55,6 +56,7 @@ LANCE, STORES = "archive", ("files", "lance")
 _IN_VAIN = 10_000  # questions without an answer that are kept
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
+_WORTH = 64  # questions that are worth a thread
 _QUICK = 2_000  # entries that were changed since the fit, up to which a search takes a millisecond or two
 _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 
@@ -258,7 +260,7 @@ class Collection:
     @property
     def is_quick(self) -> bool:
         """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
-        small = self._sentences is None and self.settings.baseline is None and self._state.view.base.whole
+        small = self._sentences is None and self.settings.baseline is None and self._state.is_small
         return small and self._state.view.changes <= _QUICK and self._is_current()
 
     @property
@@ -388,10 +390,16 @@ class Collection:
         if isinstance(question, bytes) or not isinstance(question, Iterable):
             raise MatchloomError(f"the question is {question!r}; expected a text, or many in a list", code="wrong_type")
         asked = many_texts("question", question)
-        blocks = [asked[n : n + _AT_ONCE] for n in range(0, len(asked), _AT_ONCE)]
         budget = CellBudget(explain)
-        shown = track(blocks, self.name, show=progress)
-        return [hits for block in shown for hits in self._found(block, top, where, budget, threshold)]
+        # Few entries are compared so quickly that Python's own part, which holds its lock, is most of the time; an
+        # encoder has all cores to itself; explanations share a budget.
+        alone = budget or self._sentences is not None or self.settings.baseline is not None or self._state.is_small
+        cores = 1 if alone else usable_cores()
+        size = min(_AT_ONCE, max(_WORTH, -(-len(asked) // cores)))
+        blocks = [asked[n : n + size] for n in range(0, len(asked), size)]
+        found = side_by_side(lambda block: self._found(block, top, where, budget, threshold), blocks, cores)
+        shown = track(found, self.name, total=len(blocks), show=progress)
+        return [hits for block in shown for hits in block]
 
     def _found(
         self, questions: Sequence[str], top: int | None, where: Where | None, budget: CellBudget, least: float | None

@@ -66,6 +66,11 @@ class State:
             return FITTED
         return WITH_ENCODER if self.settings.words else ENCODER_ALONE
 
+    @property
+    def is_small(self) -> bool:
+        """Whether every entry is compared, not candidates alone."""
+        return self.view.base.whole
+
     def having(self, view: View) -> State:
         """The same with another view, which a change made."""
         return replace(self, view=view)
