@@ -34,8 +34,8 @@ _RESULT = ".refit.json"
 _PATIENCE = 10  # delays after which changes that do not end are learnt all the same
 _LOOK = 5.0  # seconds, at most, between two looks at what has changed
 _LARGEST = 100_000  # bytes of a result
-# Searches come first where cores are few.
-_PROGRAM = "import os, sys; os.nice(10); from matchloom.cli import main; sys.exit(main(sys.argv[1:]))"
+# Searches come first where cores are few, but not so that a fit of seconds takes minutes, as with nice 5 and 10.
+_PROGRAM = "import os, sys; os.nice(1); from matchloom.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Result(msgspec.Struct, forbid_unknown_fields=True):
