@@ -156,9 +156,11 @@ def service_table(done: dict[str, Any]) -> str:
         one = done["long load"]
         memory = one["memory MB, by 5 s"]
         told = ", ".join(f"{_number(one[key])} {key}" for key in ("answers", "wrong", "refused", "dropped"))
+        load, pause = one["about"]["load before"], one.get("longest seconds without a new fit")
+        refits = "" if pause is None else f" (one in {pause:.0f} s at least)"
         lines.append(
             f"{one['clients']} clients for {5 * len(memory):,} s, with {one['changes']} changes and {one['refits']} "
-            f"refits: {told}; memory {memory[1]} to {memory[-1]} MB. Load before {one['about']['load before']}, "
+            f"refits{refits}: {told}; memory {memory[1]} to {memory[-1]} MB. Load before {load}, "
             f"commit {one['about']['commit']}.\n"
         )
     return "\n".join(lines)
