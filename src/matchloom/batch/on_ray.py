@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matchloom.basics.extras import need
-from matchloom.batch.shards import Shard, ShardDone, do_shard
+from matchloom.batch.shards import Job, ShardDone, do_shard
 from matchloom.batch.works import Work
 from matchloom.types import MatchloomError
 
@@ -38,7 +38,7 @@ class _Actor:
             self._problem = str(error)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        shard = Shard(row["source"], row["target"], (row["bytes"], row["time"], row["inode"]), row["digest"])
+        shard = Job(row["source"], row["target"], (row["bytes"], row["time"], row["inode"]), row["digest"])
         if self._function is None:
             done = ShardDone(shard.source, 0, self._problem)
         else:
@@ -46,7 +46,7 @@ class _Actor:
         return {"source": done.source, "rows": done.rows, "problem": done.problem or ""}
 
 
-def do_on_ray(work: Work, todo: Sequence[Shard], address: str | None) -> Iterator[ShardDone]:
+def do_on_ray(work: Work, todo: Sequence[Job], address: str | None) -> Iterator[ShardDone]:
     """Do shards on a cluster that is there, on the one at an address, or on processes of this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")

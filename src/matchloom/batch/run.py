@@ -10,12 +10,12 @@ from matchloom import artifact
 from matchloom.basics.files import make_folder, sweep_leftovers
 from matchloom.basics.progress import track
 from matchloom.basics.validation import one_path
-from matchloom.batch.shards import Shard, ShardDone, do_shard, find_shards, is_done
+from matchloom.batch.shards import Job, ShardDone, do_shard, find_jobs, is_done
 from matchloom.batch.works import Work
 from matchloom.types import MatchloomError
 
 ENGINES = ("local", "ray")
-Engine = Callable[[Work, Sequence[Shard]], Iterator[ShardDone]]
+Engine = Callable[[Work, Sequence[Job]], Iterator[ShardDone]]
 
 
 class BatchDone(NamedTuple):
@@ -54,7 +54,7 @@ def run_batch(
     if address is not None and engine != "ray":
         raise MatchloomError(f"address is of a Ray cluster, found engine {engine!r}; leave it out", code="conflict")
     path, folder = one_path("source", source).resolve(), one_path("out", out).resolve()
-    shards = find_shards(path, folder, work.digest())
+    shards = find_jobs(path, folder, work.digest())
     make_folder(folder)
     with artifact.writing(folder):  # a second run into the same folder is refused
         todo = [shard for shard in shards if not is_done(shard)]
@@ -68,7 +68,7 @@ def run_batch(
     return BatchDone(len(shards), len(shards) - len(todo), sum(one.rows for one in done))
 
 
-def _local(work: Work, todo: Sequence[Shard]) -> Iterator[ShardDone]:
+def _local(work: Work, todo: Sequence[Job]) -> Iterator[ShardDone]:
     function = work.open()
     for shard in todo:
         yield do_shard(function, shard, work.whole)

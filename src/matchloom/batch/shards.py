@@ -16,7 +16,7 @@ from matchloom.types import MatchloomError
 _MADE_OF = b"matchloom.batch"  # in the metadata of a shard that is written
 
 
-class Shard(NamedTuple):
+class Job(NamedTuple):
     """A file to be read, the file to be written, and what tells whether that was done."""
 
     source: str
@@ -33,7 +33,7 @@ class ShardDone(NamedTuple):
     problem: str | None = None
 
 
-def find_shards(source: Path, out: Path, digest: str) -> list[Shard]:
+def find_jobs(source: Path, out: Path, digest: str) -> list[Job]:
     """The Parquet files of a folder, or the one file, in the order of their names."""
     if source.is_dir():
         paths = sorted(path for path in source.iterdir() if is_parquet(path) and not path.name.startswith((".", "_")))
@@ -43,10 +43,10 @@ def find_shards(source: Path, out: Path, digest: str) -> list[Shard]:
         raise MatchloomError(f"{source} is no Parquet file and no folder of them", code="wrong_format")
     if out.exists() and (source == out or (source.is_dir() and source.samefile(out))):
         raise MatchloomError(f"{out} is what is read; choose another folder to write to", code="conflict")
-    return [Shard(str(path), str(out / path.name), stamp_of(path), digest) for path in paths]
+    return [Job(str(path), str(out / path.name), stamp_of(path), digest) for path in paths]
 
 
-def is_done(shard: Shard) -> bool:
+def is_done(shard: Job) -> bool:
     """Whether the shard was written before, by this work, from this source; another's is refused."""
     target = Path(shard.target)
     if not target.exists():
@@ -62,7 +62,7 @@ def is_done(shard: Shard) -> bool:
     return True
 
 
-def do_shard(function: Function, shard: Shard, whole: bool) -> ShardDone:
+def do_shard(function: Function, shard: Job, whole: bool) -> ShardDone:
     """Read a shard, do the work, write what it makes: all of it or nothing. What is wrong is told, not raised."""
     try:
         rows = _do(function, shard, whole)
@@ -76,7 +76,7 @@ def do_shard(function: Function, shard: Shard, whole: bool) -> ShardDone:
     return ShardDone(shard.source, rows)
 
 
-def _do(function: Function, shard: Shard, whole: bool) -> int:
+def _do(function: Function, shard: Job, whole: bool) -> int:
     arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
     source, count = Path(shard.source), 0
     refuse_changed(source, shard.stamp)
@@ -122,5 +122,5 @@ def _opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _made_of(shard: Shard) -> str:
+def _made_of(shard: Job) -> str:
     return f"{shard.digest} {shard.stamp[0]} {shard.stamp[1]}"
