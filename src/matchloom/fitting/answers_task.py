@@ -21,6 +21,7 @@ from matchloom.search.baselines import BASELINES, RankingBaseline
 from matchloom.search.collection import ENCODER_ALONE, FITTED, WITH_ENCODER, Collection
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import encoding_seconds
+from matchloom.search.features.linear import SOLVED
 from matchloom.search.features.ridge import LARGEST
 from matchloom.search.segment import WHOLE
 from matchloom.text.tokenize import Tokenizer
@@ -47,7 +48,7 @@ _CLASSES = 2000  # answers up to which a classifier with one class each is worth
 _FIRST = 100  # ranks that count in RR
 _SHOWN = 5
 _MADE = 8  # rounds whose entries are kept
-_LOADED = 1.0  # seconds, for what is imported when it is first used
+_LOADED = 0.7  # seconds, for what is imported when it is first used
 _STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report tells of
 
 
@@ -130,9 +131,9 @@ class AnswersTask(Task):
         if not texts_alone(pairs):  # else there are no known questions to be near to
             chosen.append(("nearest_question", work))
         if asked * len(answers) <= _TRANSLATED:
-            chosen.append(("trans_lm", work + 5e-6 * asked * len(answers)))
+            chosen.append(("trans_lm", work + 1e-6 * asked * len(answers)))
         if per_answer >= 1.2 and len(answers) <= _CLASSES:
-            chosen.append(("linear_classifier", 1e-5 * (asked + len(answers)) * len(answers)))
+            chosen.append(("linear_classifier", 7e-6 * (asked + len(answers)) * len(answers)))
         # What is as good with texts alone says nothing of an answer's own question, which it has in use.
         made = [
             Candidate(name, ABOUT[name], _baseline(name, tokenizer, entries), True, cost, report_only=alone)
@@ -141,9 +142,11 @@ class AnswersTask(Task):
         examples = asked + len(answers)
         seconds = 3.5 * work
         if len(answers) <= WHOLE:  # classifiers, each of them six times
-            seconds += 8e-6 * examples * len(answers)
+            seconds += 6e-6 * examples * len(answers)
         if examples <= LARGEST:
-            seconds += 8e-10 * examples**3
+            seconds += 4e-10 * examples**3
+        if examples > SOLVED:  # a sparse regression goes through all texts, again and again
+            seconds += 2e-6 * sum(map(len, texts))
         made.append(Candidate(RANKER, ABOUT[RANKER], _ranker(tokenizer, self.unanswerable, entries), False, seconds))
         if self.encoder is not None:
             encoded = Encoded(self.encoder, tokenizer)
