@@ -61,7 +61,7 @@ def test_nothing_that_is_read_is_executed() -> None:
 
 def test_the_library_opens_no_connection_by_itself() -> None:
     """Only the service and its client have a socket at all."""
-    speaking = ("service", "client.py")
+    speaking = ("service", "client")
     for path, tree in trees():
         own = path.relative_to(ROOT / "src" / "matchloom").parts[0]
         bad = {

@@ -237,7 +237,10 @@ class Trace(NamedTuple):
 class Scorer(Protocol):
     """All that evaluation, mining, the commands and the service know of a model. Higher scores match better."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What reports and tables call it."""
+        ...
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """The score of each pair, in their order."""

@@ -159,7 +159,7 @@ def test_changed_entries_keep_what_classifiers_say_while_they_keep_a_question(ke
     assert learnt
 
     def said() -> np.ndarray:
-        view = kept._current().view
+        view = kept._living.current().view
         scored = view.scored(view.base.reader.read(["strikethrogh in githb"]))[0]
         row = view.row_of(name)
         column: np.ndarray = scored.raw[0, learnt, int(np.flatnonzero(scored.rows == row)[0])]
@@ -525,7 +525,7 @@ def test_a_fit_that_is_worse_is_not_kept(kept: Collection, monkeypatch: pytest.M
 def test_many_small_changes_are_joined_and_say_the_same(kept: Collection) -> None:
     for n in range(20):
         kept.add([(f"zebra {n}", f"Answer of zebra {n}.")])
-    assert len(kept._current().view.segments) <= 9
+    assert len(kept._living.current().view.segments) <= 9
     assert len(kept) == 26
     assert kept.search("zebra 13", top=1)[0].text == "Answer of zebra 13."
     adds_up(kept, ["zebra 13", "text"])
@@ -594,7 +594,7 @@ def test_large_classifiers_still_speak_for_changed_entries() -> None:
         assert "ridge" in collection.fusion.names
         first = collection.search("cancel thing8", top=1)[0]
         collection.add([("stop thing8", first.text)])
-        view = collection._current().view
+        view = collection._living.current().view
         row = view.row_of(first.id)
         scored = view.scored(view.base.reader.read(["cancel thing8"]))[0]
         raw = scored.raw[0, :, int(np.flatnonzero(scored.rows == row)[0])]

@@ -14,8 +14,7 @@ import pytest
 
 from matchloom.basics.parallel import usable_cores
 from matchloom.explanation import explain
-from matchloom.search import collection as collections
-from matchloom.search.collection import Collection
+from matchloom.search.collection import Collection, asking
 from matchloom.search.features.translation import Translation
 from matchloom.search.reader import Reader
 from matchloom.search.view import View
@@ -52,17 +51,17 @@ def test_questions_on_several_threads_find_the_same(
     faq: Collection = request.getfixturevalue(which)
     asked = [f"{question} {n}" for n in range(25) for question in ASKED]
     threads: set[str] = set()
-    own = Collection._found
+    own = asking.Asking.together
 
     def noted(*given: Any) -> list[Hits]:
         threads.add(threading.current_thread().name.partition("_")[0])
         return own(*given)
 
-    monkeypatch.setattr(Collection, "_found", noted)
+    monkeypatch.setattr(asking.Asking, "together", noted)
     found = {}
     with as_large() if which == "large" else nullcontext():
         for cores in (1, 2, 3):
-            monkeypatch.setattr(collections, "usable_cores", lambda cores=cores: cores)
+            monkeypatch.setattr(asking, "usable_cores", lambda cores=cores: cores)
             threads.clear()
             found[cores] = faq.search(asked)
             assert ("matchloom-side" in threads) == (cores > 1 and which == "large")
@@ -226,7 +225,7 @@ def test_one_answer_and_no_questions_at_all() -> None:
 
 
 def test_translations_find_what_shares_no_word(large: Collection) -> None:
-    segment = large._state.view.base
+    segment = large._living.state.view.base
     table = segment.feature("translation")
     assert isinstance(table, Translation)
     terms, weights = table.stands_for(segment.reader.terms(["cancel"])[0])

@@ -167,6 +167,6 @@ def test_a_collection_that_grew_is_searched_in_threads(monkeypatch: pytest.Monke
     """It was small when it was fitted, and an import of 40,000 entries makes each search ten milliseconds."""
     made = Collection.fit(PAIRS)
     assert made.is_quick
-    monkeypatch.setattr("matchloom.search.collection._QUICK", 3)
+    monkeypatch.setattr("matchloom.search.collection.asking._QUICK", 3)
     made.add([(f"question {n}", f"answer {n}") for n in range(4)])
     assert not made.is_quick

@@ -41,8 +41,9 @@ def parameters(function: Any) -> list[inspect.Parameter]:
 
 
 def public_methods(owner: type) -> Iterator[tuple[str, Any]]:
-    """The methods and properties of a class that users call, in the order of its file."""
-    for name, member in vars(owner).items():
+    """The methods and properties of a class that users call, in the order of its file, then of those it is made of."""
+    own = [kind for kind in owner.__mro__ if kind.__module__.partition(".")[0] == "matchloom"]
+    for name, member in (item for kind in own for item in vars(kind).items()):
         method = member.__func__ if isinstance(member, classmethod) else member
         if not name.startswith("_") and (inspect.isfunction(method) or isinstance(method, property)):
             yield name, method

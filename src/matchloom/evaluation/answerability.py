@@ -41,7 +41,10 @@ class _Entries(Protocol):
 class Answers(Protocol):
     """What is asked: a collection of answers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What ranks."""
+        ...
 
     @property
     def entries(self) -> _Entries:

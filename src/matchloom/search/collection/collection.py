@@ -1,0 +1,318 @@
+"""A collection: it is made and opened, asked (`asked.py`), changed while it is asked, fitted anew, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from matchloom import artifact
+from matchloom.basics.validation import one_path
+from matchloom.data.entries import Entry
+from matchloom.data.unanswerable import has_answer
+from matchloom.search.changes import added, checked, entries_of, removed, rows_of
+from matchloom.search.collection import switching
+from matchloom.search.collection.asked import Asked
+from matchloom.search.collection.living import LivingState
+from matchloom.search.collection.making import LANCE, as_matcher, check_store, created_in_lance
+from matchloom.search.entries import Entries
+from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.folder import refuse_used
+from matchloom.search.journal import Change
+from matchloom.search.learning import Settings, learn
+from matchloom.search.refitting import Refit
+from matchloom.search.state import State
+from matchloom.text.tokenize import Tokenizer
+from matchloom.types import Added, MatchloomError
+
+if TYPE_CHECKING:
+    from matchloom.data.formats import PairsLike
+    from matchloom.data.formats.columns import Columns
+    from matchloom.matcher import Matcher
+    from matchloom.search.checkup import CheckUp
+
+_IN_VAIN = 10_000  # questions without an answer that are kept
+
+
+class Collection(Asked):
+    """Answers with their questions. Made by `fit` or `create`, opened by `open`; changed by `add` and `remove`.
+
+    >>> from matchloom import Pair
+    >>> pairs = [Pair("how do I weave?", "Use a loom."), Pair("how do I grind corn?", "Use a mill.")]
+    >>> faq = Collection.fit(pairs)
+    >>> [hit.text for hit in faq.search("griding corn")]
+    ['Use a mill.', 'Use a loom.']
+    >>> faq.add([("how do I bake?", "Use an oven.")])
+    Added(new=1, replaced=0, wrong=0)
+    >>> faq.search("baking", top=1)[0].text
+    'Use an oven.'
+    """
+
+    # ---- making
+
+    @classmethod
+    def fit(
+        cls,
+        pairs: PairsLike | Entries,
+        *,
+        tokenizer: Tokenizer | None = None,
+        sentences: SentenceVectors | None = None,
+        words: bool = True,
+        use_questions: bool = True,
+        learn_weights: bool = True,
+        features: Sequence[str] = (),
+        baseline: str | None = None,
+        unanswerable: Sequence[str] = (),
+        seed: int = 0,
+        progress: bool = False,
+    ) -> Collection:
+        """Learn from pairs of questions and their answers; `Entries.of` says which pairs are of one answer.
+
+        With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine
+        with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
+        `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
+        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
+        names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
+        here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
+        every fit takes it and changes nothing.
+
+        Args:
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file; or Entries.
+            tokenizer: How texts become words.
+            sentences: The sentence vectors of a pretrained encoder.
+            words: Whether words and characters are compared.
+            use_questions: Whether known questions are compared with the one asked.
+            learn_weights: Learn from left-out questions how much each feature counts.
+            features: The only features to make; all that pay by default.
+            baseline: The name of a baseline that ranks in place of features.
+            unanswerable: Questions that have no answer here: they teach when there is none.
+            seed: Changes nothing.
+            progress: Whether to show a bar.
+        """
+        entries = pairs if isinstance(pairs, Entries) else entries_of(pairs)
+        learns = learn_weights and baseline is None
+        settings = Settings(
+            tokenizer or Tokenizer(),
+            words,
+            use_questions,
+            learns,
+            baseline,
+            tuple(features),
+            tuple(sorted(set(unanswerable)))[:_IN_VAIN],
+        )
+        state = State.of(learn(entries, settings, sentences, progress=progress), settings)
+        return cls(LivingState(state, sentences))
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | str,
+        pairs: PairsLike,
+        *,
+        encoder: Matcher | Path | str | None = None,
+        tokenizer: Tokenizer | None = None,
+        learn_weights: bool = False,
+        features: Sequence[str] = (),
+        columns: Columns | None = None,
+        store: str = "files",
+        progress: bool = False,
+    ) -> Collection:
+        """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
+
+        Args:
+            folder: Where; it is made, and must be empty if it exists.
+            pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
+            encoder: A matcher with sentence vectors, or its folder; they are compared, too.
+            tokenizer: How texts become words.
+            learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+            store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
+            progress: Whether to show a bar.
+        """
+        path = one_path("folder", folder)
+        check_store(store)
+        if store == "lance":
+            return cast(Collection, created_in_lance(path, pairs, encoder, tokenizer, columns, progress))
+        refuse_used(path)
+        sentences = None if encoder is None else SentenceVectors(as_matcher(encoder))
+        entries = entries_of(pairs, columns)
+        made = cls.fit(
+            entries,
+            tokenizer=tokenizer,
+            sentences=sentences,
+            learn_weights=learn_weights,
+            features=features,
+            progress=progress,
+        )
+        made.save(path)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Collection:
+        """A collection that is there. What others write into its folder is found by the next search.
+
+        What was made with `store="lance"` has the same methods, but for those that learn.
+
+        Args:
+            folder: What `save`, `create` or `fit` wrote.
+        """
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            return cast(Collection, artifact.load(path))
+        return cls(LivingState.of_folder(path))
+
+    @staticmethod
+    def check(folder: Path | str) -> CheckUp:
+        """Read every file and every entry of a collection, and say what is damaged. The result is true if nothing is.
+
+        Args:
+            folder: The collection's; it need not open.
+        """
+        from matchloom.search.checkup import check_collection
+
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
+            from matchloom.search.lance.collection import LanceCollection
+
+            return LanceCollection.check(path)
+        return check_collection(path)
+
+    # ---- changing
+
+    def add(self, pairs: PairsLike, *, columns: Columns | None = None, progress: bool = False) -> Added:
+        """Add questions and answers: found by every reader, and on the disk, when this returns.
+
+        A question of an answer that is there is one more of its questions. An answer whose id is there with another
+        text takes the new text. Pairs with label 0 are left out, and those whose text is empty or no_answer.
+
+        Args:
+            pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
+                several pairs with the same text or text_id.
+            columns: Your names of the columns, such as {"query": "title", "text": "body"}.
+            progress: Whether to show a bar.
+        """
+        rows = list(rows_of(pairs, columns))
+        wrong = sum(not (pair.is_positive and has_answer(pair)) for pair, _ in rows)
+        if wrong == len(rows):
+            return Added(0, 0, wrong)
+        entries = Entries.of([pair for pair, _ in rows], [own for _, own in rows])
+        with self._living.writing():
+            change, new = added(self._living.state.view, entries)
+            self._living.change(change)
+        return Added(new, len(change.put) - new, wrong)
+
+    def replace(self, entries: Iterable[Entry]) -> int:
+        """Put entries as they are given, questions and columns too, in place of those with the same ids.
+
+        Args:
+            entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
+        """
+        put = [checked(entry) for entry in entries]
+        with self._living.writing():
+            if put:
+                self._living.change(Change(put))
+        return len(put)
+
+    def apply(
+        self,
+        put: Iterable[Entry] = (),
+        remove: Iterable[str] = (),
+        *,
+        check: Callable[[Mapping[str, Entry | None]], None] | None = None,
+    ) -> dict[str, Entry | None]:
+        """Put entries and remove others as one change, which is there whole or not at all; what was there before.
+
+        Args:
+            put: As for `replace`.
+            remove: Ids of others; unknown ones are left alone.
+            check: Is given what is there before, by id; what it raises keeps everything as it is.
+        """
+        entries, names = [checked(entry) for entry in put], list(remove)
+        with self._living.writing():
+            view = self._living.state.view
+            rows = {name: view.row_of(name) for name in (*(entry.id for entry in entries), *names)}
+            before = {name: None if row is None else view.entry(row) for name, row in rows.items()}
+            if check is not None:
+                check(before)
+            gone = sorted({old.id for name in names if (old := before[name]) is not None})
+            if gone and len(gone) == len(view) and not entries:
+                raise MatchloomError("a collection keeps one entry at least; remove its folder instead", code="no_data")
+            if entries or gone:
+                self._living.change(Change(entries, gone))
+        return before
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove entries; how many there were.
+
+        Args:
+            ids: As `search` gives them; unknown ones are left alone.
+        """
+        if isinstance(ids, str):
+            raise MatchloomError(f"ids is {ids!r}; expected a list of ids, such as [{ids!r}]", code="wrong_type")
+        names = list(ids)
+        with self._living.writing():
+            change = removed(self._living.state.view, names)
+            if change.remove:
+                self._living.change(change)
+        return len(change.remove)
+
+    # ---- learning anew
+
+    def keep_columns(self, entries: Entries) -> None:
+        """Take the user's own columns from entries with the same ids, as a file has them.
+
+        Args:
+            entries: As `Entries.of` makes them of a file.
+        """
+        living = self._living
+        with living.lock:
+            view = living.state.view
+            own = dict(zip(entries.ids, entries.columns, strict=True))
+            table = replace(view.base.entries, columns=[own.get(name, {}) for name in view.base.entries.ids])
+            segments = (replace(view.base, entries=table), *view.segments[1:])
+            living.state = living.state.having(replace(view, segments=segments))
+
+    def refit(
+        self,
+        *,
+        feedback: switching.Feedback | None = None,
+        system: str | None = None,
+        aside: bool = False,
+        progress: bool = False,
+    ) -> Refit:
+        """Learn from all entries as they are now; searches and changes go on meanwhile.
+
+        The new fit takes the place of the old one whole, and only if left-out questions do not find their answer less
+        often by more than chance. So with judgements: a question is learnt as one of the entry that is right for it,
+        and an entry that is wrong for a question is no answer to it any more. They stay learnt until others come.
+
+        Args:
+            feedback: Judgements, or the file of them that 'matchloom serve' kept.
+            system: The name under which it was judged, where the file has judgements of several collections.
+            aside: Keep the new fit aside, for `promote`, whatever it found; nothing is switched to.
+            progress: Whether to show a bar.
+        """
+        return switching.refit(self._living, feedback, system, aside, progress)
+
+    def promote(self) -> Refit:
+        """Switch to the fit that `refit(aside=True)` made, with all that was changed since.
+
+        Refused where there is none, where another fit was kept since, or where it was worse.
+        """
+        return switching.promote(self._living)
+
+    def _made_of(self, entries: Entries) -> State:
+        """Other entries, learnt in the same way."""
+        return State.of(learn(entries, self.settings, self._living.sentences), self.settings)
+
+    # ---- the folder
+
+    def save(self, folder: Path | str) -> None:
+        """Write the collection as a folder: all of it or nothing; no pickle.
+
+        Args:
+            folder: Where; it is made if it is new.
+        """
+        self._living.save(one_path("folder", folder))
