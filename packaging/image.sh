@@ -11,7 +11,9 @@ tag=${1:-core} extras=${2:-}
 home=${IMAGE_HOME:-build/image}
 mkdir -p "$home"
 home=$(cd "$home" && pwd)
-run() { buildah --root "$home/root" --runroot "$home/run" --storage-driver vfs "$@"; }
+# overlayfs shares what layers have in common; vfs copies all of it for each, and is for where the kernel has no other.
+driver=${STORAGE_DRIVER:-$(grep --quiet overlay /proc/filesystems && echo overlay || echo vfs)}
+run() { buildah --root "$home/root" --runroot "$home/run" --storage-driver "$driver" "$@"; }
 
 if [ -z "${BASE:-}" ]; then
   BASE=localhost/debian-bookworm

@@ -54,7 +54,7 @@ def _explained(system: ServedSystem, asked: dict[str, Any], limits: Limits) -> S
 
 
 def _imported(system: ServedSystem, content: str) -> Steps[Any]:
-    given = read_import(content, "csv")
+    given, _ = read_import(content, "csv")
     yield
     assert system.collection is not None
     return planned(system.collection.entries, given, replace=False).new

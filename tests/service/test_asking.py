@@ -31,9 +31,12 @@ EVIL = (
 MARKDOWN = (
     "# Steps\n\n1. **Open** it\n2. `run` [this](https://a.example/?q=1)\n\nSee www.b.example. [x](javascript:alert(1))"
 )
+MIXED = "<b>Settings</b> **then** [Help](https://h.example/).\n\n- one <img src=x onerror=alert(7)>\n- <i>two</i>\nlast"
 ODD = [
     Pair("is this shown as it is", EVIL, text_id="evil"),
     Pair("how is markdown shown", MARKDOWN, text_id="markdown"),
+    Pair("how is a mixture shown", MIXED, text_id="mixed"),
+    Pair("are paragraphs and emphasis mixed", "<p>One **bold** `<word>`</p><pre>**raw**</pre>", text_id="blocks"),
     Pair("هل يمكنني الدفع", "نعم، يمكنك الدفع بالفاتورة", text_id="arabic"),
     Pair("where is my parcel", "Use the link in your mail.", text_id="parcel"),
 ]
@@ -91,6 +94,17 @@ def test_answers_are_formatted_and_nothing_of_them_runs(page: Page, tmp_path: Pa
         assert shown.locator("strong, code").count() == 2
         links = [one.get_attribute("href") for one in shown.locator("a").all()]
         assert links == ["https://a.example/?q=1", "https://www.b.example/"]
+        story.ask("how is a mixture shown")
+        shown = page.locator(".rich", has_text="Settings").first
+        parts = [shown.locator(tag).inner_text() for tag in ("b", "strong", "a", "i")]
+        assert parts == ["Settings", "then", "Help", "two"]
+        assert shown.locator("ul li").count() == 2
+        assert "*" not in shown.inner_text()
+        story.ask("are paragraphs and emphasis mixed")
+        shown = page.locator(".rich", has_text="One").first
+        assert [shown.locator(tag).inner_text() for tag in ("strong", "pre")] == ["bold", "**raw**"]
+        expect(page.locator(".because").first).to_contain_text("paragraphs")
+        assert not {"are", "and"} & {one.inner_text() for one in page.locator(".because em").all()}
         story.ask("هل يمكنني الدفع")
         assert page.locator(".rich").first.evaluate("node => getComputedStyle(node).direction") == "rtl"
 

@@ -208,6 +208,11 @@ def test_files_go_out_and_come_in(app: FastAPI) -> None:
         assert faq.entries()["all"] == 1
         faq.undo()
         assert faq.entries()["all"] == 7
+        found = faq.import_("How do I pay?,By card.\nWhere are you?,In Vienna.\n,\n", dry_run=True)
+        assert found["new"] == 2
+        assumed, left_out = found["notes"]
+        assert "names no column that is known" in assumed
+        assert left_out.startswith("1 left out")
         with pytest.raises(ServiceError) as refused:
             faq.import_("nothing at all")
         assert refused.value.status == 422
@@ -319,11 +324,12 @@ def test_what_is_no_look_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_made_by_hand_is_imported_with_its_ids() -> None:
     text = '\ufeffFrage;Antwort;id;url\n"Verkaufen Sie ""Gutscheine""?";"Ja; unter\n""Geschenke""";gift;https://x.example\n'
-    assert read_import(text + 'Kann ich bar zahlen;Nein, nur 5" Karten;bar;\n', "csv") == [
+    assert read_import(text + 'Kann ich bar zahlen;Nein, nur 5" Karten;bar;\n', "csv")[0] == [
         Entry("gift", 'Ja; unter\n"Geschenke"', ('Verkaufen Sie "Gutscheine"?',), {"url": "https://x.example"}),
         Entry("bar", 'Nein, nur 5" Karten', ("Kann ich bar zahlen",), {}),
     ]
-    twice = read_import("question,answer,id\na one,An answer.,1\nb two,Another.,1\n", "csv")
+    twice, notes = read_import("question,answer,id\na one,An answer.,1\nb two,Another.,1\n", "csv")
+    assert notes == []
     assert [one.columns for one in twice] == [{"id": "1"}, {"id": "1"}], "no names where two answers share one"
     with pytest.raises(Refused) as refused:
         read_import("a,b,c\n1,2,3\n", "csv")

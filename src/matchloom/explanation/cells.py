@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from matchloom.explanation.explained import Explanation
 from matchloom.pages.numbers import decimals
 from matchloom.types import Component, MatchloomError, Signal
+
+_LEADING, _LEADING_WORDS = 0.35, 4  # of what the strongest word added; how many are named
 
 
 class Cell(NamedTuple):
@@ -69,6 +71,22 @@ def word_contributions(explanation: Explanation) -> tuple[list[float], list[floa
         query[signal.left] += float(signal.contribution)
         text[signal.right] += float(signal.contribution)
     return query, text
+
+
+def leading_words(explanation: Explanation, function_words: Collection[str] = ()) -> list[str]:
+    """The few words of the query that a sentence names as the reason: what added most, and no function word.
+
+    >>> from matchloom import BM25, explain
+    >>> leading_words(explain(BM25.fit(["a lost key", "an open door"]), "is it a lost key", "a lost key"), ["a", "is"])
+    ['key', 'lost']
+    """
+    added: dict[str, float] = {}
+    for word, contribution in zip(explanation.query, word_contributions(explanation)[0], strict=True):
+        if word.lower() not in function_words and any(letter.isalnum() for letter in word):
+            added[word] = added.get(word, 0.0) + contribution
+    least = _LEADING * max(added.values(), default=0.0)
+    counted = [word for word, contribution in added.items() if contribution > 0 and contribution >= least]
+    return sorted(counted, key=lambda word: (-added[word], word))[:_LEADING_WORDS]
 
 
 def channel_contributions(explanation: Explanation) -> list[float]:

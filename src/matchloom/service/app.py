@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
+from matchloom.explanation.cells import leading_words
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
@@ -42,6 +43,7 @@ from matchloom.service.service import Service
 from matchloom.service.steps import Steps, encoded
 from matchloom.service.systems import Folder
 from matchloom.service.wrong import first_wrong
+from matchloom.text.languages import FUNCTION_WORDS
 from matchloom.types import MatchloomError, Pair
 
 _ABOUT = (
@@ -291,7 +293,9 @@ def _add_reading(app: FastAPI, service: Service) -> None:
             limits.check_map(len(found.query), len(found.text), len(found.trace.channels))
             plain = found.to_dict(grid=True) if asked.form == "json" else None
             yield
-            return {**told, "explanation": plain, "html": render_fragment(found) if asked.form == "html" else None}
+            html = render_fragment(found) if asked.form == "html" else None
+            because = leading_words(found, FUNCTION_WORDS[tokenize.language])
+            return {**told, "explanation": plain, "html": html, "because": because}
 
         async with workers.admitted():
             return answer(await workers.call(encoded, work()))

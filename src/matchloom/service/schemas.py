@@ -226,6 +226,7 @@ class ExplainAnswer(Answered):
     by: str | None
     explanation: dict[str, Any] | None
     html: str | None
+    because: list[str] = Field(description="The words of the query that counted most, function words apart.")
 
 
 class FeedbackRequest(Asked):

@@ -206,7 +206,7 @@ def _add_transfer(app: FastAPI, service: Service) -> None:
 
         def work() -> dict[str, Any]:
             collection = collection_of(system)
-            given = read_import(asked.content, asked.format)
+            given, notes = read_import(asked.content, asked.format)
             for one in given:
                 service.limits.check_texts([one.text, *one.questions, *one.columns.values()], system.tokenizer)
             service.limits.check_ids(one.id for one in given)
@@ -214,7 +214,7 @@ def _add_transfer(app: FastAPI, service: Service) -> None:
             if not asked.dry_run and (plan.put or plan.remove):
                 service.desk.editor(system, collection, who_asks(request)).import_(plan.put, plan.remove)
             counts = {"new": plan.new, "changed": len(plan.put) - plan.new, "same": plan.same}
-            return {**counts, "removed": len(plan.remove), "done": not asked.dry_run}
+            return {**counts, "removed": len(plan.remove), "done": not asked.dry_run, "notes": notes}
 
         return answer(await _write(service, name, work))
 

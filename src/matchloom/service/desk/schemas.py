@@ -171,3 +171,4 @@ class ImportAnswer(Answered):
     same: int
     removed: int
     done: bool
+    notes: list[str] = Field(description="What was assumed of the file, and what was left out of it.")

@@ -54,15 +54,19 @@ class Import(NamedTuple):
     same: int
 
 
-def read_import(content: str, form: str) -> list[Entry]:
-    """The entries of a file's content, read as 'matchloom fit' reads it."""
-    from matchloom.data.entries import read_entries
+def read_import(content: str, form: str) -> tuple[list[Entry], list[str]]:
+    """The entries of a file's content, read as 'matchloom fit' reads it, and what was assumed and left out of it."""
+    from matchloom.data.entries import entries_of
+    from matchloom.data.formats.pairs import read_rows
+    from matchloom.data.formats.values import own_columns
 
+    notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="matchloom-") as folder:
         file = Path(folder) / f"import.{form}"
         file.write_bytes(content.encode(errors="replace"))
         try:
-            return _named(read_entries(file))
+            rows = read_rows(file, whole=True, on_note=notes.append)
+            return _named(entries_of((pair, own_columns(row)) for pair, row in rows)), notes
         except MatchloomError as error:
             said = _OPTION.sub("", str(error)).replace(str(file), "the file")
             raise Refused(422, "refused", said) from None

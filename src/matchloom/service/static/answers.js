@@ -3,7 +3,7 @@
 import { h, printable } from "./dom.js";
 import { link, plain, rich, safeLink } from "./rich.js";
 
-const LIKELY = 0.1, NEAR = 0.6, ALSO = 4, NEAREST = 3, WORDS = 4;
+const LIKELY = 0.1, NEAR = 0.6, ALSO = 4, NEAREST = 3;
 
 /* {first, also} where there is an answer, {nearest} where none is sure. */
 function chosen(found) {
@@ -15,13 +15,8 @@ function chosen(found) {
   return { first, also: likely.slice(0, least === null ? 2 : ALSO), nearest: [] };
 }
 
-/* "Because of password, reset; asked before as ...": the words of the question that counted most. */
-export function reason(explanation, question, asked) {
-  const { words, contributions } = explanation.query;
-  const sum = new Map();
-  words.forEach((word, n) => { if (/[\p{L}\p{N}]/u.test(word)) sum.set(word, (sum.get(word) || 0) + contributions[n]); });
-  const best = [...sum].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
-  const most = best.filter(([, value]) => value >= 0.35 * best[0][1]).slice(0, WORDS).map(([word]) => word);
+/* "Because of password, reset; asked before as ...": the words of the question that counted most, as the service says. */
+export function reason(most, question, asked) {
   const because = most.flatMap((word, n) => [n ? ", " : "Because of ", h("em", {}, printable(word))]);
   const before = question === asked ? "asked before in these words" : "asked before as ";
   const known = question ? [because.length ? `; ${before}` : `${before[0].toUpperCase()}${before.slice(1)}`, question === asked ? "" : h("q", {}, h("bdi", {}, printable(question)))] : [];

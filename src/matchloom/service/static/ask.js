@@ -27,7 +27,7 @@ function card(answer, asked, first) {
   const because = async () => {
     if (why.childNodes.length) return;
     const found = await attempt(() => ask("/v1/explain", about));
-    const sentence = found && reason(found.explanation, answer.question, asked);
+    const sentence = found && reason(found.because, answer.question, asked);
     if (sentence) why.replaceChildren(sentence);
   };
   const onThumb = async (label) => {

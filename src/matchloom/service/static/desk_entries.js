@@ -48,8 +48,9 @@ function files(desk, redraw) {
     const plan = await desk.attempt(() => desk.call("/import", { ...asked, dry_run: true }));
     if (!plan) return;
     const said = `${plan.new} new, ${plan.changed} changed, ${plan.same} as they are.`;
-    if (!plan.new && !plan.changed) { desk.tell(`${file.name}: nothing new (${said})`); return; }
-    const dialog = h("dialog", { "aria-label": "Import" }, h("p", {}, `${file.name}: ${said}`),
+    const noted = plan.notes.map((one) => printable(one[0].toUpperCase() + one.slice(1) + "."));
+    if (!plan.new && !plan.changed) { desk.tell([`${file.name}: nothing new (${said})`, ...noted].join(" ")); return; }
+    const dialog = h("dialog", { "aria-label": "Import" }, h("p", {}, `${file.name}: ${said}`), noted.map((one) => h("p", { class: "note" }, one)),
       h("div", { class: "buttons" },
         h("button", { type: "button", class: "go", on: { click: async () => {
           dialog.remove();

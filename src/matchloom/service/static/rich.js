@@ -1,4 +1,4 @@
-/* Answers as people wrote them: Markdown, or HTML of which only plain formatting is left. Nothing of it runs: elements are
+/* Answers as people wrote them: Markdown, or HTML of which only plain formatting is left, or one within the other. Nothing of it runs: elements are
    made anew from an allow-list, without attributes but for links that lead to the web or to a mail address. */
 import { h, printable } from "./dom.js";
 
@@ -7,6 +7,7 @@ const SAME = new Set(["p", "br", "b", "strong", "i", "em", "u", "s", "ul", "ol",
 const AS = { h1: "h3", h2: "h3", h3: "h3", h4: "h4", h5: "h4", h6: "h4", div: "p", section: "p", article: "p", del: "s", ins: "u", mark: "b", dt: "p", dd: "p" };
 const DROPPED = new Set(["script", "style", "template", "iframe", "object", "embed", "svg", "math", "noscript", "head", "title", "form", "input", "button", "select", "textarea", "audio", "video", "canvas", "link", "meta", "base"]);
 const TAG = /<\/?(?:p|br|b|strong|i|em|u|ul|ol|li|a|div|span|h[1-6]|table|tr|td|th|code|pre|blockquote|img|font|script|style|iframe|svg)(?:\s[^<>]*)?\/?>/i;
+const BLOCK = /<\/?(?:p|ul|ol|li|div|h[1-6]|table|tr|td|th|pre|blockquote|script|style|iframe|svg)(?:\s[^<>]*)?\/?>/i;
 const ADDRESS = /\b(?:https?:\/\/|www\.)[^\s<>"'`]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/giu;
 
 /* The address of a link, or null where it would lead anywhere but to the web or a mail program. */
@@ -41,13 +42,13 @@ function linked(text) {
 
 /* ---- HTML */
 
-function reduced(node, depth, inLink) {
-  if (node.nodeType === Node.TEXT_NODE) return inLink ? [printable(node.data)] : linked(printable(node.data));
+function reduced(node, depth, inLink, asText = inline) {
+  if (node.nodeType === Node.TEXT_NODE) return inLink ? [printable(node.data)] : asText(printable(node.data));
   if (node.nodeType !== Node.ELEMENT_NODE || depth > DEEPEST) return [];
   const tag = node.localName;
   if (DROPPED.has(tag)) return [];
   const isLink = tag === "a";
-  const inside = () => [...node.childNodes].flatMap((child) => reduced(child, depth + 1, inLink || isLink));
+  const inside = () => [...node.childNodes].flatMap((child) => reduced(child, depth + 1, inLink || isLink, tag === "code" || tag === "pre" ? linked : asText));
   if (isLink) {
     const address = safeLink(node.getAttribute("href") || "");
     return address && !inLink ? [link(address, ...inside())] : inside();
@@ -57,9 +58,9 @@ function reduced(node, depth, inLink) {
   return as ? [h(as, {}, ...inside())] : inside();
 }
 
-function fromHtml(text) {
+function fromHtml(text, asText) {
   const parsed = new DOMParser().parseFromString(text, "text/html");  // inert: nothing is loaded, nothing runs
-  return [...parsed.body.childNodes].flatMap((node) => reduced(node, 0, false));
+  return [...parsed.body.childNodes].flatMap((node) => reduced(node, 0, false, asText));
 }
 
 /* ---- Markdown, as much as answers have */
@@ -86,7 +87,12 @@ function inline(text, depth = 0) {
   return made;
 }
 
-const lines = (own) => own.flatMap((line, n) => (n ? [h("br"), ...inline(line)] : inline(line)));
+const broken = (text) => text.split("\n").flatMap((line, n) => (n ? [h("br"), ...inline(line)] : inline(line)));
+/* The rows of a paragraph or item; tags within them stand for what they stand for in HTML. */
+function lines(own) {
+  const text = own.join("\n");
+  return TAG.test(text) ? fromHtml(text.replace(/(<br\s*\/?>)[ \t]*\n/gi, "$1"), broken) : broken(text);
+}
 const ITEM = /^\s{0,8}(?:[-*•+]|\d{1,3}[.)])\s+(.*)$/;
 
 function fromMarkdown(text) {
@@ -121,7 +127,7 @@ function fromMarkdown(text) {
 /* An answer as elements. */
 export function rich(text) {
   const whole = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-  const inside = TAG.test(whole) ? fromHtml(whole) : fromMarkdown(printable(whole));
+  const inside = BLOCK.test(whole) ? fromHtml(whole) : fromMarkdown(printable(whole));
   return h("div", { class: "rich", dir: "auto" }, ...(inside.length ? inside : [printable(whole)]));
 }
 
