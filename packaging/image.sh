@@ -4,6 +4,7 @@
 #   packaging/image.sh networks '[networks,encoder,archive]'
 # BASE=image names the base; without one, and where no registry can be reached, debootstrap makes a Debian.
 # BUILD_OPTIONS are passed to `buildah build`, for who needs a mirror's settings in the build stage.
+# LAYERS=true keeps each step for the next build, and a copy of what it made.
 # Tried: the user without rights, a read-only root, /health and /ready, an answer, thumbs on a volume, SIGTERM, the size.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +29,7 @@ if [ -z "${BASE:-}" ]; then
 fi
 
 # shellcheck disable=SC2086
-run build --quiet --layers --isolation chroot --format docker --build-arg BASE="$BASE" --build-arg EXTRAS="$extras" \
+run build --quiet --layers="${LAYERS:-false}" --isolation chroot --format docker --build-arg BASE="$BASE" --build-arg EXTRAS="$extras" \
   ${BUILD_OPTIONS:-} --tag "localhost/matchloom:$tag" . > "$home/build.log" 2>&1 || { tail -40 "$home/build.log"; exit 1; }
 run images --format '{{.Name}}:{{.Tag}} {{.Size}}' "localhost/matchloom:$tag"
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from experiments.benchmarks.day_two import CHROMIUM, Story, launched
 from matchloom.search.collection import Collection
@@ -107,6 +107,28 @@ def test_answers_are_formatted_and_nothing_of_them_runs(page: Page, tmp_path: Pa
         assert not {"are", "and"} & {one.inner_text() for one in page.locator(".because em").all()}
         story.ask("هل يمكنني الدفع")
         assert page.locator(".rich").first.evaluate("node => getComputedStyle(node).direction") == "rtl"
+
+
+def test_a_page_that_is_opened_while_the_service_begins_waits_for_it(browser: Browser, tmp_path: Path) -> None:
+    loading = {"error": {"code": "loading", "message": "the systems are being read"}}
+    refused: list[str] = []
+
+    def begins(route: Route) -> None:
+        if len(refused) < 2:
+            refused.append(route.request.url)
+            route.fulfill(status=503, json=loading)
+        else:
+            route.continue_()
+
+    page = browser.new_page()
+    page.route("**/v1/page*", begins)
+    with running(make_app(make(tmp_path, ODD), "faq")) as url:
+        page.goto(url)
+        expect(page.get_by_text("being loaded")).to_be_visible()
+        expect(page.locator("#examples button")).not_to_have_count(0)
+        expect(page.get_by_text("being loaded")).to_be_hidden()
+    page.close()
+    assert len(refused) == 2
 
 
 @pytest.mark.parametrize("allowed", [True, False])

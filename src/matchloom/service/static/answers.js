@@ -67,7 +67,7 @@ function body(answer) {
 }
 
 export const likely = (probability) =>
-  probability === null || probability === undefined ? null : h("span", { class: "likely" }, `${Math.round(100 * probability)}% likely right`);
+  probability === null || probability === undefined ? null : h("span", { class: "likely" }, probability > 0.99 ? "over 99% likely right" : `${Math.round(100 * probability)}% likely right`);
 
 /* One answer. The first stands open; another opens by a click, of which `opened` learns.
    own: {first, say, onThumb or null, why, actions, below, opened}, the last four as far as there are any */

@@ -3,6 +3,7 @@ import { Problem, useKey } from "./api.js";
 import { find } from "./dom.js";
 
 const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+const AGAIN = 1000;  // milliseconds, while the service begins
 
 /* Show a problem, or none. */
 export function tell(text) {
@@ -10,13 +11,19 @@ export function tell(text) {
   find("#problem").textContent = text ? sentence(text) : "";
 }
 
-/* What the work gives; null where it failed, and a line says why. */
+/* What the work gives; null where it failed, and a line says why. While the service begins it is tried again. */
 export async function attempt(work) {
   try {
     return await work();
   } catch (error) {
     if (error.name === "AbortError") return null;
     if (!(error instanceof Problem)) throw error;
+    if (error.code === "loading") {
+      tell("The answers are being loaded. One moment.");
+      await new Promise((done) => { setTimeout(done, AGAIN); });
+      tell("");
+      return attempt(work);
+    }
     const wanted = error.status === 401 || error.code === "ask_only";
     if (wanted) {
       find("#key").hidden = false;
