@@ -6,7 +6,10 @@ store answers in error becomes one line with the URI and the file.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -90,10 +93,18 @@ class FolderStore:
     def __init__(self, folder: Path, uri: str) -> None:
         self.folder, self.uri = folder, uri.rstrip("/")
 
+    def _opened(self, name: str) -> BinaryIO:
+        """A regular file: a pipe or a device in its place would be waited for, or read, without end."""
+        made = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISREG(os.fstat(made).st_mode):
+            return os.fdopen(made, "rb")
+        os.close(made)
+        raise OSError(errno.EINVAL, "it is no file")
+
     def read(self, name: str, most: int) -> bytes | None:
         """A small file; None where there is none."""
         try:
-            with (self.folder / name).open("rb") as stream:
+            with self._opened(name) as stream:
                 content = stream.read(most + 1)
         except FileNotFoundError:
             return None
@@ -104,7 +115,7 @@ class FolderStore:
     def fetch(self, name: str, size: int) -> Iterator[bytes]:
         """A file in pieces, at most so many bytes."""
         try:
-            with (self.folder / name).open("rb") as stream:
+            with self._opened(name) as stream:
                 yield from _pieces(stream, size)
         except OSError as error:
             raise _failed(self.uri, name, error, "read") from None
