@@ -69,7 +69,7 @@ def add(collection: str, pairs: PairsLike) -> Call[Added]:
         if pair.is_positive
     ]
     path = path_of(collection, "/pairs", "archives")
-    return Call(path, {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong)), writes=True)
+    return Call(path, {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong)))
 
 
 def replace(collection: str, entries: Iterable[Entry]) -> Call[int]:
@@ -78,19 +78,18 @@ def replace(collection: str, entries: Iterable[Entry]) -> Call[int]:
         {"id": one.id, "text": one.text, "questions": list(one.questions), "columns": dict(one.columns)}
         for one in entries
     ]
-    path = path_of(collection, "/entries")
-    return Call(path, {"entries": plain}, lambda done: int(done["put"]), put=True, writes=True)
+    return Call(path_of(collection, "/entries"), {"entries": plain}, lambda done: int(done["put"]), put=True)
 
 
 def remove(collection: str, ids: Iterable[str]) -> Call[int]:
     """Entries to remove."""
     body = {"ids": many_texts("ids", ids)}
-    return Call(path_of(collection, "/remove"), body, lambda done: int(done["removed"]), writes=True)
+    return Call(path_of(collection, "/remove"), body, lambda done: int(done["removed"]))
 
 
 def refit(collection: str) -> Call[dict[str, Any]]:
     """A refit in the background."""
-    return Call(path_of(collection, "/refit"), {}, dict, writes=True)
+    return Call(path_of(collection, "/refit"), {}, dict)
 
 
 def status(collection: str) -> Call[dict[str, Any]]:
@@ -101,7 +100,7 @@ def status(collection: str) -> Call[dict[str, Any]]:
 def feedback(question: str, text: str, right: bool, answer_id: str, who: str, system: str | None) -> Call[None]:
     """A thumb up or down."""
     body = {"question": question, "text": text, "label": int(right), "id": answer_id, "who": who, "system": system}
-    return Call("/v1/feedback", body, lambda _: None, writes=True)
+    return Call("/v1/feedback", body, lambda _: None)
 
 
 def reload(systems: Sequence[str]) -> Call[dict[str, str]]:

@@ -8,15 +8,12 @@ network but what pip is asked for.
 from __future__ import annotations
 
 import hashlib
-import lzma
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
@@ -165,15 +162,7 @@ def _from_wheel(path: Path, name: str | None) -> Found:
                 )
             own = name or _known_by(path.name.split("-")[0])
             return _keep(own, str(path), lambda target: _unzip(wheel, homes[0], target))
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        RuntimeError,
-        UnicodeError,
-        struct.error,
-    ) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise MatchloomError(f"{path} is no wheel, or damaged: {error}; fetch it again", code="damaged") from None
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None

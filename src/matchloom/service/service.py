@@ -17,7 +17,6 @@ from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
-from matchloom.service.once import Onces
 from matchloom.service.pauses import collect_when_idle
 from matchloom.service.problems import Refused, unknown
 from matchloom.service.refits import Refits
@@ -60,7 +59,6 @@ class Service:
         self.refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
         self.desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
         self.follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
-        self.onces = Onces()
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from matchloom.basics.growing import Announce
 from matchloom.basics.validation import at_least_one, many_texts, one_text
 from matchloom.data.entries import Entry
 from matchloom.explanation import Explanation, explanation_of
@@ -75,15 +74,6 @@ class Asked:
     @patience.setter
     def patience(self, seconds: float) -> None:
         self._living.patience = seconds
-
-    @property
-    def announce(self) -> Announce | None:
-        """What is told of each change before it is written."""
-        return self._living.announce
-
-    @announce.setter
-    def announce(self, announce: Announce | None) -> None:
-        self._living.announce = announce
 
     @property
     def settings(self) -> Settings:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from matchloom import artifact
-from matchloom.basics.growing import Announce
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.folder import KIND, stamp
 from matchloom.search.journal import Change, Journal
@@ -31,7 +30,6 @@ class LivingState:
         self.folder: Path | None = None
         self.state, self.sentences, self.about = state, sentences, about or About()
         self.patience = 30.0  # seconds that a change waits for another writer
-        self.announce: Announce | None = None  # told of each change before it is written
         self.stamp: tuple[int, int] = (0, 0)  # of the fit in the folder
         self.changes: list[Change] = []  # since the fit
         self.lock = threading.RLock()
@@ -76,22 +74,12 @@ class LivingState:
         view = self.state.view.changed(change)  # what cannot be read is refused before it is written
         if self._journal is not None:
             try:
-                self._journal.append([change], self._announcing(change))
+                self._journal.append([change])
             except BaseException:
                 self._load()  # as the folder has it: no word of the change is known
                 raise
         self.changes.append(change)
         self._take(view)
-
-    def _announcing(self, change: Change) -> Callable[[Path, int, bytes], None] | None:
-        """What tells of a change where it will stand, and what it does."""
-        announce = self.announce
-        if announce is None:
-            return None
-        ids = [entry.id for entry in change.put]
-        told = {"new": sum(self.state.view.row_of(name) is None for name in ids), "put": ids}
-        told["removed"] = list(change.remove)
-        return lambda path, start, content: announce(path, start, content, told)
 
     def switch(self, state: State, later: Sequence[Change], number: int) -> None:
         """Take up a fit that has learnt so many changes, and what was changed while it was made."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from matchloom.search.feedback import Judgement, read_feedback
-from matchloom.service.desk.audit import Audit, Note, noting
+from matchloom.service.desk.audit import Audit
 from matchloom.service.desk.edits import Editor
 from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.desk.watch import FileWatch
@@ -69,10 +68,6 @@ class Desk:
     def editor(self, system: ServedSystem, collection: Collection, who: str) -> Editor:
         """Who changes a collection for somebody."""
         return Editor(collection, self.audit, system.name, who)
-
-    def noting(self, system: ServedSystem, who: str) -> AbstractContextManager[Note]:
-        """What writes down what somebody changes, before it is done."""
-        return noting(self.audit, system.name, who)
 
     def judgements(self, system: ServedSystem) -> list[Judgement]:
         """What people said of the answers of a system."""

@@ -30,10 +30,7 @@ class FileWatch:
     async def watch(self) -> None:
         """Look until the service ends."""
         while True:
-            try:
-                await asyncio.to_thread(self.look)
-            except Exception as error:  # whatever a file does, it is looked at again
-                self._tell(f"{self.path} cannot be followed: {type(error).__name__}: {error}")
+            await asyncio.to_thread(self.look)
             await asyncio.sleep(_LOOK)
 
     def look(self) -> bool:
@@ -57,7 +54,6 @@ class FileWatch:
                 self._since = -1.0  # looked at as it is
                 return True
             except MatchloomError as error:
-                self._since = -1.0  # nor is it another soon
                 self._tell(str(error))
         return False
 
