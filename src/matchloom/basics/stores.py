@@ -98,7 +98,8 @@ class FolderStore:
     """A folder, also one that machines share."""
 
     def __init__(self, folder: Path, uri: str) -> None:
-        self.folder, self.uri = folder, uri.rstrip("/")
+        self.folder = folder
+        self.uri: str = uri.rstrip("/")
 
     def read(self, name: str, most: int) -> bytes | None:
         """A small file; None where there is none."""
@@ -153,7 +154,8 @@ class ObjectStore:
     """A file system of pyarrow's, with the store's own credentials, timeouts and retries."""
 
     def __init__(self, uri: str) -> None:
-        self.uri, self._given = shown(uri), uri
+        self.uri: str = shown(uri)
+        self._given = uri
 
     @cached_property
     def _opened(self) -> tuple[Any, str]:
