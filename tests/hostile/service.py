@@ -73,7 +73,7 @@ class Service:
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
-        for _ in range(1200):
+        for _ in range(4800):
             line = next((one for one in self._lines() if one.startswith("Ready: ")), None)
             if line is not None:
                 break

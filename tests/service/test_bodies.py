@@ -7,7 +7,9 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -146,6 +148,57 @@ def test_idle_connections_give_way_and_half_requests_do_not_keep_others_out(few:
         busy[-1].sendall(head + b" " * 1000)
         assert httpx.get(f"{few}/health").status_code == 200
     for one in (*idle, *busy):
+        one.close()
+
+
+def test_who_has_just_connected_is_not_closed_for_those_who_hold_half_requests(few: str) -> None:
+    """The oldest silent connection was closed first: a client that waited a moment before it asked was reset."""
+    port = int(few.rpartition(":")[2])
+    new = socket.create_connection(("127.0.0.1", port), timeout=20)
+    halves = []
+    for n in range(40):
+        halves.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+        with suppress(OSError):
+            halves[-1].sendall(b"GET /hea" if n % 2 else b"P")
+        time.sleep(0.002)
+    new.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert new.recv(100).startswith(b"HTTP/1.1 200")
+    for one in (new, *halves):
+        one.close()
+
+
+def _answer(made: socket.socket) -> bytes:
+    """All that is answered, which may come in pieces."""
+    found = b""
+    while not found.endswith(b"}") and (piece := made.recv(1000)):
+        found += piece
+    return found
+
+
+def test_a_request_on_its_way_keeps_its_connection(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was sent and not read yet counts: a connection that was kept for the next request is not reset under it."""
+    port = int(few.rpartition(":")[2])
+    kept = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(8)]
+    asked = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for one in kept:
+        one.sendall(asked)
+        assert _answer(one).startswith(b"HTTP/1.1 200")
+    time.sleep(1.1)  # idle by now
+    inner = Punctual.connection_made
+
+    def made(self: Punctual, transport: Any) -> None:
+        for one in kept[:4]:
+            one.sendall(asked)  # at the moment at which another connects
+        inner(self, transport)
+
+    monkeypatch.setattr(Punctual, "connection_made", made)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as other:
+        other.sendall(asked)
+        assert _answer(other).startswith(b"HTTP/1.1 200")
+    monkeypatch.undo()
+    for one in kept[:4]:
+        assert _answer(one).startswith(b"HTTP/1.1 200")
+    for one in kept:
         one.close()
 
 

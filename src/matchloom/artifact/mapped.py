@@ -26,9 +26,7 @@ class Mapped:
     """A folder whose manifest was read."""
 
     def __init__(self, folder: Path, manifest: Manifest, remedy: str) -> None:
-        self.folder = folder
-        self.remedy = remedy
-        self._manifest = manifest
+        self.folder, self.remedy, self._manifest = folder, remedy, manifest
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from matchloom.types import MatchloomError
 
 LONGEST = 2**20  # bytes of a line
+# Told, before it is written, what will stand where: the file, where it begins, the bytes, and more about it.
+Announce = Callable[[Path | None, int, bytes, Mapping[str, Any]], None]
 _WAIT, _POLL = 5.0, 0.005  # seconds for another writer, who needs milliseconds
 
 
@@ -51,16 +53,14 @@ class GrowingFile:
         keep: int | None = None,
         whole: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self.path: Path = Path(path)
-        self._what = what
-        self._most = most
-        self._keep = keep
+        self.path, self._what, self._most, self._keep = Path(path), what, most, keep
         self._whole = whole or _is_object
 
-    def append(self, *rows: Mapping[str, Any], durable: bool = True) -> int:
+    def append(self, *rows: Mapping[str, Any], durable: bool = True, announce: Announce | None = None) -> int:
         """Append lines, all of them: they are on the disk when this returns, or the file is as it was.
 
         Returns where the first one begins. Without `durable` the system may still hold them back for some seconds.
+        `announce` is called before they are written.
         """
         lines = [json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n" for row in rows]
         longest = max(map(len, lines), default=0)
@@ -69,7 +69,7 @@ class GrowingFile:
                 f"a {self._what} has {longest:,} bytes; at most {LONGEST:,} are kept", code="too_large"
             )
         with self._held() as file:
-            return self._append(file, b"".join(lines), durable)
+            return self._append(file, b"".join(lines), durable, announce)
 
     @contextmanager
     def _held(self) -> Iterator[int]:
@@ -82,14 +82,16 @@ class GrowingFile:
         except OSError as error:
             raise MatchloomError(f"{self.path} was not written: {error.strerror or error}", code="unwritable") from None
 
-    def _append(self, file: int, content: bytes, durable: bool) -> int:
+    def _append(self, file: int, content: bytes, durable: bool, announce: Announce | None) -> int:
         size = self._mended(file)
         if size + len(content) > self._most and size:
             if self._keep is None:
                 raise self._full()
             self._move_aside()
             with self._held() as other:
-                return self._append(other, content, durable)
+                return self._append(other, content, durable, announce)
+        if announce is not None:
+            announce(self.path, size, content, {})
         try:
             if os.write(file, content) != len(content):
                 raise OSError(0, "the disk is full")
@@ -99,6 +101,14 @@ class GrowingFile:
             os.ftruncate(file, size)  # no half of a line, and none that was not confirmed
             raise
         return size
+
+    def take_back(self, start: int, size: int) -> bool:
+        """Remove the lines that were appended last, if nobody appended any since; whether that was done."""
+        with self._held() as file:
+            last = os.fstat(file).st_size == start + size
+            if last:
+                os.ftruncate(file, start)
+            return last
 
     def _move_aside(self) -> None:
         """FILE becomes FILE.1, FILE.1 becomes FILE.2; the last one goes."""

@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
     SeedOption,
-    place,
 )
 from matchloom.cli.printing import console, print_json, table
 from matchloom.kernels.native import status
@@ -44,13 +43,8 @@ _FLAGS = ("avx2", "avx512f", "amx_tile", "asimd", "neon")
 
 def command(
     run: Annotated[
-        Any,
-        typer.Argument(
-            parser=place,
-            metavar="RUN",
-            help="A TREC run file, or the folder of a collection, or the URI of an archive.",
-            show_default=False,
-        ),
+        Path | None,
+        typer.Argument(metavar="RUN", help="A TREC run file, or the folder of a collection.", show_default=False),
     ] = None,
     qrels: Annotated[
         Path | None, typer.Argument(metavar="QRELS", help="A run's judgements.", show_default=False)
@@ -112,14 +106,14 @@ def command(
     console().print(shown)
 
 
-def _is_folder(path: Path | str) -> bool:
+def _is_folder(path: Path) -> bool:
     try:
-        return isinstance(path, str) or path.is_dir()
+        return path.is_dir()
     except OSError:  # too long for a name
         return False
 
 
-def _look_at_collection(folder: Path | str, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
+def _look_at_collection(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
     """Print what was found; the exit code says whether the collection is whole now."""
     mended = None
     if kind_of(folder) == "collection":

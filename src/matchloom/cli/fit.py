@@ -54,6 +54,14 @@ def command(
             "the first of these, none is none.",
         ),
     ] = "auto",
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Tune the encoder on your questions, where time allows; kept where left-out questions are better "
+            "for it.",
+        ),
+    ] = True,
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
     resume: Annotated[
@@ -71,7 +79,8 @@ def command(
     Where each answer has one question, a held-out question can only be found by the answer's text, and that is what the
     figures are of; in use answers have their questions, too. Questions that people asked (--test) tell more.
 
-    Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains.
+    Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains. Where
+    answers have several questions, its last layers then learn from them for some minutes; --no-tune leaves that out.
 
     With --feedback it learns at the end from thumbs up and down, if held-out questions are not worse for it; what that
     means is told by 'matchloom refit'. The figures are of the files alone.
@@ -96,6 +105,7 @@ def command(
         tokenizer=tokenize,
         columns=parse_columns(columns),
         encoder=None if encoder == "none" else encoder,
+        tune=tune,
         seed=seed,
         overwrite=overwrite,
         resume=resume,

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.collections import Changes, open_collection, remove_ids, show_collection
-from matchloom.cli.options import PlaceArgument
+from matchloom.cli.options import FolderArgument
 
 
 def command(
-    folder: PlaceArgument,
+    folder: FolderArgument,
     ids: Annotated[
         list[str],
         typer.Argument(metavar="ID...", help="Ids of answers, or files with an id on each line.", show_default=False),

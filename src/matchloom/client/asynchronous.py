@@ -10,7 +10,7 @@ import httpx
 
 from matchloom.client import calls
 from matchloom.client.desk import Desk
-from matchloom.client.sending import Call, T, headers, read_answer, seconds_to_wait, unreachable
+from matchloom.client.sending import Call, T, headers, read_answer, seconds_after, seconds_to_wait
 from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike
 from matchloom.explanation import Explanation
@@ -49,16 +49,18 @@ class AsyncClient:
         await self._http.aclose()
 
     async def _ask(self, call: Call[T]) -> T:
-        tried = 0
+        tried, own = 0, call.headers()
         while True:
             try:
-                response = await self._http.request(call.method, call.path, json=call.body)
+                response = await self._http.request(call.method, call.path, json=call.body, headers=own)
             except httpx.HTTPError as error:
-                raise unreachable(error, str(self._http.base_url)) from None
-            wait = seconds_to_wait(response, tried)
-            if wait is None:
-                return read_answer(call, response)
+                wait: float | None = seconds_after(error, tried, str(self._http.base_url))
+            else:
+                wait = seconds_to_wait(response, tried)
+                if wait is None:
+                    return read_answer(call, response)
             tried += 1
+            assert wait is not None
             await asyncio.sleep(wait)
 
     async def systems(self) -> list[dict[str, Any]]:

@@ -69,7 +69,7 @@ def add(collection: str, pairs: PairsLike) -> Call[Added]:
         if pair.is_positive
     ]
     path = path_of(collection, "/pairs", "archives")
-    return Call(path, {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong)))
+    return Call(path, {"pairs": plain}, lambda done: Added(done["new"], done["replaced"], len(wrong)), writes=True)
 
 
 def replace(collection: str, entries: Iterable[Entry]) -> Call[int]:
@@ -78,18 +78,19 @@ def replace(collection: str, entries: Iterable[Entry]) -> Call[int]:
         {"id": one.id, "text": one.text, "questions": list(one.questions), "columns": dict(one.columns)}
         for one in entries
     ]
-    return Call(path_of(collection, "/entries"), {"entries": plain}, lambda done: int(done["put"]), put=True)
+    path = path_of(collection, "/entries")
+    return Call(path, {"entries": plain}, lambda done: int(done["put"]), put=True, writes=True)
 
 
 def remove(collection: str, ids: Iterable[str]) -> Call[int]:
     """Entries to remove."""
     body = {"ids": many_texts("ids", ids)}
-    return Call(path_of(collection, "/remove"), body, lambda done: int(done["removed"]))
+    return Call(path_of(collection, "/remove"), body, lambda done: int(done["removed"]), writes=True)
 
 
 def refit(collection: str) -> Call[dict[str, Any]]:
     """A refit in the background."""
-    return Call(path_of(collection, "/refit"), {}, dict)
+    return Call(path_of(collection, "/refit"), {}, dict, writes=True)
 
 
 def status(collection: str) -> Call[dict[str, Any]]:
@@ -100,7 +101,7 @@ def status(collection: str) -> Call[dict[str, Any]]:
 def feedback(question: str, text: str, right: bool, answer_id: str, who: str, system: str | None) -> Call[None]:
     """A thumb up or down."""
     body = {"question": question, "text": text, "label": int(right), "id": answer_id, "who": who, "system": system}
-    return Call("/v1/feedback", body, lambda _: None)
+    return Call("/v1/feedback", body, lambda _: None, writes=True)
 
 
 def reload(systems: Sequence[str]) -> Call[dict[str, str]]:

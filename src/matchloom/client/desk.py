@@ -24,7 +24,8 @@ class Desk:
     def _ask(
         self, what: str, body: dict[str, Any] | None = None, *, read: Callable[[Any], Any] = dict, **how: Any
     ) -> Any:
-        return self._send(Call(path_of(self._name, what), body, read, **how))
+        writes = body is not None or "verb" in how
+        return self._send(Call(path_of(self._name, what), body, read, writes=writes, **how))
 
     def entries(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -10,8 +11,8 @@ import httpx
 from matchloom.types import MatchloomError
 
 T = TypeVar("T")
-_RETRIES = 3  # after a 503, which says when to come again
-_LONGEST_WAIT = 5.0
+_RETRIES = 3  # after a 503, which says when to come again, and after a connection that broke off
+_LONGEST_WAIT, _PAUSE = 5.0, 0.5
 
 
 class ServiceError(MatchloomError):
@@ -21,8 +22,7 @@ class ServiceError(MatchloomError):
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status = status
-        self.code = code
+        self.status, self.code = status, code
 
 
 class Call(NamedTuple, Generic[T]):
@@ -34,11 +34,16 @@ class Call(NamedTuple, Generic[T]):
     put: bool = False  # PUT in place of POST
     verb: str = ""  # another one
     raw: bool = False  # whether the answer is a file, and no JSON
+    writes: bool = False  # whether it changes what is kept
 
     @property
     def method(self) -> str:
         """How it is asked."""
         return self.verb or ("GET" if self.body is None else "PUT" if self.put else "POST")
+
+    def headers(self) -> dict[str, str]:
+        """Those of its own: a write that is sent again is the same one by its key, and is done once."""
+        return {"idempotency-key": secrets.token_hex(16)} if self.writes else {}
 
 
 def headers(key: str | None) -> dict[str, str]:
@@ -51,9 +56,17 @@ def seconds_to_wait(response: httpx.Response, tried: int) -> float | None:
     if response.status_code != 503 or tried >= _RETRIES:
         return None
     try:
-        return min(_LONGEST_WAIT, float(response.headers.get("retry-after", "1")))
+        return max(0.0, min(_LONGEST_WAIT, float(response.headers.get("retry-after", "1"))))
     except ValueError:
         return 1.0
+
+
+def seconds_after(error: httpx.HTTPError, tried: int, url: str) -> float:
+    """The same where a connection broke off: what was sent may have arrived, and can be sent again all the same."""
+    broke = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
+    if not broke or tried >= _RETRIES:
+        raise unreachable(error, url) from None
+    return _PAUSE
 
 
 def read_answer(call: Call[T], response: httpx.Response) -> T:

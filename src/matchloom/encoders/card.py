@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matchloom.encoders.folder import CARD
+from matchloom.types import MatchloomError
 
 SOURCES = "data_config.json"  # some cards name a few of the training sets, and this file beside them all
 # Figures on these corpora are not those of unseen texts, if an encoder was trained on what is named here.
@@ -14,6 +16,7 @@ LEAKS = {
     "cqa": {"Amazon QA": r"amazon[-_ ]?qa", "Yahoo! Answers": r"yahoo[-_! ]*answers"},
     "citations": {"S2ORC": r"s2orc", "SPECTER": r"specter"},
 }
+_QUERY, _PASSAGE = "query: ", "passage: "  # of E5
 _LARGEST = 1_000_000  # bytes of a card that are looked at
 
 
@@ -42,6 +45,28 @@ def read_card(folder: Path) -> Card:
         [name.strip("\"' ").rpartition("/")[2] for name in names],
         {corpus: sets for corpus, sets in leaks.items() if sets},
     )
+
+
+def prompt_of(folder: Path, told: Mapping[str, Any]) -> str:
+    """What the encoder wants before every text, where questions are compared with questions.
+
+    What PROMPTS has told names a default, or has one for queries and another for texts, as E5 does, whose card alone
+    says so in older folders: then that for queries stands before both, as such cards ask where both sides are alike.
+    Where only queries have one, it is for another use.
+    """
+    prompts, default = told.get("prompts") or {}, told.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
+        raise MatchloomError("prompts must be texts by their names", code="wrong_format")
+    if default is not None:
+        if not isinstance(default, str) or default not in prompts:
+            raise MatchloomError(
+                f"default_prompt_name is {str(default)[:40]!r}, which is none of the prompts", code="wrong_format"
+            )
+        return str(prompts[default])
+    if prompts.get("query") and any(prompts.get(name) for name in ("passage", "document")):
+        return str(prompts["query"])
+    card = _text(folder / CARD)
+    return _QUERY if not any(prompts.values()) and all(f'"{one}"' in card for one in (_QUERY, _PASSAGE)) else ""
 
 
 def _text(path: Path) -> str:

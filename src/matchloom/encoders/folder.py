@@ -9,6 +9,7 @@ from typing import Any
 from matchloom.types import MatchloomError
 
 CONFIG, WEIGHTS, TOKENIZER, CARD = "config.json", "model.safetensors", "tokenizer.json", "README.md"
+POOLING, PROMPTS = "1_Pooling/config.json", "config_sentence_transformers.json"  # of sentence-transformers
 
 
 def is_encoder(folder: Path) -> bool:

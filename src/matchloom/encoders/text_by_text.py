@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from matchloom.basics.parallel import inline_pool
 from matchloom.batches import Pieces, Texts
 from matchloom.encoders.base import Encoder
-from matchloom.encoders.pooling import mean_of, pieces_of, words_of
+from matchloom.encoders.pooling import pieces_of, pooled, words_of
 from matchloom.encoders.shape import ACTIVATIONS
 from matchloom.kernels import products
 from matchloom.kernels.transformer import PackedLayers
@@ -47,7 +47,8 @@ class TextByText(Encoder):
 
     def mean(self, texts: Texts) -> Tensor:
         """(N, D)"""
-        return mean_of(self._positions(texts), pieces_of(texts))
+        pieces = pieces_of(texts)
+        return pooled(self._positions(texts), pieces.mask, pieces.lengths, self._transformer[0].pooling)
 
     def shares(self, texts: Texts) -> Tensor:
         """(N, L)"""

@@ -31,7 +31,7 @@ from matchloom.batches import Pieces, Texts
 from matchloom.data.reader import WordPieces
 from matchloom.encoders.base import Encoder
 from matchloom.encoders.pieces import PieceTokenizer
-from matchloom.encoders.pooling import counts_of, mean_of, pieces_of, words_of
+from matchloom.encoders.pooling import FIRST, MEAN, counts_of, pieces_of, pooled, pooling_of, words_of
 from matchloom.encoders.shape import ACTIVATIONS, Shape
 from matchloom.encoders.text_by_text import TextByText
 from matchloom.encoders.weights import read_folder
@@ -88,10 +88,12 @@ class Transformer(Encoder):
         "patience": 2,
     }
 
-    def __init__(self, shape: Shape, tokenizer: PieceTokenizer, *, training_pieces: int = 48) -> None:
+    def __init__(
+        self, shape: Shape, tokenizer: PieceTokenizer, *, training_pieces: int = 48, pooling: str = MEAN
+    ) -> None:
         """An encoder whose weights are to be loaded."""
         super().__init__()
-        self.shape, self.tokenizer, self.size = shape, tokenizer, shape.size
+        self.shape, self.tokenizer, self.size, self.pooling = shape, tokenizer, shape.size, pooling
         self.training_pieces = training_pieces
         self.learns, self._told = 0, False  # how many of the last layers are being trained
         self.kept: Callable[[Pieces], Tensor | None] | None = None  # what it has read already: embedding_cache.py
@@ -107,8 +109,8 @@ class Transformer(Encoder):
 
         `pieces` is how many pieces of a text it reads; by default what the folder says it was made for, or 256.
         """
-        shape, tokenizer, weights = read_folder(Path(folder), most=pieces)
-        made = cls(shape, tokenizer)
+        shape, tokenizer, weights, pooling = read_folder(Path(folder), most=pieces)
+        made = cls(shape, tokenizer, pooling=pooling)
         made.load_state_dict(weights, assign=True)
         return made
 
@@ -118,13 +120,15 @@ class Transformer(Encoder):
         try:
             shape, most = Shape(**settings["shape"]), int(settings["pieces"])
             training, text = int(settings["training_pieces"]), str(settings["tokenizer.json"])
+            pooling = pooling_of(settings.get("pooling", MEAN))
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, MatchloomError):
                 raise
             raise MatchloomError(
                 "the matcher's encoder has other settings than this matchloom knows", code="wrong_format"
             ) from None
-        return cls(shape, PieceTokenizer(text, shape, min(most, shape.most_pieces)), training_pieces=training)
+        pieces = PieceTokenizer(text, shape, min(most, shape.most_pieces), prompt=str(settings.get("prompt", "")))
+        return cls(shape, pieces, training_pieces=training, pooling=pooling)
 
     def settings(self) -> dict[str, Any]:
         """Its sizes, how much it reads, and the whole tokenizer.json, which a matcher keeps as a file of its own."""
@@ -133,6 +137,8 @@ class Transformer(Encoder):
             "shape": self.shape.as_dict(),
             "pieces": self.tokenizer.most,
             "training_pieces": self.training_pieces,
+            **({} if self.pooling == MEAN else {"pooling": self.pooling}),
+            **({"prompt": self.tokenizer.prompt} if self.tokenizer.prompt else {}),
             "tokenizer.json": self.tokenizer.text,
         }
 
@@ -146,14 +152,15 @@ class Transformer(Encoder):
         return words_of(self.positions(pieces), pieces, texts.words.shape[1])
 
     def mean(self, texts: Texts) -> Tensor:
-        """The mean of all pieces, marks and punctuation included, as such encoders are trained to be read. (N, D)"""
+        """The mean of all pieces, marks and punctuation included, or the first mark's vector, by `pooling`. (N, D)"""
         pieces = self._read(texts)
-        return mean_of(self.positions(pieces), pieces)
+        return pooled(self.positions(pieces), pieces.mask, pieces.lengths, self.pooling)
 
     def shares(self, texts: Texts) -> Tensor:
-        """A word has as much of the mean as it has pieces. (N, L)"""
+        """A word has as much of the mean as it has pieces, and none of the first mark. (N, L)"""
         pieces = self._read(texts)
-        return counts_of(pieces, texts.words.shape[1]) / pieces.lengths[:, None]
+        counts = counts_of(pieces, texts.words.shape[1])
+        return torch.zeros_like(counts) if self.pooling == FIRST else counts / pieces.lengths[:, None]
 
     def seen(self, texts: Texts) -> Tensor:
         """True where there is a word of which it has read a piece. (N, L)"""

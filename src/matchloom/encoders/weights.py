@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import safetensors
 import torch
 from torch import Tensor
 
-from matchloom.encoders.folder import CONFIG, TOKENIZER, WEIGHTS, read_config, read_json
+from matchloom.encoders.card import prompt_of
+from matchloom.encoders.folder import CONFIG, POOLING, PROMPTS, TOKENIZER, WEIGHTS, read_config, read_json
 from matchloom.encoders.pieces import PieceTokenizer
+from matchloom.encoders.pooling import MEAN, pooling_of
 from matchloom.encoders.shape import Shape
 from matchloom.types import MatchloomError
 
+_MODE = "pooling_mode_"
 _LIMITS = "sentence_bert_config.json"  # how much of a text a sentence encoder was made for
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # how torch.save and pickle begin
 _POINTER = b"version https://git-lfs"
@@ -39,6 +43,7 @@ class EncoderFiles(NamedTuple):
     shape: Shape
     tokenizer: PieceTokenizer
     weights: dict[str, Tensor]
+    pooling: str = MEAN  # what a text's vector is
 
 
 def read_folder(folder: Path, *, most: int | None = None) -> EncoderFiles:
@@ -53,15 +58,35 @@ def read_folder(folder: Path, *, most: int | None = None) -> EncoderFiles:
         raise MatchloomError(
             f"{folder / TOKENIZER} cannot be read: {error}; copy the folder again", code="damaged"
         ) from None
+    prompts, told = _told(folder / PROMPTS), _told(folder / POOLING)
+    with _of(folder / PROMPTS, "copy the folder again"):
+        prompt = prompt_of(folder, prompts)
+    with _of(folder / POOLING, "take another encoder"):
+        pooling = _pooling(told)
     with _of(folder, "copy the files of one encoder again"):
-        return EncoderFiles(
-            shape, PieceTokenizer(text, shape, min(most or _longest(folder), shape.most_pieces)), weights
+        tokenizer = PieceTokenizer(text, shape, min(most or _longest(folder), shape.most_pieces), prompt=prompt)
+        return EncoderFiles(shape, tokenizer, weights, pooling)
+
+
+def _told(path: Path) -> dict[str, Any]:
+    """What a file says that need not be there."""
+    return read_json(path) if path.is_file() else {}
+
+
+def _pooling(found: Mapping[str, Any]) -> str:
+    """What a text's vector is, as sentence-transformers tells: the mean where a folder says nothing."""
+    flags = [name.removeprefix(_MODE) for name, on in found.items() if on is True and name.startswith(_MODE)]
+    modes = [found["pooling_mode"]] if "pooling_mode" in found else [re.sub("_tokens?$", "", one) for one in flags]
+    if len(modes) > 1:
+        raise MatchloomError(
+            f"a text's vector of {' and '.join(modes)} end to end cannot be read", code="not_supported"
         )
+    return pooling_of(modes[0] if modes else MEAN)
 
 
 def _longest(folder: Path) -> int:
     """The pieces that the encoder was made for, if the folder says so."""
-    found = read_json(folder / _LIMITS).get("max_seq_length") if (folder / _LIMITS).is_file() else None
+    found = _told(folder / _LIMITS).get("max_seq_length")
     return found if type(found) is int and found > 2 else _LONGEST
 
 

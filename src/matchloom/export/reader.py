@@ -73,9 +73,8 @@ class GraphReader:
             if PIECES in saved:
                 encoder = settings.encoder
                 shape = Shape(**encoder["shape"])
-                pieces = PieceTokenizer(
-                    saved.content(PIECES).decode(), shape, min(encoder["pieces"], shape.most_pieces)
-                )
+                text, most = saved.content(PIECES).decode(), min(encoder["pieces"], shape.most_pieces)
+                pieces = PieceTokenizer(text, shape, most, prompt=str(encoder.get("prompt", "")))
             vocab = Vocab.loads(saved.content(VOCAB), home / VOCAB)
             return cls(Reader(Tokenizer.from_dict(settings.tokenizer), vocab, pieces), settings)
 

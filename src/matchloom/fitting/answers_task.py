@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from matchloom.search.entries import Entries
 from matchloom.search.features.dense import encoding_seconds
 from matchloom.search.features.linear import SOLVED
 from matchloom.search.features.ridge import LARGEST
+from matchloom.search.features.tuned import tuning_pays, tuning_seconds
 from matchloom.search.segment import WHOLE
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Explains, Hits, MatchloomError, Pair, Scorer
@@ -95,9 +97,19 @@ class AnswersTask(Task):
         """How answers are told apart, where text_ids do not name them."""
         return Entries.of(pairs).note
 
+    def learnt(self, scorer: Scorer) -> str:
+        """Whether its encoder was tuned, and what left-out questions said."""
+        tuning = scorer.tuning if isinstance(scorer, Collection) else None
+        if tuning is None:
+            return ""
+        count, before, after = tuning.questions, tuning.before, tuning.after
+        done = "was tuned on your questions" if tuning.kept else "stays as it came: tuned, it is not clearly better"
+        return f"The encoder {done} ({count:,} left-out questions: right at first {before:.3f}, tuned {after:.3f})."
+
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
         """Each is made for every round, for the test questions, and at last; something is loaded once."""
-        return _LOADED + super().guess(candidates, rounds) * (rounds + 2)
+        finish = max((one.finish_seconds for one in candidates), default=0.0)
+        return _LOADED + super().guess(candidates, rounds) * (rounds + 2) + 2 * finish
 
     def needed(self, one: Candidate, done: Mapping[Candidate, float], rounds: int) -> float:
         """If the guess is as far off as it was for the others, and with time to measure those on test questions."""
@@ -153,10 +165,14 @@ class AnswersTask(Task):
             # Every text is encoded once, in the first round.
             rounds = 1 + _rounds(asked)
             once = encoding_seconds(texts) / rounds
-            for name, words, cost in ((NEAREST, False, work), (WITH_ENCODER, True, seconds + work)):
-                make = _ranker(tokenizer, self.unanswerable, entries, encoded, words=words)
-                cost += 0.0 if words else once
-                made.append(Candidate(name, ABOUT[name], make, not words, cost, report_only=alone and not words))
+            make = _ranker(tokenizer, self.unanswerable, entries, encoded, words=False)
+            made.append(Candidate(NEAREST, ABOUT[NEAREST], make, True, work + once, report_only=alone))
+            make = _ranker(tokenizer, self.unanswerable, entries, encoded)
+            fused = Candidate(WITH_ENCODER, ABOUT[WITH_ENCODER], make, False, seconds + work)
+            if self.tune and len(answers) <= WHOLE and tuning_pays(asked, per_answer):
+                finish = _ranker(tokenizer, self.unanswerable, entries, encoded, tune=True)
+                fused = replace(fused, finish=finish, finish_seconds=tuning_seconds(texts, asked))
+            made.append(fused)
         return made
 
     def measure_on(self, scorer: Scorer, pairs: Sequence[Pair]) -> Outcome:
@@ -276,6 +292,7 @@ def _ranker(
     encoded: Encoded | None = None,
     *,
     words: bool = True,
+    tune: bool = False,
 ) -> Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         pairs, sentences = [*train, *development], None if encoded is None else encoded.sentences
@@ -286,6 +303,7 @@ def _ranker(
             words=words,
             use_questions=not texts_alone(pairs),
             unanswerable=unanswerable,
+            tune=tune,
         )
 
     return make

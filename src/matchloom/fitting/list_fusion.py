@@ -44,10 +44,7 @@ class ListFusion:
     def __init__(
         self, scorers: Sequence[Scorer], weights: Floats, deviations: Floats, why: str, tokenizer: Tokenizer
     ) -> None:
-        self.scorers: list[Scorer] = list(scorers)
-        self.weights = weights
-        self.deviations = deviations
-        self.why = why
+        self.scorers, self.weights, self.deviations, self.why = list(scorers), weights, deviations, why
         self.tokenizer = tokenizer
 
     @classmethod

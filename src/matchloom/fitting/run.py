@@ -33,8 +33,6 @@ from matchloom.types import MatchloomError, Pair
 WORK = "work"  # what a fit works in, inside its folder
 _CHECKED = 30_000  # pairs that are checked before a fit; it takes seconds there
 _SHOWN = 4  # kinds of finds that a fit tells of
-MOST = 1_000_000  # pairs of shards: a fit holds all of them, and looks at them many times
-_INSTEAD = "give some of the shards, or build an unlearnt search of all by 'matchloom index --store lance --engine'"
 
 
 def fit(
@@ -47,6 +45,7 @@ def fit(
     tokenizer: Tokenizer | None = None,
     columns: Mapping[str, str] | None = None,
     encoder: Path | str | None = AUTO,
+    tune: bool = True,
     seed: int = 0,
     overwrite: bool = False,
     resume: bool = False,
@@ -73,6 +72,8 @@ def fit(
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         encoder: A pretrained encoder that may be used, a folder or a name of 'matchloom encoders'; "auto" takes the
             first that is found, if there is one, and None none.
+        tune: Tune the last layers of the encoder on your questions, where time allows; kept where left-out questions
+            are better for it.
         seed: Of the split and the draws.
         overwrite: Replace a folder that `fit` wrote before.
         resume: Go on with a fit that was stopped: what it measured in `out` is not measured again.
@@ -102,7 +103,7 @@ def fit(
     say(f"Language: {tokenize.reads}.")
     pretrained = encoder_for(encoder, say)
     task = task_for(found.name, None if pretrained is None else pretrained.folder)
-    task.unanswerable = tuple(unanswerable)
+    task.unanswerable, task.tune = tuple(unanswerable), tune
     tests = [] if test is None else [row for row, _ in _placed(test, columns)]
     own = None if test is None else [row.pair for row in tests if not is_unanswerable(row.pair)]
     task.own_test = own is not None
@@ -194,7 +195,7 @@ def _placed(
 ) -> Iterator[tuple[Placed, Mapping[str, str]]]:
     """The pairs of a source, each with its place (of several sources with the file's name), and its own columns."""
     name = f"{source}, " if several and isinstance(source, str | Path) else ""
-    refuse_many(source, columns, most=MOST, instead=_INSTEAD)
+    refuse_many(source, columns)
     for pair, row in as_rows(source, columns=columns, whole=True):
         yield Placed(pair, f"{name}{row.place}"), own_columns(row)
 

@@ -41,7 +41,8 @@ class Candidate:
     is shown for comparison and is chosen only where nothing beats it by more than chance. One that saw the development
     pairs while it was made `needs_significance`: it is chosen only where it beats the others by more than chance. One
     that is `report_only` is never chosen. One that `learns_all` needs no development pairs: it gets none, and for the
-    test questions it learns from them, too.
+    test questions it learns from them, too. One that can `finish` is made so once it is chosen: as `make` does, but in
+    more time, which the rounds are spared.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Candidate:
     needs_significance: bool = False
     report_only: bool = False
     learns_all: bool = False
+    finish: Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer] | None = None
+    finish_seconds: float = 0.0  # a guess of how much longer that takes
 
 
 class Task(ABC):
@@ -62,6 +65,7 @@ class Task(ABC):
     """
 
     unanswerable: Sequence[str] = ()  # questions of the file that have no answer
+    tune: bool = True  # whether a pretrained encoder may be tuned on the questions
     own_test: bool = False  # whether the test pairs are the user's own
 
     measure: ClassVar[str]  # what chooses
@@ -103,6 +107,10 @@ class Task(ABC):
 
     def note(self, pairs: Sequence[Pair]) -> str:
         """What a user should know of how the pairs are read, if anything."""
+        return ""
+
+    def learnt(self, scorer: Scorer) -> str:
+        """What a user should know of how a system was made, if anything."""
         return ""
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:

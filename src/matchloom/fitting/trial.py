@@ -28,6 +28,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 Result = TypeVar("Result")
 CHANCE = 0.05  # another is kept in place of the best-equipped system where it wins with a smaller p
 CLEAR = 0.01  # the same on test questions, which then have chosen
+_TWICE = 2.2  # times the guess of what is done once more for test questions, and then for everything
 _POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
 
 
@@ -61,6 +62,7 @@ class Trial:
         self.developed: dict[str, Outcome] = {}
         self.failed: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
+        self.finished: dict[str, float] = {}  # seconds of what was made with more time
 
     def go(self, data: Data, pairs: list[Pair]) -> Fitted:
         """Choose on development, measure on test, make the chosen one from everything."""
@@ -78,6 +80,9 @@ class Trial:
         shown = [one for one in tried if one in (chosen, _best_baseline(tried, self))]
         curve = self.optional("the learning curve", lambda: self.curve(rounds[0], shown)) or []
         systems, kept, scorer, tested = self.test(tried, chosen, data)
+        if told := self.task.learnt(scorer):
+            self.say(told)
+            self.notes.append(told)
         details = {
             **(self.optional("the examples", lambda: self.task.details(scorer, data.test)) or {}),
             **(self.optional("how like each other questions are", lambda: self.promise(kept, data, rounds[0])) or {}),
@@ -86,13 +91,16 @@ class Trial:
         self.say(f"Chosen: {chosen.name}.")
         final = scorer
         if self.task.learns_more(data, pairs) and (self.task.made_again or chosen.learns_all):
-            if self.late(self.seconds[chosen.name]) and not texts_alone(data.train):
+            longest = max(self.seconds[chosen.name], self.finished.get(chosen.name, 0.0))
+            if self.late(longest) and not texts_alone(data.train):
                 self.notes.append(
                     "There was no time to learn from the test questions too: it is kept as it was measured."
                 )
             else:
                 self.say("It learns from everything now.")
-                again = self.optional("learning from the test questions too", lambda: self.make(chosen, pairs, []))
+                again = self.optional(
+                    "learning from the test questions too", lambda: self.make(chosen, pairs, [], finish=True)
+                )
                 final = scorer if again is None else again
         report = FitReport(
             kind=self.kind.name,
@@ -249,7 +257,7 @@ class Trial:
         """Make a system and measure it; the scorer is kept of the chosen one, and of one that is clearly better."""
         learnt = self._learnt(one, data)
         again = one is chosen or not self.measured.has("test", one.name)
-        made = self.make(one, *learnt) if again else None
+        made = self.make(one, *learnt, finish=one is chosen) if again else None
         outcomes[one.name], _ = self.outcome(one, *learnt, "test", one.name, asked=data.test, made=made)
         if made is not None and (one is chosen or self._better([one], outcomes, chosen, CLEAR)):
             scorers[one.name] = made
@@ -274,12 +282,13 @@ class Trial:
         count = max(1, len(clusters.of))
         likeness = Likeness(len(clusters.of), clusters.copies / count, clusters.similar / count)
         found["likeness"] = likeness
-        seconds = self.seconds[chosen.name]
+        seconds = max(self.seconds[chosen.name], self.finished.get(chosen.name, 0.0))
         known = self.measured.outcome(*name)
         too_long = seconds > _CURVE_SECONDS or self.late(2 * seconds)
         if known is None or too_long or kept == list(train) or len(questions_of(asked)) < FEWEST_ASKED:
             return found
-        again, _ = self.outcome(chosen, kept, [], "by cluster", chosen.name, asked=asked)
+        finish = chosen.name in self.finished
+        again, _ = self.outcome(chosen, kept, [], "by cluster", chosen.name, asked=asked, finish=finish)
         remaining = questions_of(asked)
         among = np.array([question in remaining for question in questions_of(held)], dtype=bool)
         figures = float(known[0].each[self.task.measure][among].mean()), again.values[self.task.measure]
@@ -304,6 +313,7 @@ class Trial:
         *name: object,
         asked: Sequence[Pair] | None = None,
         made: Scorer | None = None,
+        finish: bool = False,
     ) -> tuple[Outcome, float]:
         """The figures of a system and its seconds: from now, or from the fit that this one goes on with.
 
@@ -314,7 +324,7 @@ class Trial:
             return kept
         begun = time.perf_counter()
         try:
-            scorer = made if made is not None else self.make(one, train, development)
+            scorer = made if made is not None else self.make(one, train, development, finish=finish)
             found = self.task.measure_on(scorer, development if asked is None else asked)
         except MatchloomError as error:
             self.measured.keep(error, 0.0, *name)
@@ -323,11 +333,30 @@ class Trial:
         self.measured.keep(found, seconds, *name)
         return found, seconds
 
-    def make(self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair]) -> Scorer:
+    def make(
+        self, one: Candidate, train: Sequence[Pair], development: Sequence[Pair], *, finish: bool = False
+    ) -> Scorer:
         """The system, made of these pairs. What is made again needs no development pairs to stop by."""
         folder = Path() if self.work is None else self.work / one.name
         dev = [] if self.task.made_again or one.learns_all else development
-        return one.make(train, dev, folder, max(1.0, self.deadline - time.perf_counter()))
+        make = one.finish if finish and one.finish is not None and self._finishes(one) else one.make
+        begun = time.perf_counter()
+        made = make(train, dev, folder, max(1.0, self.deadline - begun))
+        if make is one.finish:
+            self.finished[one.name] = time.perf_counter() - begun
+        return made
+
+    def _finishes(self, one: Candidate) -> bool:
+        """Whether there is time for what a chosen system does beside what it did in the rounds: now, and once more."""
+        wanted = _TWICE * one.finish_seconds
+        if one.name in self.finished:
+            return True
+        if self.stopped:
+            return False
+        if not self.late(wanted):
+            return True
+        self.notes.append(f"There was no time to tune the encoder on the questions: {_duration(wanted)}, about.")
+        return False
 
     def late(self, seconds: float) -> bool:
         """Whether so much more would go beyond the time."""

@@ -26,8 +26,7 @@ class MatchloomRetriever(pt.Transformer):
             num_results: How many answers for each query at most.
         """
         super().__init__()
-        self.collection: Any = searchable(collection)
-        self.num_results = num_results
+        self.collection, self.num_results = searchable(collection), num_results
 
     def transform(self, inp: Any) -> Any:
         """The answers to each query."""

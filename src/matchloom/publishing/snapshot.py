@@ -23,7 +23,7 @@ import msgspec
 
 from matchloom.artifact.checks import WRONG, read_regular
 from matchloom.artifact.manifest import checksum_of, dumps, is_name, sha256
-from matchloom.basics.stores import Store
+from matchloom.publishing.stores import Store
 from matchloom.types import MatchloomError
 
 FORMAT = 1
@@ -34,6 +34,7 @@ _LEAST_KEY = 16  # bytes
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SNAPSHOT = re.compile(rf"{SNAPSHOTS}/([0-9]{{1,12}})-[0-9a-f]{{8}}\.json")
 _DEPTH = 6  # folders within folders
+_FILES = 20_000  # of a snapshot; each is made and synced
 _REMEDY = "publish again"
 _T = TypeVar("_T")
 
@@ -115,6 +116,10 @@ def read_snapshot(store: Store, newest: Newest, key: bytes | None = None) -> Sna
 def unpack_snapshot(uri: str, name: str, content: bytes) -> Snapshot:
     """A list of files; names that lead elsewhere are refused."""
     found = _parsed(uri, name, content, Snapshot)
+    if len(found.files) > _FILES:
+        raise MatchloomError(
+            f"{uri}/{name} names {len(found.files):,} files; a folder has {_FILES:,} at most; {_REMEDY}", code="damaged"
+        )
     for own, file in found.files.items():
         steps = own.split("/")
         if len(steps) > _DEPTH or not all(map(is_name, steps)):

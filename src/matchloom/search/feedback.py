@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from matchloom.basics.files import is_there
-from matchloom.basics.growing import LONGEST, GrowingFile
+from matchloom.basics.growing import LONGEST, Announce, GrowingFile
 from matchloom.text.tokenize import replace_surrogates
 from matchloom.types import MatchloomError
 
@@ -116,9 +116,9 @@ class FeedbackFile(GrowingFile):
     def __init__(self, path: Path | str) -> None:
         super().__init__(path, "judgement", most=_MOST, whole=_whole)
 
-    def keep(self, judgement: Judgement) -> None:
+    def keep(self, judgement: Judgement, announce: Announce | None = None) -> None:
         """Append one line, whole: it is on the disk when this returns, or the file is as it was."""
-        self.append(judgement.to_json())
+        self.append(judgement.to_json(), announce=announce)
 
 
 def _whole(line: bytes) -> bool:

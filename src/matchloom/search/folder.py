@@ -5,7 +5,7 @@
     changes-3.jsonl         what was changed since (`journal.py`)
     changes-3.confirmed     how long that was when a change was last confirmed
     report.html             where `fit` made it
-    encoder/                a pretrained encoder, where there is one
+    encoder/                a pretrained encoder as it came, where there is one; tuned layers are in the index
 
 A fit is written beside the old one and switched to by the manifest's rename: a reader has one or the other, and what it
 has mapped stays there until it lets go. Changes that came while a fit was made are copied into its journal.

@@ -20,7 +20,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -180,8 +180,11 @@ class Journal:
             code="altered",
         )
 
-    def append(self, changes: Iterable[Change]) -> None:
-        """Write changes behind what was read; all of them are on the disk, or none. The caller holds the lock."""
+    def append(self, changes: Iterable[Change], announce: Callable[[Path, int, bytes], None] | None = None) -> None:
+        """Write changes behind what was read; all of them are on the disk, or none. The caller holds the lock.
+
+        `announce` is called before they are written.
+        """
         last, content = self._last, b""
         for change in changes:
             plain = json.dumps(change.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
@@ -191,6 +194,8 @@ class Journal:
         try:
             file = self._open()
             os.ftruncate(file, self._size)  # what a killed writer left
+            if announce is not None:
+                announce(self.path, self._size, content)
             _write(file, content, self._size)
             os.fsync(file)
         except OSError as error:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
@@ -27,9 +28,11 @@ from matchloom.search.features.dense import (
     KnownVectors,
     SentenceVectors,
 )
-from matchloom.search.features.linear import FOLDS, fit_linear, folds_of
+from matchloom.search.features.linear import FOLDS, LinearFeature, fit_linear, folds_of
 from matchloom.search.features.ridge import LARGEST, Ridge
 from matchloom.search.features.translation import Translation
+from matchloom.search.features.tuned import FOLDS as TUNED_FOLDS
+from matchloom.search.features.tuned import can_be_tuned, tune, tuning_pays
 from matchloom.search.fusion import (
     Cases,
     Fusion,
@@ -37,6 +40,7 @@ from matchloom.search.fusion import (
     learn_fusion,
     leave_one_out_figures,
     prior_of,
+    ranks,
     scale,
     worth_of,
 )
@@ -51,6 +55,7 @@ _LEARNT = 600  # questions that weights are learnt from, above WHOLE
 _VAST = 50_000  # entries from which a third of them is used
 _FOLDS = 4
 _TRANSLATED = 300  # questions from which translations are worth learning
+_WON, _WHISKER = 2, 0.005  # more questions right at first by a tuned encoder, and which part of them, for it to be kept
 _EXCEPTION = 0.3  # of the questions, below which an entry with several of them is an exception
 
 
@@ -71,6 +76,15 @@ class Settings(NamedTuple):
     unanswerable: tuple[str, ...] = ()  # questions that have no answer here
 
 
+class Tuning(NamedTuple):
+    """What came of tuning an encoder: how often left-out questions found their answer before and after."""
+
+    questions: int
+    before: float
+    after: float
+    kept: bool
+
+
 class Learnt(NamedTuple):
     """A segment, and what its questions taught."""
 
@@ -79,23 +93,60 @@ class Learnt(NamedTuple):
     calibration: Calibration | None  # None where nothing was learnt that a probability could rest on
     figures: LeaveOneOut | None
     cases: Cases
+    tuning: Tuning | None = None  # where it was tried
 
 
 def learn(
-    entries: Entries, settings: Settings, sentences: SentenceVectors | None = None, *, progress: bool = False
+    entries: Entries,
+    settings: Settings,
+    sentences: SentenceVectors | None = None,
+    *,
+    tune: bool = False,
+    progress: bool = False,
 ) -> Learnt:
-    """Read entries, make features, and learn their weights from questions that are left out."""
-    made = Learner(entries, settings, sentences, progress)
+    """Read entries, make features, and learn their weights from questions that are left out.
+
+    With `tune` the last layers of a pretrained encoder learn, too, where that helps left-out questions (`tuned.py`).
+    """
+    untuned = sentences if sentences is None or sentences.untuned is None else sentences.untuned
+    tuning, tuned = _tuned(entries, settings, untuned, progress) if tune else (None, None)
+    made, cases = tuned or _learner(entries, settings, untuned, progress)
     segment = made.segment()
     names = segment.names
-    cases = made.cases(progress=progress)
     fusion = learn_fusion(names, cases, made.prior(names))
     cases = cases._replace(signals=made.signals(names, cases, fusion.weights))
     calibration = None
     if settings.learn and not settings.features:
         in_vain = _in_vain(segment, fusion, settings)
         calibration = learn_calibration(names, cases, fusion.weights, in_vain, made.questions_per_answer)
-    return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases)
+    if made.dense is not None:
+        made.dense.without = ()  # which only learning needs
+    return Learnt(segment, fusion, calibration, leave_one_out_figures(cases, fusion.weights), cases, tuning)
+
+
+def _learner(
+    entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool, folds: int = FOLDS
+) -> tuple[Learner, Cases]:
+    made = Learner(entries, settings, sentences, progress, folds)
+    return made, made.cases(progress=progress)
+
+
+def _tuned(
+    entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool
+) -> tuple[Tuning | None, tuple[Learner, Cases] | None]:
+    """What tuning brought, and the learner with the tuned encoder where it is kept."""
+    plain, cases = _learner(entries, settings, sentences, progress, TUNED_FOLDS)
+    if not plain.can_be_tuned:
+        return None, None
+    first = plain.right_at_first(cases)
+    plain.tune()
+    cases = plain.cases(progress=progress)
+    second, counted = plain.right_at_first(cases), cases.counted > 0
+    won = int((second & ~first & counted).sum()) - int((first & ~second & counted).sum())
+    questions = int(counted.sum())
+    kept = won >= max(_WON, _WHISKER * questions)
+    before, after = (float(np.average(one, weights=cases.counted)) for one in (first, second))
+    return Tuning(questions, before, after, kept), (plain, cases) if kept else None
 
 
 def _in_vain(segment: Segment, fusion: Fusion, settings: Settings) -> Floats:
@@ -111,8 +162,15 @@ def _in_vain(segment: Segment, fusion: Fusion, settings: Settings) -> Floats:
 class Learner:
     """Everything that learning needs and searching does not. For `learn`, and for experiments that choose constants."""
 
-    def __init__(self, entries: Entries, settings: Settings, sentences: SentenceVectors | None, progress: bool) -> None:
-        self.entries, self.settings = entries, settings
+    def __init__(
+        self,
+        entries: Entries,
+        settings: Settings,
+        sentences: SentenceVectors | None,
+        progress: bool,
+        folds: int = FOLDS,
+    ) -> None:
+        self.entries, self.settings, self.folds = entries, settings, folds
         self.large = len(entries) > WHOLE
         self.questions, self.member = entries.known
         texts = list(entries.texts)
@@ -122,7 +180,8 @@ class Learner:
         counted = _counted(self.member) if settings.use_questions else np.ones(len(self.questions))
         self.counted = counted if settings.learn else np.zeros(len(self.questions))
         self.rows = self._rows_to_learn_from()
-        self.dense = None
+        self.dense: KnownVectors | None = None
+        self.sentences = sentences
         self.worth = 1.0
         if sentences is not None:
             self.dense = KnownVectors.of(sentences, self.questions, texts, progress=progress)
@@ -171,11 +230,14 @@ class Learner:
         if not self.settings.learn:
             return found
         if entries > 1 and links >= entries and not self.large:
-            folds = len(self.rows) > 0
-            found += fit_linear(self.known, folds=folds, vectors=self.dense, worth=self.worth)
+            found += self._linear()
         if questions + entries <= LARGEST and (self.worth < 1 or all(one.name != "joint" for one in found)):
             found.append(Ridge.fit(self.known))
         return found
+
+    def _linear(self) -> list[LinearFeature]:
+        folds = self.folds if len(self.rows) else 0
+        return fit_linear(self.known, folds=folds, vectors=self.dense, worth=self.worth)
 
     def _translations(self, progress: bool) -> list[Feature]:
         """Translations, where there are questions enough to learn some and few others to go by."""
@@ -197,7 +259,7 @@ class Learner:
             return [nearest]
         found: list[Feature] = [nearest, DenseText(self.dense)]
         if self.settings.learn and self.member.shape[1] > 1 and not self.large:
-            found.append(DenseClassifier.fit(self.known, self.dense, folds=len(self.rows) > 0))
+            found.append(DenseClassifier.fit(self.known, self.dense, folds=self.folds if len(self.rows) else 0))
         return found
 
     def _rows_to_learn_from(self) -> Ids:
@@ -205,9 +267,35 @@ class Learner:
         rows = np.flatnonzero(self.counted > 0)
         entries = len(self.entries)
         if not self.large:
-            rows = rows[rows % FOLDS < folds_of(len(self.questions))]  # of which classifiers were not told
+            rows = rows[
+                rows % self.folds < folds_of(len(self.questions), self.folds)
+            ]  # of which classifiers were not told
             return rows[: max(200, _NUMBERS // (5 * entries))]
         return rows[: _LEARNT if entries <= _VAST else _LEARNT // 3]
+
+    @property
+    def can_be_tuned(self) -> bool:
+        """Whether the encoder could learn from these questions, and left-out ones tell whether it should."""
+        own = self.settings
+        wanted = own.words and own.use_questions and own.learn and not own.features and own.baseline is None
+        pays = tuning_pays(len(self.rows), self.questions_per_answer) and self.member.shape[1] > 1
+        return wanted and pays and not self.large and can_be_tuned(self.sentences)
+
+    def tune(self) -> None:
+        """Tune the encoder on the questions; features that read vectors are made anew."""
+        assert self.sentences is not None
+        self.dense = tune(self.sentences, self.questions, list(self.entries.texts), self.member)
+        anew: list[Feature] = self._dense_features()
+        if any(one.name == "joint" for one in self.features):
+            anew += self._linear()
+        made = {one.name: one for one in anew}
+        self.features = [made.get(one.name, one) for one in self.features]
+
+    def right_at_first(self, cases: Cases) -> NDArray[np.bool_]:
+        """Which left-out questions find their answer at the first place by the weights that they teach."""
+        names = [one.name for one in self.features]
+        found: NDArray[np.bool_] = ranks(cases, learn_fusion(names, cases, self.prior(names)).weights) == 1
+        return found
 
     def cases(self, *, progress: bool = False) -> Cases:
         """What the features say of known questions that are left out."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from matchloom.search.aside import confusions
 from matchloom.search.entries import Entries
-from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.feedback import Judgements
 from matchloom.search.fusion import compare_weights
 from matchloom.search.judged import Comparison, FeedbackReport, Judged, compare_on_held_out, report_of, settle
@@ -29,14 +28,17 @@ class Refit(NamedTuple):
     confused: tuple[tuple[str, str, int], ...] = ()  # ids: the right answer, the one found in its place, how often
 
 
-def learn_anew(
-    state: State, given: Judgements | None, sentences: SentenceVectors | None, *, progress: bool = False
-) -> tuple[State, Refit]:
-    """The state that all entries teach now, and judgements where there are some; `kept` is False where it is worse."""
+def learn_anew(state: State, given: Judgements | None, *, progress: bool = False) -> tuple[State, Refit]:
+    """The state that all entries teach now, and judgements where there are some; `kept` is False where it is worse.
+
+    An encoder that was tuned is tuned again, from how it came: what it says of questions that it learnt from would
+    flatter. Whether judgements help is seen with the encoder as it came.
+    """
     entries, judged, report = state.view.entries(), state.judged, None
     if given is not None:
-        entries, judged, report = _judged(state, given, sentences)
-    learnt = learn(entries, state.settings, sentences, progress=progress)
+        entries, judged, report = _judged(state, given)
+    tune = state.sentences is not None and state.sentences.untuned is not None
+    learnt = learn(entries, state.settings, state.sentences, tune=tune, progress=progress)
     before, after, worse = _compare(state, learnt)
     done = Refit(len(entries), len(learnt.segment.questions), before, after, False, "", report)
     done = done._replace(confused=confusions(learnt))
@@ -46,9 +48,7 @@ def learn_anew(
     return made, done._replace(kept=True, why=learnt.fusion.why)
 
 
-def _judged(
-    state: State, given: Judgements, sentences: SentenceVectors | None
-) -> tuple[Entries, Judged, FeedbackReport]:
+def _judged(state: State, given: Judgements) -> tuple[Entries, Judged, FeedbackReport]:
     """Entries with what judgements teach, or as they are where held-out questions are worse for it."""
     entries = state.view.entries()
     own = state.judged.untaught(entries)
@@ -59,7 +59,7 @@ def _judged(
 
         def made_of(some: Entries) -> State:
             """Other entries, learnt in the same way."""
-            return State.of(learn(some, state.settings, sentences), state.settings)
+            return State.of(learn(some, state.settings, state.sentences), state.settings)
 
         found = compare_on_held_out(own, entries, taught, made_of)
     report = report_of(given, settled, found)

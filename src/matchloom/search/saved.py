@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 FIRST_RATE = 0.05  # of the questions without an answer, where a calibration does not say it: it has four signals
 LOOKED_AT = 2**25  # numbers of one array
-_NUMBERS = r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|dense\..+"
+_NUMBERS = (
+    r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|(dense|tuned)\..+"
+)
 Shape = tuple[int | None, ...]
 
 
@@ -34,6 +36,13 @@ class _Calibration(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def numbers(self) -> list[float]:
         return [self.temperature, self.rate, *self.weights, *self.mean, *self.deviation, *self.shown]
+
+
+class _Tuning(msgspec.Struct, forbid_unknown_fields=True):
+    questions: int
+    before: float
+    after: float
+    kept: bool
 
 
 class _Settings(msgspec.Struct):
@@ -55,6 +64,7 @@ class _Settings(msgspec.Struct):
     note: str
     report: dict[str, Any] | None
     since_report: int
+    tuning: _Tuning | None = None
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation
+from matchloom.search.features.tuned import TUNED, layers_of
 from matchloom.search.queries import Queries
 from matchloom.search.reader import Reader
 from matchloom.search.saved import check_arrays, check_lines
@@ -205,6 +206,7 @@ class Segment:
                 found |= Texts.of(own).arrays(name)
         if self.dense is not None:
             found |= {"dense.questions": self.dense.questions, "dense.texts": self.dense.texts}
+            found |= prefixed(TUNED, layers_of(self.dense.sentences))
         for feature in self.features:
             if feature is not None:
                 found |= prefixed(f"feature.{feature.name}", feature.arrays())

@@ -7,6 +7,7 @@ question or a value that was added elsewhere stays, and one that was changed in 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from matchloom.artifact.checks import read_regular
 from matchloom.basics.files import atomic_write
+from matchloom.basics.growing import open_regular
 from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
 from matchloom.search.entries import Entries
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from matchloom.search.collection import Collection
 
 _NOTE = ".source.json"
+_LARGEST = 4 * 2**30  # bytes of a file that is followed, and of what is kept of it
 
 
 class Taken(NamedTuple):
@@ -87,12 +91,21 @@ def take_source(collection: Collection, source: Path | str) -> Taken:
 
 
 def file_digest(path: Path) -> str:
-    """What differs when the file does."""
+    """What differs when the file does; what is no regular file, or never ends, is refused."""
+    digest = hashlib.blake2b()
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+        with os.fdopen(open_regular(path, os.O_RDONLY, "question with its answer"), "rb") as file:
+            left = os.fstat(file.fileno()).st_size
+            if left > _LARGEST:
+                raise MatchloomError(
+                    f"{path} has {left:,} bytes; a file of up to {_LARGEST:,} is followed", code="too_large"
+                )
+            while left > 0 and (piece := file.read(min(left, 2**20))):  # what grows meanwhile is looked at next time
+                digest.update(piece)
+                left -= len(piece)
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
+    return digest.hexdigest()[:32]
 
 
 def last_seen(folder: Path) -> str | None:
@@ -146,8 +159,8 @@ def _kept(entry: Entry) -> _Kept:
 
 def _read(folder: Path) -> _Note | None:
     try:
-        return msgspec.json.decode((folder / _NOTE).read_bytes(), type=_Note)
-    except (OSError, ValueError):  # msgspec's errors are ValueErrors
+        return msgspec.json.decode(read_regular(folder / _NOTE, _LARGEST, "remove it"), type=_Note)
+    except (MatchloomError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None
 
 

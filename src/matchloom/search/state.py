@@ -21,9 +21,10 @@ from matchloom.lexical.columns import Floats
 from matchloom.lexical.ranking import best_of
 from matchloom.search.calibration import SIGNALS, Calibration, signals_of
 from matchloom.search.entries import best_first
+from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.judged import Judged
-from matchloom.search.learning import Learnt, Settings
+from matchloom.search.learning import Learnt, Settings, Tuning
 from matchloom.search.queries import Queries
 from matchloom.search.tracing import Compared, RightSide, trace_of
 from matchloom.search.view import Scored, View, Where
@@ -46,11 +47,18 @@ class State:
     calibration: Calibration | None
     figures: LeaveOneOut | None
     judged: Judged = field(default_factory=Judged)
+    tuning: Tuning | None = None  # where tuning the encoder was tried
 
     @classmethod
     def of(cls, learnt: Learnt, settings: Settings) -> State:
         """What was just learnt."""
-        return cls(settings, View.of(learnt.segment), learnt.fusion, learnt.calibration, learnt.figures)
+        view = View.of(learnt.segment)
+        return cls(settings, view, learnt.fusion, learnt.calibration, learnt.figures, tuning=learnt.tuning)
+
+    @property
+    def sentences(self) -> SentenceVectors | None:
+        """What makes its sentence vectors; None where only words are compared."""
+        return None if self.view.base.dense is None else self.view.base.dense.sentences
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -10,12 +10,14 @@ import numpy as np
 
 from matchloom.artifact.checks import as_saved
 from matchloom.search.calibration import SIGNALS, Calibration
+from matchloom.search.features.base import inside
 from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.features.tuned import TUNED, sentences_of
 from matchloom.search.folder import ENCODER, REMEDY, open_collection, write_collection
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.journal import Change, Journal
 from matchloom.search.judged import Judged
-from matchloom.search.learning import Settings
+from matchloom.search.learning import Settings, Tuning
 from matchloom.search.reader import Reader
 from matchloom.search.saved import FIRST_RATE
 from matchloom.search.segment import Segment
@@ -40,14 +42,11 @@ class Stored(NamedTuple):
 
     state: State
     about: About
-    sentences: SentenceVectors | None
     journal: Journal
     changes: list[Change]
 
 
-def write_state(
-    folder: Path, state: State, changes: Sequence[Change], about: About, sentences: SentenceVectors | None
-) -> None:
+def write_state(folder: Path, state: State, changes: Sequence[Change], about: About) -> None:
     """Write the fit of a state and the changes since: all of it or nothing."""
     segment, own = state.view.base, state.settings
     settings: dict[str, Any] = {
@@ -64,11 +63,13 @@ def write_state(
         "why": state.fusion.why,
         "calibration": None if state.calibration is None else state.calibration._asdict(),
         "leave_one_out": None if state.figures is None else state.figures._asdict(),
+        "tuning": None if state.tuning is None else state.tuning._asdict(),
         "note": segment.entries.note,
         "report": about.report,
         "since_report": about.since_report,
     }
-    encoder = None if sentences is None else sentences.matcher
+    sentences = state.sentences
+    encoder = None if sentences is None else (sentences.untuned or sentences).matcher
     files = {} if about.page is None else {PAGE: about.page}
     arrays = {**segment.arrays(), **state.judged.arrays()}
     write_collection(folder, settings, arrays, changes, files=files, encoder=encoder)
@@ -89,6 +90,8 @@ def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored
         if sentences is None:
             matcher = saved.inside(ENCODER)
             sentences = None if matcher is None else SentenceVectors(matcher)
+        if sentences is not None:
+            sentences = sentences_of(sentences, inside(TUNED, arrays))
         segment = Segment.load(arrays, reader, settings["features"], sentences, settings["note"])
         weights = np.array(settings["weights"], dtype=np.float64)
         figures = None if settings["leave_one_out"] is None else LeaveOneOut(**settings["leave_one_out"])
@@ -103,10 +106,11 @@ def read_state(folder: Path, sentences: SentenceVectors | None = None) -> Stored
             calibration_of(settings["calibration"]),
             figures,
             Judged.load(arrays),
+            None if settings.get("tuning") is None else Tuning(**settings["tuning"]),
         )
         page = saved.content(PAGE) if saved.has(PAGE) else None
         about = About(settings["report"], page, int(settings["since_report"]))
-    return Stored(state, about, sentences, journal, changes)
+    return Stored(state, about, journal, changes)
 
 
 def calibration_of(plain: dict[str, Any] | None) -> Calibration | None:

@@ -24,9 +24,7 @@ class TextWords(Sequence[Sequence[str]]):
     """The words of some texts, each as a number of the different ones, which stand in the order in which they came."""
 
     def __init__(self, different: Sequence[str], numbers: NDArray[np.int32], starts: Ids) -> None:
-        self.different = different
-        self.numbers = numbers
-        self.starts = starts
+        self.different, self.numbers, self.starts = different, numbers, starts
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]]) -> TextWords:

@@ -16,12 +16,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
+from matchloom.basics.growing import Announce
 from matchloom.explanation.cells import leading_words
 from matchloom.explanation.html import render_fragment
 from matchloom.service import handlers
 from matchloom.service import schemas as s
 from matchloom.service.bodies import ReadRoute
-from matchloom.service.changing import add_changing
+from matchloom.service.changing import add_changing, change
 from matchloom.service.describing import describe_keys
 from matchloom.service.desk.desk import DeskOptions
 from matchloom.service.desk.routes import add_desk
@@ -34,6 +35,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.look import Look
 from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.models import add_models
+from matchloom.service.once import Repeatable
 from matchloom.service.origins import Origins
 from matchloom.service.problems import Refused, problem, unknown
 from matchloom.service.quick import QuickSearch
@@ -305,18 +307,26 @@ def _add_feedback(app: FastAPI, service: Service) -> None:
     limits, workers = service.limits, service.workers
 
     @app.post("/v1/feedback", tags=["write"], response_model=s.FeedbackAnswer, responses=ERRORS)
-    async def keep(asked: s.FeedbackRequest) -> Response:
+    async def keep(asked: s.FeedbackRequest, once: Repeatable = None) -> Response:
         """Keep a thumb up or down, for 'matchloom refit --feedback'. The answer must be one that is served."""
         system, file = service.system(asked.system), service.feedback
         if file is None:
             raise Refused(403, "no_feedback", "this service was started with --no-feedback")
         limits.check_ids([asked.id])
+
+        def work(announce: Announce | None) -> dict[str, Any]:
+            file.keep(judgement, announce)
+            service.metrics.feedback.labels(str(asked.label)).inc()
+            return {"kept": True}
+
         async with workers.admitted():
             await workers.call(limits.text_steps, [asked.question, asked.text], system.tokenizer)
             judgement = await workers.call(judgement_of, system, asked)
-            await workers.write("feedback", file.keep, judgement)
-        service.metrics.feedback.labels(str(asked.label)).inc()
-        return answer({"kept": True})
+            store = service.onces.beside(file.path)
+            kept = {"kept": True}
+            return answer(
+                await change(service, "feedback", once, store, work, lambda _: kept, tell=lambda work: work())
+            )
 
 
 def _add_runs(app: FastAPI, service: Service) -> None:

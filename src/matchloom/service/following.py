@@ -33,10 +33,8 @@ class Following:
     """Looks at the store of one system; `look` is one look."""
 
     def __init__(self, name: str, replica: Replica, metrics: Metrics) -> None:
-        self.name = name
-        self.replica = replica
-        self._metrics = metrics
-        self.newest: int = 0
+        self.name, self.replica, self._metrics = name, replica, metrics
+        self.newest = 0
         self.problem: str | None = None
         self._known = time.monotonic()  # when what is served was last known to be the newest
         self._served = (0, 0.0)  # version, and when it was published
@@ -99,8 +97,7 @@ class Follower:
     """All systems that follow a store."""
 
     def __init__(self, folders: list[Folder], options: FollowOptions, metrics: Metrics, reload: Reload) -> None:
-        self.options = options
-        self._reload = reload
+        self.options, self._reload = options, reload
         self.all = {one.name: Following(one.name, one.replica, metrics) for one in folders if one.replica is not None}
         self._end = threading.Event()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,9 +29,11 @@ _KINDS = {
     ".jpeg": "image/jpeg",
     ".webp": "image/webp",
 }
+_PLACE = re.compile(r"\{(title|logo|intro)\}")
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _CONTACT = re.compile(r"""(?:https?://|mailto:)[^\s<>"']+""")
 _LARGEST, _LONGEST, _MOST = 500_000, 200, 20  # bytes of a logo, characters of a text, examples
+_WHOLE = 20_000  # bytes of the TOML file, of which ten times as many can take minutes
 _PAPER, _NIGHT = "#faf8f4", "#232731"  # what letters stand on, by day and by night: the least apart from them
 _READABLE = 4.5  # contrast of letters that can be read
 
@@ -61,9 +64,8 @@ class Look:
         """A page with the title, the logo and the line in their places."""
         logo = '<img src="/logo" alt="">' if self.logo is not None else ""
         intro = f'<p class="intro">{html.escape(self.intro)}</p>' if self.intro else ""
-        for name, value in (("title", html.escape(self.title)), ("logo", logo), ("intro", intro)):
-            source = source.replace("{" + name + "}", value)
-        return source
+        given = {"title": html.escape(self.title), "logo": logo, "intro": intro}
+        return _PLACE.sub(lambda found: given[found[1]], source)  # at once: a title may hold the name of a place
 
     def theme(self, root: str = ":root") -> str:
         """A stylesheet with the owner's colours; `root` is what has them."""
@@ -117,11 +119,17 @@ def _file_of(endings: Iterable[str]) -> str:
 
 def _from_file(path: Path) -> Look:
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(_WHOLE + 1)
+        if len(content) > _WHOLE:
+            raise MatchloomError(f"{path} has more than {_WHOLE:,} bytes", code="too_large")
+        given = tomllib.loads(content.decode())
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
     except ValueError as error:
         raise MatchloomError(f"{path} is no TOML: {error}", code="damaged") from None
+    except RecursionError:
+        raise MatchloomError(f"{path} is nested too deep", code="damaged") from None
     known = set(Look.__dataclass_fields__)
     if others := sorted(given.keys() - known):
         raise MatchloomError(f"{path}: {others[0]!r} is none of {', '.join(sorted(known))}", code="unknown_name")
@@ -133,7 +141,7 @@ def _from_file(path: Path) -> Look:
                 raise MatchloomError(f"{where}: expected up to {_MOST} questions in a list", code="bad_value")
             made[name] = tuple(_text(where, one) for one in value)
         elif name == "logo":
-            made[name] = _logo(where, path.parent / _text(where, value))
+            made[name] = _logo(where, _beside(path, where, _text(where, value)))
         elif name in ("accent", "accent_dark"):
             made[name] = _colour(where, value)
         elif name == "contact":
@@ -159,6 +167,21 @@ def _contact(where: str, value: object) -> str:
     if not isinstance(value, str) or not _CONTACT.fullmatch(value) or len(value) > _LONGEST:
         raise MatchloomError(f"{where}: expected https://... or mailto:...", code="bad_value")
     return value
+
+
+def _beside(path: Path, where: str, name: str) -> Path:
+    """A file that a look names: one of its own folder. A link would show the world what it leads to."""
+    found = path.parent / name
+    home = path.parent.resolve()
+    try:
+        real = found.resolve(strict=True)  # no link on the way, and no step up
+        inside = real == home / name and real.is_relative_to(home) and stat.S_ISREG(real.lstat().st_mode)
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links
+        why = getattr(error, "strerror", None) or error
+        raise MatchloomError(f"{where}: {found} cannot be read: {why}", code="unreadable") from None
+    if not inside:
+        raise MatchloomError(f"{where}: {name!r} is no file beside {path}", code="bad_value")
+    return found
 
 
 def _logo(where: str, path: Path) -> tuple[bytes, str]:

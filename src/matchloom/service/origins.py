@@ -15,7 +15,7 @@ Headers = list[tuple[bytes, bytes]]
 _OWNERS = ("/v1/collections/", "/v1/archives/", "/v1/reload", "/v1/run", "/metrics")
 _PREFLIGHT = [
     (b"access-control-allow-methods", b"GET, POST"),
-    (b"access-control-allow-headers", b"authorization, content-type, x-api-key, x-request-id"),
+    (b"access-control-allow-headers", b"authorization, content-type, x-api-key, x-request-id, idempotency-key"),
     (b"access-control-max-age", b"600"),
 ]
 _SHARED = (b"cross-origin-resource-policy", b"cross-origin")

@@ -23,12 +23,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from matchloom.artifact import is_written
+from matchloom.artifact.checks import read_regular
 from matchloom.basics.files import atomic_write
 from matchloom.search.folder import REFIT_LOCK
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.problems import Refused
 from matchloom.service.systems import ServedSystem, Shelf
+from matchloom.types import MatchloomError
 
 _RESULT = ".refit.json"
 _PATIENCE = 10  # delays after which changes that do not end are learnt all the same
@@ -201,7 +203,6 @@ class Refits:
 def result_of(folder: Path) -> Result | None:
     """What became of the last refit that a service did in this folder; None where there is none, or no whole one."""
     try:
-        with (folder / _RESULT).open("rb") as file:
-            return msgspec.json.decode(file.read(_LARGEST), type=Result)
-    except (OSError, ValueError):  # msgspec's errors are ValueErrors
+        return msgspec.json.decode(read_regular(folder / _RESULT, _LARGEST, "remove it"), type=Result)
+    except (MatchloomError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import ipaddress
 import signal
 import socket
+import termios
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -24,6 +27,7 @@ from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
+_GRACE = 1.0  # seconds that a new connection may be silent before it is an idle one
 _IDLE = 30  # seconds that a connection may be kept without a request
 _END = 12  # seconds in which accepted requests are finished
 _PIECE, _CRUMBS = 16_384, 500  # bytes that are read at a time, and ends of lines in so many bytes of a chunked body
@@ -38,19 +42,22 @@ _TOLD = b'{"error":{"code":"overloaded","message":"too many connections; try aga
 class Punctual(H11Protocol):
     """A connection whose client does not finish the head of a request in time is closed; uvicorn would wait forever.
 
-    There are `most` of them at a time. One more closes the one that has been idle longest; where all are at work, it is
-    told to come again.
+    There are `most` of them at a time. One more closes another: of those that wait for their client, one of the address
+    that has most of them, first who has said nothing for a second, then who sent half a head, last who is new or has a
+    body on its way. Where all are at work, the new one is told to come again.
     """
 
     most = Limits.connections
     _late: asyncio.TimerHandle | None = None
     _heard = 0.0  # when it last said something
+    _since = 0.0  # since when a request is awaited, or the rest of one
+    _half = False  # whether half a head is there
 
     def connection_made(self, transport: Any) -> None:
         """The first request is awaited."""
         full = len(self.connections) >= self.most and not self._close_another()
         super().connection_made(transport)
-        self._heard = self.loop.time()
+        self._heard = self._since = self.loop.time()
         if full:
             transport.write(_FULL % (len(_TOLD), _TOLD))
             transport.close()
@@ -58,24 +65,46 @@ class Punctual(H11Protocol):
         self._await_head()
 
     def _close_another(self) -> bool:
-        """Close the connection that has said nothing longest: an idle one, or else one whose request is not whole."""
-        for states in ((h11.IDLE,), (h11.SEND_BODY,)):
-            some = [one for one in self.connections if isinstance(one, Punctual) and one.is_in(states)]
-            if some:
-                first = min(some, key=lambda one: one._heard)
-                self.connections.discard(first)
-                first.transport.close()
+        """Close one that awaits nothing but its client: of the address that has most of them, the idlest."""
+        waiting = [one for one in self.connections if isinstance(one, Punctual) and one.waits]
+        many = Counter(one.address for one in waiting)
+        now = self.loop.time()
+        waiting.sort(key=lambda one: (-many[one.address], *one._worth(now)))
+        for one in waiting:
+            if not one.has_unread:  # what was sent and not yet read would be answered with a reset
+                self.connections.discard(one)
+                one.transport.close()
                 return True
         return False
 
-    def is_in(self, states: tuple[type, ...]) -> bool:
+    def _worth(self, now: float) -> tuple[int, float]:
+        """What is closed last: those that are new, or send a body now, before which go half heads."""
+        since = self._heard if self.conn.their_state is h11.SEND_BODY else self._since
+        return 0 if now - since >= _GRACE else 1 if self._half else 2, since
+
+    @property
+    def address(self) -> str:
+        """Of the client."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def waits(self) -> bool:
         """Whether a request is awaited, or the rest of one, and none is answered."""
+        state = self.conn.their_state
         answered = self.cycle is None or self.cycle.response_complete
-        return self.conn.their_state in states and (answered or h11.SEND_BODY in states)
+        return state is h11.SEND_BODY or (state is h11.IDLE and answered)
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether its client has said something that was not read yet."""
+        made = self.transport.get_extra_info("socket")
+        with suppress(OSError, ValueError):
+            return made is not None and any(fcntl.ioctl(made.fileno(), termios.FIONREAD, b"\0" * 4))
+        return False
 
     def data_received(self, data: bytes) -> None:
         """Part of a request, in pieces that do not take long."""
-        self._heard = self.loop.time()
+        self._heard, before = self.loop.time(), self.conn.their_state
         for start in range(0, len(data), _PIECE):
             if self.transport.is_closing():
                 return
@@ -84,10 +113,19 @@ class Punctual(H11Protocol):
                 self.transport.close()  # a body in crumbs, each of which costs as much as a request
                 return
             super().data_received(piece)
-        if self.conn.their_state is not h11.IDLE:
+        state = self.conn.their_state
+        self._half = state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if state is not before or not self._half:
+            self._since = self._heard  # who sends a head letter by letter does not become newer
+        if state is not h11.IDLE:
             self._forget()
         elif self._late is None:
             self._await_head()
+
+    def on_response_complete(self) -> None:
+        """The next request is awaited from now on."""
+        self._since = self.loop.time()
+        super().on_response_complete()
 
     @property
     def _is_chunked(self) -> bool:

@@ -17,6 +17,7 @@ from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
+from matchloom.service.once import Onces
 from matchloom.service.pauses import collect_when_idle
 from matchloom.service.problems import Refused, unknown
 from matchloom.service.refits import Refits
@@ -51,17 +52,15 @@ class Service:
         desk: DeskOptions | None = None,
         follow: FollowOptions | None = None,
     ) -> None:
-        self.limits = limits
-        self.keys = keys
-        self.writable = writable
-        self.runs = runs
-        self.shelf: Shelf = Shelf(folders)
-        self.metrics: Metrics = Metrics()
-        self.workers: Workers = Workers(limits, self.metrics)
-        self.feedback: FeedbackFile | None = None if feedback is None else FeedbackFile(feedback)
-        self.refits: Refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
-        self.desk: Desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
-        self.follower: Follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
+        self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
+        self.shelf = Shelf(folders)
+        self.metrics = Metrics()
+        self.workers = Workers(limits, self.metrics)
+        self.feedback = None if feedback is None else FeedbackFile(feedback)
+        self.refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
+        self.desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
+        self.follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
+        self.onces = Onces()
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None

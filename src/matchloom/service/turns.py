@@ -26,8 +26,7 @@ class Turn:
     __slots__ = ("client", "seconds")
 
     def __init__(self, client: str) -> None:
-        self.client = client
-        self.seconds: float = 0.0
+        self.client, self.seconds = client, 0.0
 
 
 class _Job:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from matchloom.basics.growing import Announce
 from matchloom.basics.validation import at_least_one, many_texts, one_text
 from matchloom.data.entries import Entry
 from matchloom.explanation import Explanation, explanation_of
@@ -17,7 +18,7 @@ from matchloom.search.collection.living import LivingState
 from matchloom.search.entries import Entries
 from matchloom.search.explaining import with_known_question
 from matchloom.search.fusion import Fusion, LeaveOneOut
-from matchloom.search.learning import Settings
+from matchloom.search.learning import Settings, Tuning
 from matchloom.search.view import View, Where
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Hits, MatchloomError, Pair, Scores, Trace
@@ -76,6 +77,15 @@ class Asked:
         self._living.patience = seconds
 
     @property
+    def announce(self) -> Announce | None:
+        """What is told of each change before it is written."""
+        return self._living.announce
+
+    @announce.setter
+    def announce(self, announce: Announce | None) -> None:
+        self._living.announce = announce
+
+    @property
     def settings(self) -> Settings:
         """What questions are compared with."""
         return self._living.state.settings
@@ -88,13 +98,18 @@ class Asked:
     @property
     def encoder(self) -> Matcher | None:
         """What makes its sentence vectors; None where only words are compared."""
-        sentences = self._living.sentences
+        sentences = self._living.state.sentences
         return None if sentences is None else sentences.matcher
 
     @property
     def fusion(self) -> Fusion:
         """The features and their weights."""
         return self._living.state.fusion
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """What tuning its encoder on the questions brought; None where it was not tried."""
+        return self._living.state.tuning
 
     @property
     def calibration(self) -> Calibration | None:

@@ -30,7 +30,7 @@ class Asking:
     def is_quick(self) -> bool:
         """Whether a search takes a millisecond or two: no encoder, few entries, and nothing to read before."""
         living = self._living
-        small = living.sentences is None and living.state.settings.baseline is None and living.state.is_small
+        small = living.state.sentences is None and living.state.settings.baseline is None and living.state.is_small
         return small and living.state.view.changes <= _QUICK and living.is_current()
 
     def many(
@@ -48,13 +48,13 @@ class Asking:
         Few entries are compared so quickly that Python's own part, which holds its lock, is most of the time; an
         encoder has all cores to itself; explanations share a budget.
         """
-        living = self._living
-        small = living.sentences is not None or living.state.settings.baseline is not None or living.state.is_small
+        state = self._living.state
+        small = state.sentences is not None or state.settings.baseline is not None or state.is_small
         cores = 1 if budget or small else usable_cores()
         size = min(_AT_ONCE, max(_WORTH, -(-len(asked) // cores)))
         blocks = [asked[n : n + size] for n in range(0, len(asked), size)]
         found = side_by_side(lambda block: self.together(block, top, where, budget, least), blocks, cores)
-        shown = track(found, living.state.name, total=len(blocks), show=progress)
+        shown = track(found, state.name, total=len(blocks), show=progress)
         return [hits for block in shown for hits in block]
 
     def together(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from matchloom import artifact
-from matchloom.basics.stores import one_place
 from matchloom.basics.validation import one_path
 from matchloom.data.entries import Entry
 from matchloom.data.unanswerable import has_answer
@@ -65,6 +64,7 @@ class Collection(Asked):
         features: Sequence[str] = (),
         baseline: str | None = None,
         unanswerable: Sequence[str] = (),
+        tune: bool = False,
         seed: int = 0,
         progress: bool = False,
     ) -> Collection:
@@ -88,6 +88,7 @@ class Collection(Asked):
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
             unanswerable: Questions that have no answer here: they teach when there is none.
+            tune: Tune the last layers of the encoder on the questions, where left-out ones are better for it: minutes.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
@@ -102,8 +103,7 @@ class Collection(Asked):
             tuple(features),
             tuple(sorted(set(unanswerable)))[:_IN_VAIN],
         )
-        state = State.of(learn(entries, settings, sentences, progress=progress), settings)
-        return cls(LivingState(state, sentences))
+        return cls(LivingState(State.of(learn(entries, settings, sentences, tune=tune, progress=progress), settings)))
 
     @classmethod
     def create(
@@ -132,10 +132,10 @@ class Collection(Asked):
             store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
             progress: Whether to show a bar.
         """
+        path = one_path("folder", folder)
         check_store(store)
         if store == "lance":
-            return cast(Collection, created_in_lance(folder, pairs, encoder, tokenizer, columns, progress))
-        path = one_path("folder", folder)
+            return cast(Collection, created_in_lance(path, pairs, encoder, tokenizer, columns, progress))
         refuse_used(path)
         sentences = None if encoder is None else SentenceVectors(as_matcher(encoder))
         entries = entries_of(pairs, columns)
@@ -157,10 +157,10 @@ class Collection(Asked):
         What was made with `store="lance"` has the same methods, but for those that learn.
 
         Args:
-            folder: What `save`, `create` or `fit` wrote; of a LanceDB archive also its URI, such as s3://bucket/name.
+            folder: What `save`, `create` or `fit` wrote.
         """
-        path = one_place("folder", folder)
-        if isinstance(path, str) or artifact.kind_of(path) == LANCE:
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
             return cast(Collection, artifact.load(path))
         return cls(LivingState.of_folder(path))
 
@@ -173,8 +173,8 @@ class Collection(Asked):
         """
         from matchloom.search.checkup import check_collection
 
-        path = one_place("folder", folder)
-        if isinstance(path, str) or artifact.kind_of(path) == LANCE:
+        path = one_path("folder", folder)
+        if artifact.kind_of(path) == LANCE:
             from matchloom.search.lance.collection import LanceCollection
 
             return LanceCollection.check(path)
@@ -306,7 +306,7 @@ class Collection(Asked):
 
     def _made_of(self, entries: Entries) -> State:
         """Other entries, learnt in the same way."""
-        return State.of(learn(entries, self.settings, self._living.sentences), self.settings)
+        return State.of(learn(entries, self.settings, self._living.state.sentences), self.settings)
 
     # ---- the folder
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from matchloom import artifact
+from matchloom.basics.growing import Announce
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.search.folder import KIND, stamp
 from matchloom.search.journal import Change, Journal
@@ -26,15 +27,14 @@ _TRIES, _PAUSE = 5, 0.02  # while another fit is switched to; seconds
 class LivingState:
     """The state of a collection as it is now, by whomever it was changed."""
 
-    def __init__(self, state: State, sentences: SentenceVectors | None = None, about: About | None = None) -> None:
+    def __init__(self, state: State, about: About | None = None) -> None:
         self.folder: Path | None = None
-        self.state = state
-        self.sentences = sentences
-        self.about: About = about or About()
-        self.patience: float = 30.0  # seconds that a change waits for another writer
+        self.state, self.about = state, about or About()
+        self.patience = 30.0  # seconds that a change waits for another writer
+        self.announce: Announce | None = None  # told of each change before it is written
         self.stamp: tuple[int, int] = (0, 0)  # of the fit in the folder
         self.changes: list[Change] = []  # since the fit
-        self.lock: threading.RLock = threading.RLock()
+        self.lock = threading.RLock()
         self._journal: Journal | None = None
         self._held = 0  # bytes of the journal that the state holds
 
@@ -76,12 +76,22 @@ class LivingState:
         view = self.state.view.changed(change)  # what cannot be read is refused before it is written
         if self._journal is not None:
             try:
-                self._journal.append([change])
+                self._journal.append([change], self._announcing(change))
             except BaseException:
                 self._load()  # as the folder has it: no word of the change is known
                 raise
         self.changes.append(change)
         self._take(view)
+
+    def _announcing(self, change: Change) -> Callable[[Path, int, bytes], None] | None:
+        """What tells of a change where it will stand, and what it does."""
+        announce = self.announce
+        if announce is None:
+            return None
+        ids = [entry.id for entry in change.put]
+        told = {"new": sum(self.state.view.row_of(name) is None for name in ids), "put": ids}
+        told["removed"] = list(change.remove)
+        return lambda path, start, content: announce(path, start, content, told)
 
     def switch(self, state: State, later: Sequence[Change], number: int) -> None:
         """Take up a fit that has learnt so many changes, and what was changed while it was made."""
@@ -126,16 +136,15 @@ class LivingState:
         self._held = 0 if self._journal is None else self._journal.size
 
     def _write(self, folder: Path) -> None:
-        write_state(folder, self.state, self.changes, self.about, self.sentences)
+        write_state(folder, self.state, self.changes, self.about)
 
     def _load(self) -> None:
         """Read the folder as it is now."""
         assert self.folder is not None
-        self._hold(*_read_whole(self.folder, self.sentences))
+        self._hold(*_read_whole(self.folder, self.state.sentences))
 
     def _hold(self, stored: Stored, seen: tuple[int, int]) -> None:
-        self.sentences, self.about = stored.sentences, stored.about
-        self.state, self._journal = stored.state, stored.journal
+        self.state, self.about, self._journal = stored.state, stored.about, stored.journal
         self.changes, self._held = stored.changes, stored.journal.size
         self.stamp = seen
 

@@ -42,7 +42,7 @@ def _refit(living: LivingState, given: Judgements | None, aside: bool, progress:
     with living.lock:
         state, count = living.current(), len(living.changes)
         seen = living.stamp
-    made, done = learn_anew(state, given, living.sentences, progress=progress)
+    made, done = learn_anew(state, given, progress=progress)
     if aside:
         waiting = done._replace(kept=False, aside=True)
         _keep_aside(living, made, waiting, not done.kept, Since(seen, count, state.view.changes))
@@ -59,7 +59,7 @@ def _refit(living: LivingState, given: Judgements | None, aside: bool, progress:
 def _keep_aside(living: LivingState, state: State, done: Refit, worse: bool, since: Since) -> None:
     if living.folder is None:
         raise MatchloomError("only a collection in a folder keeps a fit aside; save it first", code="not_supported")
-    made = LivingState(state, living.sentences, living.about)
+    made = LivingState(state, living.about)
     plain = {**done._asdict(), "feedback": None}
     write_aside(living.folder, made.save, plain, worse, since)
 

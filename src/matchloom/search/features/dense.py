@@ -43,9 +43,18 @@ Vectors = NDArray[np.float32]
 class SentenceVectors:
     """The vectors of texts, each made once. Fits on parts of one file share them."""
 
-    def __init__(self, matcher: Matcher, vectors: Mapping[str, Vectors] | None = None) -> None:
-        """`matcher` has sentence vectors; `vectors` are those that are known already."""
-        self.matcher = matcher
+    def __init__(
+        self,
+        matcher: Matcher,
+        vectors: Mapping[str, Vectors] | None = None,
+        *,
+        untuned: SentenceVectors | None = None,
+    ) -> None:
+        """`matcher` has sentence vectors; `vectors` are those that are known already.
+
+        `untuned` are those of the same encoder before it was tuned on a collection's questions (`tuned.py`).
+        """
+        self.matcher, self.untuned = matcher, untuned
         self.vectors: dict[str, Vectors] = dict(vectors or {})
         self._asked = lru_cache(_ASKED)(self._one)
 
@@ -102,12 +111,28 @@ class SentenceVectors:
 
 
 class KnownVectors:
-    """The vectors of some entries: their different questions, and their texts."""
+    """The vectors of some entries: their different questions, and their texts.
 
-    def __init__(self, sentences: SentenceVectors, questions: Vectors, texts: Vectors) -> None:
+    Where the encoder was tuned on these questions, `without` has for each fold of them that is left out the vectors of
+    all questions and texts by an encoder that was tuned without it: only these say how a new question fares.
+    """
+
+    def __init__(
+        self,
+        sentences: SentenceVectors,
+        questions: Vectors,
+        texts: Vectors,
+        without: Sequence[tuple[Vectors, Vectors]] = (),
+        folds: int = FOLDS,
+    ) -> None:
         self.sentences: SentenceVectors = sentences
         self.questions: Vectors = questions
         self.texts: Vectors = texts
+        self.without, self.folds = without, folds
+
+    def left_out(self, row: int) -> tuple[Vectors, Vectors]:
+        """The vectors of questions and texts by an encoder that has not learnt from this question."""
+        return self.without[row % self.folds] if self.without else (self.questions, self.texts)
 
     @classmethod
     def of(
@@ -218,16 +243,19 @@ class DenseNearest(DenseFinder):
         own = self._owned.places[np.arange(int(sizes.sum())) + np.repeat(starts - firsts, sizes)]
         return _highest(products(self._table, self.vectors.sentences.asked(query)[0], own), firsts, sizes)
 
-    def _of(self, x: Floats, without: int | None = None) -> Floats:
-        cosines = products(self._table, x)
-        if without is not None:
-            cosines[without] = -np.inf
+    def _of(self, x: Floats) -> Floats:
+        return self._best(products(self._table, x))
+
+    def _best(self, cosines: Floats) -> Floats:
         starts = self._owned.starts
         return _highest(cosines[self._owned.places], starts[:-1], np.diff(starts))
 
     def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question, as if it were not known."""
-        return self._of(self.vectors.questions[row].astype(np.float64), row)
+        questions, _ = self.vectors.left_out(row)
+        cosines = products(questions, questions[row].astype(np.float64))
+        cosines[row] = -np.inf
+        return self._best(cosines)
 
 
 def _highest(cosines: Floats, starts: Ids, sizes: Ids) -> Floats:
@@ -256,7 +284,8 @@ class DenseText(DenseFinder):
 
     def leave_one_out(self, row: int) -> Floats:
         """The scores of a known question: the same, for the texts do not depend on it."""
-        return self._of(self.vectors.questions[row].astype(np.float64))
+        questions, texts = self.vectors.left_out(row)
+        return products(texts, questions[row].astype(np.float64))
 
 
 class DenseClassifier(DenseFeature):
@@ -270,25 +299,24 @@ class DenseClassifier(DenseFeature):
         self._left_out: Floats = np.empty((0, 0))
 
     @classmethod
-    def fit(cls, known: Known, vectors: KnownVectors, *, folds: bool = True) -> DenseClassifier:
-        """Learn from questions and texts, and by folds what is said of questions that are left out."""
+    def fit(cls, known: Known, vectors: KnownVectors, *, folds: int = FOLDS) -> DenseClassifier:
+        """Learn from questions and texts, and by folds what is said of questions that are left out; none with 0."""
         links = known.member.tocoo()
         questions, entries = known.member.shape
-        X = np.vstack([vectors.questions, vectors.texts])
         rows = np.concatenate([links.row, questions + np.arange(entries)])
         classes = np.concatenate([links.col, np.arange(entries)])
 
         def learn(n: int) -> tuple[Floats, Floats]:
-            kept = np.ones(len(rows), dtype=bool) if n < 0 else ~np.isin(rows, np.arange(n, questions, FOLDS))
+            X = np.vstack((vectors.questions, vectors.texts) if n < 0 else vectors.left_out(n))
+            kept = np.ones(len(rows), dtype=bool) if n < 0 else ~np.isin(rows, np.arange(n, questions, folds))
             return learn_softmax(X[rows[kept]], classes[kept], _REGULAR, _STEPS)
 
-        parts = folds_of(questions) if folds else 0
-        (weights, bias), *others = side_by_side(learn, range(-1, parts))
+        (weights, bias), *others = side_by_side(learn, range(-1, folds_of(questions, folds)))
         made = cls(vectors, np.ascontiguousarray(weights.T, dtype=np.float32), bias.astype(np.float32))
         made._left_out = np.zeros((questions if folds else 0, entries))
         for n, (own, begin) in enumerate(others):
-            held = np.arange(n, questions, FOLDS)  # questions are in an order of digests
-            made._left_out[held] = vectors.questions[held].astype(np.float64) @ own + begin
+            held = np.arange(n, questions, folds)  # questions are in an order of digests
+            made._left_out[held] = vectors.left_out(n)[0][held].astype(np.float64) @ own + begin
         return made
 
     def _of(self, x: Floats) -> Floats:

@@ -150,14 +150,14 @@ class LinearFeature:
 def fit_linear(
     known: Known,
     *,
-    folds: bool = True,
+    folds: int = FOLDS,
     vectors: KnownVectors | None = None,
     worth: float = 1.0,
 ) -> list[LinearFeature]:
     """The classifiers that pay for examples of this size, with what they say of questions that are left out.
 
     `worth` is how well an encoder knows the language of the texts, 0 to 1. Where it does, the joint regression takes
-    the place of both others.
+    the place of both others. Questions are parted into so many `folds`; with 0 nothing is said of left-out questions.
     """
     questions, texts, member = known
     rows, classes = examples_of(member)
@@ -176,7 +176,7 @@ def fit_linear(
             kinds += ["softmax"]
     likeness = (sparse @ sparse.T).toarray() if small and kinds else None
     turned = None if likeness is None else Turned.of(likeness, sparse, dense, worth)
-    parted = [np.arange(n, len(questions), FOLDS) for n in range(folds_of(len(questions)) if folds else 0)]
+    parted = [np.arange(n, len(questions), folds) for n in range(folds_of(len(questions), folds))]
     whole = LinearWeights.nothing(0, 0)
     if "svm" in kinds:
         whole = learn_svm(sparse[rows], classes)
@@ -189,8 +189,13 @@ def fit_linear(
         name, n = job
         held = parted[n] if n >= 0 else np.empty(0, dtype=np.int64)
         kept = ~np.isin(rows, held)
-        if name != "svm" and turned is not None:
-            return turned.left_out(rows[kept], classes[kept], held) if n >= 0 else turned.weights(rows, classes)
+        if name != "svm" and turned is not None and likeness is not None:
+            if n < 0:
+                return turned.weights(rows, classes)
+            if vectors is None or not vectors.without:
+                return turned.left_out(rows[kept], classes[kept], held)
+            own_turned = Turned.of(likeness, sparse, np.vstack(vectors.without[n]), worth)
+            return own_turned.left_out(rows[kept], classes[kept], held)
         if name != "svm":
             own = learn_regression(sparse[rows[kept]], classes[kept])
             return own if n < 0 else sparse[held] @ own.weights + own.bias
@@ -246,9 +251,9 @@ def learn_svm(vectors: sp.csr_array, classes: Ids, tolerance: float = 1e-4) -> L
     return made
 
 
-def folds_of(questions: int) -> int:
-    """How many of the five folds are left out in turn: enough for some thousands of questions."""
-    return min(FOLDS, questions, -(-_ENOUGH * FOLDS // max(1, questions)))
+def folds_of(questions: int, folds: int = FOLDS) -> int:
+    """How many of the folds are left out in turn: enough for some thousands of questions."""
+    return min(folds, questions, -(-_ENOUGH * folds // max(1, questions)))
 
 
 def learn_regression(vectors: sp.csr_array, classes: Ids) -> LinearWeights:

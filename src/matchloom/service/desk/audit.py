@@ -2,7 +2,9 @@
 
     {"id": ..., "time": ..., "who": ..., "system": ..., "action": "put", "before": {id: entry or null}, "after": {...}}
 
-A change of many entries takes several lines with the same id. A full file is moved aside (FILE.1, ...).
+A change of many entries takes several lines with the same id. They are written before the change is made, so that none
+is made without them; where it then fails, a line of the action "void" takes them back. A full file is moved aside
+(FILE.1, ...).
 """
 
 from __future__ import annotations
@@ -10,19 +12,22 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from matchloom.basics.growing import LONGEST, GrowingFile
+from matchloom.basics.growing import LONGEST, Announce, GrowingFile
 from matchloom.data.entries import Entry
+from matchloom.types import MatchloomError
 
 Entries = Mapping[str, Entry | None]
 _MOST, _KEEP = 2**26, 9  # bytes of a file, full files beside it
 _SHOWN, _BEGINS = 5, 120  # ids of a change that are listed, characters of their answers
+_VOID = "void"  # an action: what it undoes was never done
 _UNDONE = ("put", "remove", "import", "assign", "dismiss")  # what "undo" looks for; an undo is undone by its id
 
 
@@ -76,7 +81,7 @@ class Audit:
     """The file, and what of it is known already: only what was added since is read."""
 
     def __init__(self, path: Path) -> None:
-        self.file: GrowingFile = GrowingFile(path, "change", most=_MOST, keep=_KEEP)
+        self.file = GrowingFile(path, "change", most=_MOST, keep=_KEEP)
         self._lock = threading.Lock()
         self._forget()
 
@@ -94,13 +99,22 @@ class Audit:
         after: Entries | None = None,
         *,
         told: Mapping[str, Any] | None = None,
+        announce: Announce | None = None,
         **own: Any,
     ) -> str:
         """Write a change; its id. `own` is what it undoes, or the questions that it puts away."""
         name = secrets.token_hex(8)
         head = {"id": name, "time": round(time.time(), 3), "who": who, "system": system, "action": action, **own}
-        self.file.append(*_lines({**head, "told": dict(told)} if told else head, before or {}, after or {}))
+        lines = _lines({**head, "told": dict(told)} if told else head, before or {}, after or {})
+        self.file.append(*lines, announce=announce)
         return name
+
+    def void(self, system: str, who: str, name: str, place: tuple[int, int]) -> None:
+        """Take back what was written of a change that was not made; a full disk has room for that, too."""
+        try:
+            self.record(system, who, _VOID, undoes=name)
+        except MatchloomError:
+            self.file.take_back(*place)
 
     def records(self, system: str) -> list[Record]:
         """The changes of a collection, the latest first."""
@@ -173,6 +187,11 @@ class Audit:
                 self._take(read, line.start)
 
     def _take(self, line: _Line, start: int) -> None:
+        if line.action == _VOID:
+            voided = self._seen.pop(line.undoes, None)
+            if voided is not None and self._undone.get(voided.line.undoes) == line.undoes:
+                del self._undone[voided.line.undoes]
+            return
         ids = list({**line.before, **line.after})
         seen = self._seen.get(line.id)
         if seen is None:
@@ -192,6 +211,34 @@ class Audit:
         """What a change had undone, if it is one that undoes: that is there again."""
         seen = self._seen.get(name)
         return "" if seen is None else seen.line.undoes
+
+
+Note = Callable[..., None]
+
+
+@contextmanager
+def noting(audit: Audit | None, system: str, who: str) -> Iterator[Note]:
+    """Write changes down as `Audit.record` does, before they are made; what then fails is taken back."""
+    noted: list[tuple[str, tuple[int, int]]] = []
+
+    def note(action: str, before: Entries | None = None, after: Entries | None = None, **own: Any) -> None:
+        if audit is None:
+            return
+        place = (0, 0)
+
+        def seen(_: Path | None, start: int, content: bytes, __: Mapping[str, Any]) -> None:
+            nonlocal place
+            place = start, len(content)
+
+        noted.append((audit.record(system, who, action, before, after, announce=seen, **own), place))
+
+    try:
+        yield note
+    except BaseException:
+        for name, place in noted:
+            assert audit is not None
+            audit.void(system, who, name, place)
+        raise
 
 
 def _lines(head: Mapping[str, Any], before: Entries, after: Entries) -> Iterator[dict[str, Any]]:

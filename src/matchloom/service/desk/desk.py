@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from matchloom.search.feedback import Judgement, read_feedback
-from matchloom.service.desk.audit import Audit
+from matchloom.service.desk.audit import Audit, Note, noting
 from matchloom.service.desk.edits import Editor
 from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.desk.watch import FileWatch
@@ -45,10 +46,10 @@ class Desk:
     """What outlives a request."""
 
     def __init__(self, options: DeskOptions, shelf: Shelf, refits: Refits, feedback: Path | None) -> None:
-        self.on: bool = options.on
-        self.audit: Audit | None = None if options.audit is None else Audit(options.audit)
-        self.questions: QuestionLog | None = None if options.questions is None else QuestionLog(options.questions)
-        self.watching: FileWatch | None = None if options.watch is None else FileWatch(options.watch, shelf, refits)
+        self.on = options.on
+        self.audit = None if options.audit is None else Audit(options.audit)
+        self.questions = None if options.questions is None else QuestionLog(options.questions)
+        self.watching = None if options.watch is None else FileWatch(options.watch, shelf, refits)
         self._feedback = feedback
         self._task: asyncio.Task[None] | None = None
         refits.when_done = self._refitted
@@ -68,6 +69,10 @@ class Desk:
     def editor(self, system: ServedSystem, collection: Collection, who: str) -> Editor:
         """Who changes a collection for somebody."""
         return Editor(collection, self.audit, system.name, who)
+
+    def noting(self, system: ServedSystem, who: str) -> AbstractContextManager[Note]:
+        """What writes down what somebody changes, before it is done."""
+        return noting(self.audit, system.name, who)
 
     def judgements(self, system: ServedSystem) -> list[Judgement]:
         """What people said of the answers of a system."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchloom.data.entries import Entry
 from matchloom.data.identity import digest, normalize_text
-from matchloom.service.desk.audit import Audit
+from matchloom.service.desk.audit import Audit, noting
 from matchloom.service.problems import Refused
 
 if TYPE_CHECKING:
@@ -88,13 +88,16 @@ class Editor:
     def _changed(
         self, action: str, put: Sequence[Entry], remove: Sequence[str], check: Any = None, **told: Any
     ) -> dict[str, Entry | None]:
-        before = self._collection.apply(put, remove, check=check)
-        if self._audit is not None:
-            after: dict[str, Entry | None] = {**dict.fromkeys(remove), **{one.id: one for one in put}}
-            real = {name: one for name, one in before.items() if one is not None or after.get(name) is not None}
-            kept = {name: after[name] for name in real}
-            self._audit.record(self._system, self._who, action, real, kept, **told)
-        return before
+        after: dict[str, Entry | None] = {**dict.fromkeys(remove), **{one.id: one for one in put}}
+        with noting(self._audit, self._system, self._who) as note:
+
+            def check_and_note(before: Mapping[str, Entry | None]) -> None:
+                if check is not None:
+                    check(before)
+                real = {name: one for name, one in before.items() if one is not None or after.get(name) is not None}
+                note(action, real, {name: after[name] for name in real}, **told)
+
+            return self._collection.apply(put, remove, check=check_and_note)
 
 
 def _key(entry: Entry | None) -> str | None:

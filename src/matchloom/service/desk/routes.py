@@ -9,13 +9,15 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
-from matchloom.service.changing import CollectionName, written
+from matchloom.basics.growing import Announce
+from matchloom.service.changing import CollectionName, announced, begins, change, store_of
 from matchloom.service.desk import schemas as s
 from matchloom.service.desk.desk import collection_of, who_asks
 from matchloom.service.desk.inbox import grouped, waiting_questions
 from matchloom.service.desk.listing import listed
 from matchloom.service.desk.quality import quality
 from matchloom.service.desk.transfer import FORMATS, exported, planned, read_import
+from matchloom.service.once import Plain, Repeatable
 from matchloom.service.problems import Refused
 from matchloom.service.refits import result_of
 from matchloom.service.responses import ERRORS, answer
@@ -57,16 +59,19 @@ def _add_entries(app: FastAPI, service: Service) -> None:
         return answer(await _read(service, work))
 
     @app.post("/v1/collections/{name}/undo", tags=["desk"], response_model=s.UndoAnswer, responses=ERRORS)
-    async def undo(name: CollectionName, asked: s.UndoRequest, request: Request) -> Response:
+    async def undo(name: CollectionName, asked: s.UndoRequest, request: Request, once: Repeatable = None) -> Response:
         """Take back a change of entries, or questions that were put away; the last one where none is named."""
         system, _ = service.writable_answers(name)
 
-        def work() -> dict[str, Any]:
-            editor = service.desk.editor(system, collection_of(system), who_asks(request))
-            undone, ids = editor.undo(asked.change or None)
+        def work(announce: Announce | None) -> Plain:
+            with announced(collection_of(system), announce) as collection:
+                undone, ids = service.desk.editor(system, collection, who_asks(request)).undo(asked.change or None)
             return {"undone": undone, "ids": ids}
 
-        return answer(await _write(service, name, work))
+        def recovered(told: Plain) -> Plain:
+            return {"undone": asked.change, "ids": [*told["put"], *told["removed"]]}
+
+        return answer(await _write(service, name, once, store_of(service, system), work, recovered))
 
     @app.get("/v1/collections/{name}/audit", tags=["desk"], response_model=s.AuditAnswer, responses=ERRORS)
     async def audit(name: CollectionName, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
@@ -104,47 +109,58 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
         return answer(await _read(service, work))
 
     @app.post("/v1/collections/{name}/inbox/assign", tags=["desk"], response_model=s.CountAnswer, responses=ERRORS)
-    async def assign(name: CollectionName, asked: s.AssignRequest, request: Request) -> Response:
+    async def assign(
+        name: CollectionName, asked: s.AssignRequest, request: Request, once: Repeatable = None
+    ) -> Response:
         """Make questions those of an entry."""
         system, _ = service.writable_answers(name)
 
-        def work() -> dict[str, Any]:
-            _check(service, system, asked.questions)
-            desk.editor(system, collection_of(system), who_asks(request)).assign(asked.questions, asked.id)
-            return {"count": len(asked.questions)}
+        counted = {"count": len(asked.questions)}
 
-        return answer(await _write(service, name, work))
+        def work(announce: Announce | None) -> Plain:
+            _check(service, system, asked.questions)
+            with announced(collection_of(system), announce) as collection:
+                desk.editor(system, collection, who_asks(request)).assign(asked.questions, asked.id)
+            return counted
+
+        return answer(await _write(service, name, once, store_of(service, system), work, lambda _: counted))
 
     @app.post("/v1/collections/{name}/inbox/dismiss", tags=["desk"], response_model=s.CountAnswer, responses=ERRORS)
-    async def dismiss(name: CollectionName, asked: s.DismissRequest, request: Request) -> Response:
+    async def dismiss(
+        name: CollectionName, asked: s.DismissRequest, request: Request, once: Repeatable = None
+    ) -> Response:
         """Put questions away: they come back only when this is undone."""
         system = service.answers(name)
         audit = desk.audit
         if audit is None:
             raise Refused(409, "no_audit", "this service keeps no audit file, in which that would be written down")
 
-        def work() -> dict[str, Any]:
-            _check(service, system, asked.questions)
-            audit.record(system.name, who_asks(request), "dismiss", questions=asked.questions)
-            return {"count": len(asked.questions)}
+        counted = {"count": len(asked.questions)}
 
-        return answer(await _write(service, "desk", work))
+        def work(announce: Announce | None) -> Plain:
+            _check(service, system, asked.questions)
+            audit.record(system.name, who_asks(request), "dismiss", announce=announce, questions=asked.questions)
+            return counted
+
+        store = service.onces.beside(audit.file.path)
+        return answer(await _write(service, "desk", once, store, work, lambda _: counted))
 
     @app.delete("/v1/collections/{name}/questions", tags=["desk"], response_model=s.CountAnswer, responses=ERRORS)
-    async def forget(name: CollectionName, request: Request) -> Response:
+    async def forget(name: CollectionName, request: Request, once: Repeatable = None) -> Response:
         """Delete the log of questions, of all collections that are served."""
         system, log = service.answers(name), desk.questions
         if log is None:
             raise Refused(404, "unknown", "this service logs no questions")
 
-        def work() -> dict[str, Any]:
+        def work(announce: Announce | None) -> Plain:
             count = len(log.read(system.name).questions)
+            begins(announce)
             log.delete()
             if desk.audit is not None:
                 desk.audit.record(system.name, who_asks(request), "delete questions")
             return {"count": count}
 
-        return answer(await _write(service, "desk", work))
+        return answer(await _write(service, "desk", once, service.onces.beside(log.file.path), work))
 
 
 def _add_quality(app: FastAPI, service: Service) -> None:
@@ -164,11 +180,12 @@ def _add_quality(app: FastAPI, service: Service) -> None:
         return answer(await _read(service, work))
 
     @app.post("/v1/collections/{name}/promote", tags=["desk"], response_model=s.PromoteAnswer, responses=ERRORS)
-    async def promote(name: CollectionName, request: Request) -> Response:
+    async def promote(name: CollectionName, request: Request, once: Repeatable = None) -> Response:
         """Use the fit that a refit kept aside; refused where it is worse, or where there is none."""
         system, _ = service.writable_answers(name)
 
-        def work() -> dict[str, Any]:
+        def work(announce: Announce | None) -> Plain:
+            begins(announce)
             done = collection_of(system).promote()
             service.refits.promoted(system)
             if desk.audit is not None:
@@ -177,7 +194,7 @@ def _add_quality(app: FastAPI, service: Service) -> None:
             state = service.refits.state(system)
             return {"promoted": True, "before": done.before, "after": done.after, "refit": state}
 
-        return answer(await _write(service, name, work))
+        return answer(await _write(service, name, once, store_of(service, system), work))
 
 
 def _add_transfer(app: FastAPI, service: Service) -> None:
@@ -200,11 +217,13 @@ def _add_transfer(app: FastAPI, service: Service) -> None:
         return Response(made, media_type=FORMATS[format], headers=named)
 
     @app.post("/v1/collections/{name}/import", tags=["desk"], response_model=s.ImportAnswer, responses=ERRORS)
-    async def import_(name: CollectionName, asked: s.ImportRequest, request: Request) -> Response:
+    async def import_(
+        name: CollectionName, asked: s.ImportRequest, request: Request, once: Repeatable = None
+    ) -> Response:
         """Take entries from a file, as one change; `dry_run` tells what it would change."""
         system, _ = service.writable_answers(name)
 
-        def work() -> dict[str, Any]:
+        def work(announce: Announce | None) -> Plain:
             collection = collection_of(system)
             given, notes = read_import(asked.content, asked.format)
             for one in given:
@@ -212,11 +231,16 @@ def _add_transfer(app: FastAPI, service: Service) -> None:
             service.limits.check_ids(one.id for one in given)
             plan = planned(collection.entries, given, replace=asked.replace)
             if not asked.dry_run and (plan.put or plan.remove):
-                service.desk.editor(system, collection, who_asks(request)).import_(plan.put, plan.remove)
+                with announced(collection, announce):
+                    service.desk.editor(system, collection, who_asks(request)).import_(plan.put, plan.remove)
             counts = {"new": plan.new, "changed": len(plan.put) - plan.new, "same": plan.same}
             return {**counts, "removed": len(plan.remove), "done": not asked.dry_run, "notes": notes}
 
-        return answer(await _write(service, name, work))
+        def recovered(told: Plain) -> Plain:
+            counts = {"new": told["new"], "changed": len(told["put"]) - told["new"], "same": 0}
+            return {**counts, "removed": len(told["removed"]), "done": True, "notes": []}
+
+        return answer(await _write(service, name, once, store_of(service, system), work, recovered))
 
 
 async def _read(service: Service, work: Callable[[], Any]) -> Any:
@@ -224,9 +248,10 @@ async def _read(service: Service, work: Callable[[], Any]) -> Any:
         return await service.workers.call(work)
 
 
-async def _write(service: Service, what: str, work: Callable[[], Any]) -> Any:
+async def _write(service: Service, *given: Any) -> Plain:
+    """As `change`, for one request."""
     async with service.workers.admitted():
-        return await service.workers.write(what, written, work)
+        return await change(service, *given)
 
 
 def _check(service: Service, system: ServedSystem, questions: list[str]) -> None:

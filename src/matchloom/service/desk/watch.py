@@ -22,9 +22,7 @@ class FileWatch:
     """Looks at a file for the first collection that is served."""
 
     def __init__(self, path: Path, shelf: Shelf, refits: Refits) -> None:
-        self.path = path
-        self._shelf = shelf
-        self._refits = refits
+        self.path, self._shelf, self._refits = path, shelf, refits
         self._seen: tuple[int, int] | None = None
         self._since = 0.0
         self._told = ""
@@ -32,7 +30,10 @@ class FileWatch:
     async def watch(self) -> None:
         """Look until the service ends."""
         while True:
-            await asyncio.to_thread(self.look)
+            try:
+                await asyncio.to_thread(self.look)
+            except Exception as error:  # whatever a file does, it is looked at again
+                self._tell(f"{self.path} cannot be followed: {type(error).__name__}: {error}")
             await asyncio.sleep(_LOOK)
 
     def look(self) -> bool:
@@ -56,6 +57,7 @@ class FileWatch:
                 self._since = -1.0  # looked at as it is
                 return True
             except MatchloomError as error:
+                self._since = -1.0  # nor is it another soon
                 self._tell(str(error))
         return False
 
