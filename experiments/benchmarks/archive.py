@@ -1,6 +1,7 @@
 """How an archive of questions grows: building, appending, searching, and what the candidate stage misses.
 
     python -m experiments.benchmarks.archive 10000 100000 1000000      # to experiments/results/archive.json
+    python -m experiments.benchmarks.archive --by-shards 10000000      # some 30 GB of disk meanwhile; TMPDIR says where
 
 The pairs are made: words drawn by their frequencies in the questions and the answers of InsuranceQA (the folder
 MATCHLOOM_DATA, or ../shared/data beside the project), questions of 5 to 15 words, answers of 10 to 50. The matcher is
@@ -11,7 +12,9 @@ Recall asks how often the pair that comes first when every pair of 10,000 is sco
 real questions (InsuranceQA's valid) over 10,000 real pairs (its train), and for made ones over made pairs. For each
 size it is measured again, with the alpha of the archive, where the vector index comes into play.
 
-Every size is built and searched in processes of their own, so that the peak of memory belongs to it.
+Every size is built and searched in processes of their own, so that the peak of memory belongs to it. With --by-shards
+the pairs are Parquet files first (which is not measured), of which `index --engine local` builds the archive: one
+process makes the rows of all shards, then puts them into the table by one commit.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -44,6 +48,8 @@ from experiments.corpora.insuranceqa import read_insuranceqa
 from experiments.reproduction.provenance import commit
 from matchloom import MODELS, Matcher, Pair, TrainConfig, mine_negatives, train
 from matchloom.basics.files import atomic_write
+from matchloom.batch.indexing import IndexWork, index_shards
+from matchloom.batch.run import run_batch
 from matchloom.models import build_model
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.table import VECTORS, unit, vectors_of
@@ -55,6 +61,7 @@ TOKENIZER = Tokenizer("english", max_words=50)
 SEARCHES = 300
 CANDIDATES = 100
 REAL = 10_000
+SHARD = 100_000  # pairs of a file
 
 
 class Words:
@@ -122,14 +129,41 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
-def build(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
+def write_shards(folder: Path, words: Words, size: int) -> Path:
+    """The pairs as Parquet files of 100,000."""
+    folder.mkdir()
+    for start in range(0, size, SHARD):
+        pairs = [pair._asdict() for pair in words.pairs(start, min(size, start + SHARD))]
+        table = pa.Table.from_pylist(pairs).select(["query", "text", "query_id"])
+        pq.write_table(table, folder / f"part-{start // SHARD:05}.parquet")
+    return folder
+
+
+def made_by_shards(archive: Path, matcher: Path, words: Words, size: int) -> tuple[LanceCollection, dict[str, float]]:
+    """By shards: the seconds for rows, for the rest, and of a processor for both."""
+    shards, rows = write_shards(archive.with_name("shards"), words, size), archive.with_name("rows")
+    work = IndexWork(str(matcher))
+    start, cpu = time.perf_counter(), time.process_time()
+    run_batch(work, shards, rows)
+    done, held = time.perf_counter(), peak()
+    index_shards(archive, work, shards, rows)
+    figures = {"build_seconds": time.perf_counter() - start, "of_which_rows_seconds": done - start}
+    figures |= {"build_cpu_seconds": time.process_time() - cpu, "rows_peak_mb": held}
+    shutil.rmtree(shards)
+    return LanceCollection.open(archive), figures
+
+
+def build(archive: Path, matcher: Path, size: int, by_shards: bool = False) -> dict[str, Any]:
     """Build an archive, then append to it."""
     words = Words()
     before = peak()
-    index = LanceCollection.create(archive, matcher)
-    start = time.perf_counter()
-    index.add(words.pairs(0, size))
-    seconds = time.perf_counter() - start
+    if by_shards:
+        index, figures = made_by_shards(archive, matcher, words, size)
+    else:
+        index = LanceCollection.create(archive, matcher)
+        start = time.perf_counter()
+        index.add(words.pairs(0, size))
+        figures = {"build_seconds": time.perf_counter() - start}
     disk = index.status()["bytes"] / 1e6
     appends = []
     for n in range(3):
@@ -137,7 +171,7 @@ def build(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
         index.add(words.pairs(size + 1000 * n, size + 1000 * (n + 1)))
         appends.append(time.perf_counter() - start)
     return {
-        "build_seconds": seconds,
+        **figures,
         "disk_mb": disk,
         "build_peak_mb": peak(),
         "of_which_before_mb": before,
@@ -233,7 +267,12 @@ def among(index: LanceCollection, matcher: Matcher, pairs: list[Pair], asked: li
     return {name: float(np.mean(values)) for name, values in hits.items()}
 
 
-STAGES = {"build": build, "search": search, "recall": recall}
+def build_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
+    """The same by shards."""
+    return build(archive, matcher, size, by_shards=True)
+
+
+STAGES = {"build": build, "build-of-shards": build_of_shards, "search": search, "recall": recall}
 
 
 def stage(name: str, *arguments: object) -> Any:
@@ -246,6 +285,7 @@ def stage(name: str, *arguments: object) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", default=["10000", "100000"], help="pairs")
+    parser.add_argument("--by-shards", action="store_true", help="build of Parquet shards")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -261,7 +301,8 @@ def main() -> None:
         for size in options.sizes:
             archive = Path(folder) / f"archive-{size}"
             load = os.getloadavg()[0]
-            rows[size] = {**stage("build", archive, matcher, size), **stage("search", archive, matcher, size)}
+            how = "build-of-shards" if options.by_shards else "build"
+            rows[size] = {**stage(how, archive, matcher, size), **stage("search", archive, matcher, size)}
             rows[size] |= {"commit": commit(), "load_before": load}
             shutil.rmtree(archive)
             Console(width=110).print(rows[size])

@@ -47,9 +47,9 @@ def measure() -> dict[str, Any]:
 
 def page() -> str:
     """The page, from results alone."""
-    engines, replicas, shards, mined, encoders = (
+    engines, replicas, shards, mined, encoders, archive, stream = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("engines", "replicas", "shards", "scale", "encoders")
+        for name in ("engines", "replicas", "shards", "scale", "encoders", "archive", "stream")
     )
     small, large = engines["100000"], engines["1000000"]
     rates = {size: engines[str(size)]["searches_a_cpu_second"][SEARCH] for size in (10_000, 100_000, 1_000_000)}
@@ -66,10 +66,18 @@ def page() -> str:
         rate = rates[1_000_000] / 10 ** (slower * math.log10(size / 1_000_000))
         return float(a_second * (1 / rate + service))
 
+    tables = archive["sizes"]
+    last = tables[max(tables, key=int)]
+    streams = {int(name.split()[0]): row for name, row in stream["rows"].items() if name.endswith("stream")}
+    trained = streams[max(streams)]
     rows = {
         "disk of the collection": [bytes_of(a_pair * size) for size in SIZES.values()],
         "memory to build it in one process": [bytes_of(memory * size) for size in SIZES.values()],
+        "disk of a LanceDB archive": [
+            bytes_of(last["disk_mb"] * 1e6 * size / int(max(tables, key=int))) for size in SIZES.values()
+        ],
         "build without learning": [hours(built * size) for size in SIZES.values()],
+        "train on each pair once": [hours(size / _rate(trained)) for size in SIZES.values()],
         "score each pair by BM25": [hours(size / shards["local"]["pairs a second"]) for size in SIZES.values()],
         "encode each text by MiniLM": [hours(PROCESSORS * size / encoder) for size in SIZES.values()],
         "vectors in eight bits, 384 numbers": [bytes_of(384 * size) for size in SIZES.values()],
@@ -87,6 +95,13 @@ def page() -> str:
     served, ray = replicas["publish to served by all, seconds"], shards["ray"]
     learnt = small["searches_a_cpu_second"]
     return TEMPLATE.format(
+        archive_memory=bytes_of(last["build_peak_mb"] * 1e6),
+        largest=f"{max(1_000_000, *map(int, tables)):,}",
+        archives="\n".join(_archive_row(int(size), row) for size, row in sorted(tables.items(), key=_pairs)),
+        streams="\n".join(_stream_row(name, row) for name, row in stream["rows"].items()),
+        stream=stream,
+        team=_team(stream.get("team")),
+        not_run="" if shards["pairs"] >= 1_000_000 else " A million pairs were not run.",
         measured=measured,
         engines_commit=large["commit"],
         slower=f"{10**slower:.1f}",
@@ -123,10 +138,43 @@ def page() -> str:
     )
 
 
+def _pairs(item: tuple[str, Any]) -> int:
+    return int(item[0])
+
+
+def _rate(row: dict[str, Any]) -> float:
+    """Pairs of a stream that are trained on in a second, with what is read and tokenised before."""
+    return float(row["pairs_per_second"])
+
+
+def _archive_row(size: int, row: dict[str, Any]) -> str:
+    found = row["searches"]["stored vectors"]
+    numbers = [row["build_seconds"], row["build_peak_mb"], row["disk_mb"], row["search_peak_mb"]]
+    cells = [f"{number:,.0f}" for number in numbers]
+    return f"| {size:,} | " + " | ".join([*cells, f"{found['searches_a_second']:.0f}", f"{row['recall']:.1%}"]) + " |"
+
+
+def _stream_row(name: str, row: dict[str, Any]) -> str:
+    size, kind = name.split()
+    how = "in memory" if kind == "whole" else "as a stream"
+    return f"| {int(size):,} {how} | {row['peak_mb']:,} | {row['pairs_per_second']:,} | {row['seconds']:,.0f} |"
+
+
+def _team(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "Two processes beside two threads were not measured."
+    same = "the same weights, bit for bit" if row["equal"] else "other weights"
+    return (
+        f"Two processes train {row['processes of threads']} times as many pairs a second as two threads "
+        f"(`stream.json`, {row['commit']}, load {row['load']}), to {same}."
+    )
+
+
 TEMPLATE = """# Sizes and costs
 
-Written by `python -m experiments.benchmarks.scale` from experiments/results. **Only figures up to a million pairs were
-measured**, on two shared processors; the others are these, carried on. [Scale](guides/scale.md) says how to do it.
+Written by `python -m experiments.benchmarks.scale` from experiments/results. **Only figures up to a million pairs
+(archives: {largest}) were measured**, on two shared processors; the others are these, carried on.
+[Scale](guides/scale.md) says how to do it.
 
 ## Measured
 
@@ -140,6 +188,23 @@ Ten times as many pairs search {slower} times as slowly, and take ten times the 
 pairs are built in {build} s by one process with {build_memory}, and opened in {opened} ms. With learnt weights, 100,000
 pairs search at {learnt} a processor second in place of {unlearnt}.
 
+A LanceDB archive with the vectors of a small network (`archive.json`; made pairs):
+
+| pairs | build, s | memory to build, MB | disk, MB | memory to search, MB | searches/s | best of all is a candidate |
+|---|---|---|---|---|---|---|
+{archives}
+
+Searching keeps 1 GB of the indices in memory at most, and .25 GB of what the files say of themselves. Built by shards
+(`index --engine`), eight bytes of memory a pair are needed beside those of a batch and of LanceDB.
+
+Training on a folder of shards (`stream.json`, {stream[commit]}, load {stream[load]:.1f}; a small network, one thread):
+
+| pairs of 50 words | peak memory, MB | pairs a second of steps | all, s |
+|---|---|---|---|
+{streams}
+
+{team}
+
 Replicas of an FAQ of {faq} through {replicas[store]} (`replicas.json`, {replicas[commit]}, load {replicas[load]} on two
 processors, clients included): one {one[a second]} searches a second (p99 {one[p99 ms]} ms, {one[CPU ms]} ms of a processor
 each), three {three[a second]} (p99 {three[p99 ms]} ms). All share two processors, which says little of three machines. Wrong, refused
@@ -149,13 +214,13 @@ at most {served[most]}, with a look every {served[poll]} s.
 Work by shards, {shards[pairs]} pairs of 50 words scored by BM25 (`shards.json`, {shards[commit]}, load {shards[load]}): the
 plain command {plain} pairs a second, by shards in one process {local}, on Ray {ray} ({of_plain} of the plain command)
 after a start of {start} s, with equal scores. Beside other programs two processes get a larger part of the processors
-than one, which flatters Ray. A million pairs were not run.
+than one, which flatters Ray.{not_run}
 
 ## Carried on
 
 Hours are of one processor. A replica is a machine of {machine} processors, used by {used} at the busiest hour, that holds
-the whole collection. Encoding is MiniLM's, {encoder} texts a second on two processors (`encoders.json`). Training is not in
-the table: its rate was not measured here.
+the whole collection. Encoding is MiniLM's, {encoder} texts a second on two processors (`encoders.json`). Training is that of the small network
+above, without the first pass that tokenises.
 
 | | {sizes} |
 |---|{lines}
@@ -164,15 +229,16 @@ the table: its rate was not measured here.
 ## What breaks first
 
 - **1M**: nothing; one machine, {build_memory} to build, {disk_1m} mapped to search.
-- **10M**: memory of the build: {memory_10m} in one process. Searching maps {disk_10m}, of which a machine holds in memory
-  what is asked often. Publishing sends the whole index after each refit, and only the changes between them.
+- **10M**: memory of the build of a collection in files: {memory_10m} in one process. Searching maps {disk_10m}, of which a
+  machine holds in memory what is asked often. Publishing sends the whole index after each refit, and only the changes
+  between them. An archive took {archive_memory} to build at {largest} pairs, and is slower to search.
 - **100M**: one collection on one machine. Split it by language, product or year into collections of ten million, each
   with replicas of its own, or let an [engine](guides/engines.md) find candidates and matchloom order them: that costs the
   same at any size. Mining from all pairs is out of reach ({mined_100m}); a pool of 100,000 is not.
 - **1B**: the same, a hundred collections; encoding takes {encoded_1b} of processors, which is work for graphics cards.
 
-Searches over several collections as one are not there; nor is a Lance collection on an object store, or an index built
-by several machines.
+Searches over several collections as one are not there. Rows of an archive are made by many machines; its table is written
+and its indices are made by one.
 """  # noqa: E501
 
 

@@ -1,10 +1,12 @@
 """Training on Parquet shards: peak memory as pairs grow, and pairs a second beside the same pairs in memory.
 
     python -m experiments.benchmarks.stream --sizes 100000 1000000     # to results/stream.json
+    python -m experiments.benchmarks.stream --team 100000              # two processes beside two threads, in memory
 
 Made pairs of 50 words (10 and 40) of a vocabulary of 50,000 by Zipf's law, in shards of 50,000 rows. Each run is a
 process of its own, one epoch of sentence_bert over random vectors with one negative a pair, so that reading and not the
 network is what would show. `whole` has a window that holds the smallest size: the same command reads it into memory.
+`--team` trains a CNN over the same pairs by two threads and, started by torchrun, by two processes.
 """
 
 from __future__ import annotations
@@ -67,14 +69,43 @@ def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
     }
 
 
+def team(shards: Path, home: Path, size: int) -> dict[str, Any]:
+    """Two threads of one process and two processes: pairs a second in steps, and whether weights are the same bits."""
+    given = ["--vectors", "random", "--negatives", "1", "--epochs", "1", "--model", "cnn_mlp", "--window", str(size)]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    ways = {"two threads": [sys.executable], "two processes": torchrun}
+    rows: dict[str, Any] = {}
+    weights = []
+    for n, (way, command) in enumerate(ways.items()):
+        out = home / f"team-{n}"
+        done = [*command, "-m", "matchloom", "train", str(shards), "--out", str(out), *given, "--workers", "2"]
+        subprocess.run(done, capture_output=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+        rows[way] = {"pairs_per_second": log[0]["pairs_per_second"], "seconds_of_steps": log[0]["seconds"]}
+        weights.append((out / "weights.safetensors").read_bytes())
+    first, second = (row["pairs_per_second"] for row in rows.values())
+    return {"pairs": size, **rows, "processes of threads": round(second / first, 2), "equal": weights[0] == weights[1]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--window", type=int, default=50_000)
     parser.add_argument("--out", type=Path, default=places.RESULTS / "stream.json")
+    parser.add_argument("--team", type=int, help="only two processes beside two threads, of so many pairs")
     options = parser.parse_args()
-    results: dict[str, Any] = {"commit": commit(), "window": options.window, "load": os.getloadavg()[0], "rows": {}}
+    kept = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
+        if options.team:
+            make(Path(folder) / "team", options.team)
+            row = team(Path(folder) / "team", Path(folder), options.team)
+            print(json.dumps(row))
+            with atomic_write(options.out) as file:
+                told = {"commit": commit(), "load": round(os.getloadavg()[0], 1), **row}
+                file.write(json.dumps({**kept, "team": told}, indent=2) + "\n")
+            return
+        results: dict[str, Any] = {"commit": commit(), "window": options.window, "load": os.getloadavg()[0], "rows": {}}
+        results |= {"team": kept["team"]} if "team" in kept else {}
         for n, size in enumerate(options.sizes):
             make(Path(folder) / str(size), size)
             kinds = {"stream": options.window, **({"whole": size} if n == 0 else {})}

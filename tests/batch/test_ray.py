@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -23,8 +25,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    import os
-
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
     from ray.cluster_utils import Cluster
@@ -91,6 +91,52 @@ def test_a_bad_shard_is_named_and_the_rest_kept(cluster: Any, tmp_path: Path) ->
     run_batch(work, shards, tmp_path / "one")
     assert read_folder(tmp_path / "ray") == read_folder(tmp_path / "one")
     assert pq.read_table(tmp_path / "ray" / "part-002.parquet").num_rows == 90
+
+
+class Greedy(ScoreWork):
+    """Needs more memory than there is for one shard, and is killed by the system."""
+
+    def open(self) -> Any:
+        score = super().open()
+
+        def greedily(table: Any) -> Any:
+            if table["own"][0].as_py() == 30:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return score(table)
+
+        return greedily
+
+
+def test_a_shard_that_costs_workers_is_named_and_the_rest_kept(cluster: Any, tmp_path: Path) -> None:
+    shards = make_shards(tmp_path / "pairs")
+    Collection.create(tmp_path / "faq", shards / "part-000.parquet")
+    with refused("failed", shards / "part-001.parquet", "memory"):
+        run_batch(Greedy(str(tmp_path / "faq")), shards, tmp_path / "ray", engine="ray")
+    assert sorted(read_folder(tmp_path / "ray")) == [f"part-{n:03}.parquet" for n in (0, 2, 3)]
+    assert [path.name for path in (tmp_path / "ray").iterdir() if path.suffix != ".parquet"] == []
+
+
+def test_figures_and_archives_are_those_of_one_process(cluster: Any, tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    from matchloom.batch.indexing import IndexWork, index_shards
+    from matchloom.batch.measuring import MeasureWork, evaluate_shards
+    from matchloom.search.lance.collection import LanceCollection
+
+    shards = make_shards(tmp_path / "pairs")
+    for path in shards.iterdir():
+        table = pq.read_table(path)
+        pq.write_table(table.append_column("label", [[n % 3 for n in range(len(table))]]), path)
+    work = MeasureWork("bm25", collection=str(shards / "part-000.parquet"))
+    figures = [
+        evaluate_shards(work, shards, tmp_path / engine, engine=engine, subset="all").to_dict()
+        for engine in ("ray", "local")
+    ]
+    assert figures[0] == figures[1]
+    hits = []
+    for engine in ("ray", "local"):
+        index_shards(tmp_path / f"{engine}.archive", IndexWork(), shards, tmp_path / "rows", engine=engine)
+        hits.append(LanceCollection.open(tmp_path / f"{engine}.archive").search("what is a loom number 0 for?"))
+    assert hits[0] == hits[1]
 
 
 def test_what_no_actor_can_open_is_told_in_one_line(cluster: Any, tmp_path: Path) -> None:

@@ -181,6 +181,22 @@ def test_a_full_disk_leaves_no_half_of_a_shard(
     assert run_batch(ScoreWork(faq), shards, tmp_path / "out").rows == 120
 
 
+def test_want_of_memory_is_told_of_its_shard(
+    shards: Path, faq: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Collection.score
+
+    def greedy(self: Collection, pairs: Any, *given: Any, **options: Any) -> Any:
+        if "number 60 " in pairs[0].query:
+            raise MemoryError
+        return own(self, pairs, *given, **options)
+
+    monkeypatch.setattr(Collection, "score", greedy)
+    with refused("failed", shards / "part-002.parquet", "MemoryError"):
+        run_batch(ScoreWork(faq), shards, tmp_path / "out")
+    assert len(read_folder(tmp_path / "out")) == 3
+
+
 def test_two_runs_into_one_folder(shards: Path, faq: str, tmp_path: Path) -> None:
     with artifact.writing(tmp_path / "out"), refused("busy", tmp_path / "out"):
         run_batch(ScoreWork(faq), shards, tmp_path / "out")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from matchloom.basics.stores import FolderStore
 from matchloom.encoders.library import add_encoder
 from matchloom.publishing.snapshot import NEWEST, dumps, read_newest, unpack_snapshot
-from matchloom.publishing.stores import FolderStore
 from matchloom.search.source import file_digest, last_seen
 from matchloom.service.desk.audit import Audit
 from matchloom.service.desk.questions import QuestionLog

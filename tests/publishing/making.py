@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from matchloom import Collection
-from matchloom.publishing.stores import FolderStore
+from matchloom.basics.stores import FolderStore
 from matchloom.types import MatchloomError
 
 PAIRS = [

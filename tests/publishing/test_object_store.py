@@ -5,13 +5,9 @@ Needs moto's server, in an environment of its own: MATCHLOOM_MOTO=.../bin/moto_s
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -19,41 +15,16 @@ import pytest
 
 from matchloom.publishing.publish import publish
 from matchloom.publishing.replica import Replica
+from tests.moto import needs_moto, port, uri_of  # noqa: F401
 from tests.publishing.making import make_collection
 from tests.publishing.proxy import Proxy
 from tests.refusing import refused
 from tests.service.child import Serving, post
 
-MOTO = os.environ.get("MATCHLOOM_MOTO")  # a server that is on the path may be too old to end an upload of parts
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(MOTO is None, reason="moto's server is not installed")]
+pytestmark = [pytest.mark.slow, needs_moto]
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    assert MOTO is not None
-    command = [MOTO, "-H", "127.0.0.1", "-p", str(number)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            try:
-                assert httpx.put(f"http://127.0.0.1:{number}/bucket").status_code == 200
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        yield number
-    finally:
-        server.kill()
-        server.wait()
-
-
-def uri_of(port: int, name: str) -> str:
-    return f"s3://name:secret@bucket/{name}?region=us-east-1&scheme=http&endpoint_override=127.0.0.1%3A{port}"
-
-
-def test_three_replicas_one_killed_and_the_writer_goes_on(port: int, tmp_path: Path) -> None:
+def test_three_replicas_one_killed_and_the_writer_goes_on(port: int, tmp_path: Path) -> None:  # noqa: F811
     faq, uri = make_collection(tmp_path / "faq"), uri_of(port, "faq")
     publish(tmp_path / "faq", uri)
     options = ["--poll", "0.2", "--no-feedback", "--quiet"]
@@ -114,7 +85,7 @@ def test_three_replicas_one_killed_and_the_writer_goes_on(port: int, tmp_path: P
         assert one.end(signal.SIGTERM) == -signal.SIGTERM
 
 
-def test_a_store_in_error_leaves_what_is_there(port: int, tmp_path: Path) -> None:
+def test_a_store_in_error_leaves_what_is_there(port: int, tmp_path: Path) -> None:  # noqa: F811
     proxy = Proxy(port)
     faq, uri = make_collection(tmp_path / "faq"), uri_of(int(proxy.url.rpartition(":")[2]), "errors")
     faq.add([(f"question {n}", f"answer {n} " * 20) for n in range(100)])

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from matchloom import Collection, Pair
+from matchloom.basics.stores import FolderStore, is_uri, open_store, shown
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.publishing import publish as publishing
 from matchloom.publishing import snapshot as s
 from matchloom.publishing.publish import publish
 from matchloom.publishing.replica import Replica
-from matchloom.publishing.stores import FolderStore, is_uri, open_store, shown
 from matchloom.text.tokenize import Tokenizer
 from tests.publishing.making import PAIRS, Failing, make_collection
 from tests.refusing import refused

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from matchloom.artifact.checks import is_folder
-from matchloom.artifact.manifest import holds
+from matchloom.artifact.manifest import holds, manifest_name
 from matchloom.basics.extras import named_extras
-from matchloom.basics.validation import one_path
+from matchloom.basics.stores import one_place, open_store, shown
 from matchloom.types import MatchloomError, Scorer, Searchable
 
 #: The loader of each kind, as module:name. A folder that has the manifest of two is of the first.
@@ -28,8 +28,13 @@ KINDS: dict[str, str] = {
 
 
 def kind_of(folder: Path | str) -> str | None:
-    """Which artifact a folder holds, whole or not; None where it holds none or is none."""
-    path = Path(folder)
+    """Which artifact a folder holds, whole or not; None where it holds none or is none.
+
+    A URI of an object store can hold an archive; what `publish` writes there is a copy, which `serve` reads.
+    """
+    path = one_place("folder", folder)
+    if isinstance(path, str):
+        return "archive" if open_store(path).size(manifest_name("archive")) is not None else None
     return next((kind for kind in KINDS if holds(path, kind)), None)
 
 
@@ -41,18 +46,20 @@ def load(folder: Path | str) -> Scorer | Searchable:
     Args:
         folder: Its folder.
     """
-    path = one_path("folder", folder)
-    found: Scorer | Searchable = load_kind(path)
+    found: Scorer | Searchable = load_kind(one_place("folder", folder))
     return found
 
 
-def load_kind(folder: Path) -> Any:
+def load_kind(folder: Path | str) -> Any:
     """Read a folder by the loader of its kind."""
     kind = kind_of(folder)
-    if kind is None:
+    if kind is None and isinstance(folder, str):
+        raise MatchloomError(f"{shown(folder)} holds no archive of 'matchloom index --store lance'", code="missing")
+    if kind is None and isinstance(folder, Path):
         told = "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
         raise MatchloomError(f"{folder} {told}; expected what one of these writes", code="missing")
+    assert kind is not None
     module, _, name = KINDS[kind].partition(":")
-    with named_extras(str(folder)):
+    with named_extras(shown(str(folder))):
         loader: Any = reduce(getattr, name.split("."), import_module(module))
         return loader(folder)

@@ -26,7 +26,9 @@ class Mapped:
     """A folder whose manifest was read."""
 
     def __init__(self, folder: Path, manifest: Manifest, remedy: str) -> None:
-        self.folder, self.remedy, self._manifest = folder, remedy, manifest
+        self.folder = folder
+        self.remedy = remedy
+        self._manifest = manifest
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -53,7 +53,10 @@ class GrowingFile:
         keep: int | None = None,
         whole: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self.path, self._what, self._most, self._keep = Path(path), what, most, keep
+        self.path: Path = Path(path)
+        self._what = what
+        self._most = most
+        self._keep = keep
         self._whole = whole or _is_object
 
     def append(self, *rows: Mapping[str, Any], durable: bool = True, announce: Announce | None = None) -> int:

@@ -9,15 +9,36 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from matchloom.basics.extras import need
+from matchloom.basics.files import make_folder
 from matchloom.batch.shards import Job, ShardDone, do_shard
 from matchloom.batch.works import Work
 from matchloom.types import MatchloomError
 
 # Ray Data waits in silence for a processor of its own where actors have taken every one.
 _CPUS = 0.5  # of an actor
+
+
+TRIES = 3  # workers that a shard may cost
+
+
+def _tries(shard: Job) -> Path:
+    """A byte for each worker that began the shard; it goes when one has ended it."""
+    target = Path(shard.target)
+    return target.with_name(f".{target.name}.tries")
+
+
+def _begun(shard: Job) -> int:
+    """How often the shard was begun, this time included. Ray would give a shard that kills its worker to the next one,
+    for ever."""
+    path = _tries(shard)
+    make_folder(path.parent)
+    with path.open("ab") as file:
+        file.write(b".")
+    return path.stat().st_size
 
 
 class _Actor:
@@ -41,8 +62,12 @@ class _Actor:
         shard = Job(row["source"], row["target"], (row["bytes"], row["time"], row["inode"]), row["digest"])
         if self._function is None:
             done = ShardDone(shard.source, 0, self._problem)
+        elif _begun(shard) > TRIES:
+            why = f"{TRIES} workers were lost while they did it, perhaps for want of memory; give smaller shards"
+            done = ShardDone(shard.source, 0, f"{shard.source}: {why}")
         else:
             done = do_shard(self._function, shard, self._work.whole)
+        _tries(shard).unlink(missing_ok=True)
         return {"source": done.source, "rows": done.rows, "problem": done.problem or ""}
 
 
@@ -61,6 +86,8 @@ def do_on_ray(work: Work, todo: Sequence[Job], address: str | None) -> Iterator[
                 f"no Ray cluster answers at {address!r}: {' '.join(str(error).split())[:200]}", code="unreadable"
             ) from None
     try:
+        for one in todo:
+            _tries(one).unlink(missing_ok=True)  # of an earlier run
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)

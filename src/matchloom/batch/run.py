@@ -42,7 +42,7 @@ def run_batch(
     end; the others are finished.
 
     Args:
-        work: A `ScoreWork`, `EncodeWork` or `MineWork`.
+        work: A `ScoreWork`, `MeasureWork`, `EncodeWork`, `IndexWork` or `MineWork`.
         source: A folder of Parquet files, or one file.
         out: The folder to write to; machines of a cluster must share it.
         engine: "local", in this process; or "ray".
@@ -60,7 +60,8 @@ def run_batch(
         todo = [shard for shard in shards if not is_done(shard)]
         does = _local if engine == "local" else _ray(address)
         done = list(track(does(work, todo) if todo else iter(()), "Shards", total=len(todo), show=progress))
-        sweep_leftovers(folder)  # of actors that were lost
+        for one in {Path(shard.target).parent for shard in shards}:
+            sweep_leftovers(one)  # of actors that were lost
     problems = [one.problem for one in done if one.problem is not None]
     if problems:
         more = f" (and {len(problems) - 1} more of {len(shards)} shards)" if len(problems) > 1 else ""

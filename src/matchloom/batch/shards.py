@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchloom.basics.extras import need
-from matchloom.basics.files import atomic_write
+from matchloom.basics.files import atomic_write, make_folder
 from matchloom.batch.works import ROWS, Function
-from matchloom.data.formats.shards import damaged, is_parquet, refuse_changed, stamp_of
+from matchloom.data.formats.shards import damaged, is_parquet, list_parquet, refuse_changed, stamp_of
 from matchloom.types import MatchloomError
 
 _MADE_OF = b"matchloom.batch"  # in the metadata of a shard that is written
@@ -34,16 +34,16 @@ class ShardDone(NamedTuple):
 
 
 def find_jobs(source: Path, out: Path, digest: str) -> list[Job]:
-    """The Parquet files of a folder, or the one file, in the order of their names."""
-    if source.is_dir():
-        paths = sorted(path for path in source.iterdir() if is_parquet(path) and not path.name.startswith((".", "_")))
-    else:
-        paths = [source] if is_parquet(source) else []
-    if not paths:
-        raise MatchloomError(f"{source} is no Parquet file and no folder of them", code="wrong_format")
+    """The Parquet files of a folder and of those in it, or the one file, in the order of their names."""
+    paths = list_parquet(source) if source.is_dir() else [source] if is_parquet(source) else None
+    if paths is None:
+        raise MatchloomError(
+            f"{source} is no Parquet file, and no folder of them alone; move other files elsewhere", code="wrong_format"
+        )
     if out.exists() and (source == out or (source.is_dir() and source.samefile(out))):
         raise MatchloomError(f"{out} is what is read; choose another folder to write to", code="conflict")
-    return [Job(str(path), str(out / path.name), stamp_of(path), digest) for path in paths]
+    root = source if source.is_dir() else source.parent
+    return [Job(str(path), str(out / path.relative_to(root)), stamp_of(path), digest) for path in paths]
 
 
 def is_done(shard: Job) -> bool:
@@ -51,7 +51,7 @@ def is_done(shard: Job) -> bool:
     target = Path(shard.target)
     if not target.exists():
         return False
-    with _opened(target) as file:
+    with opened(target) as file:
         made_of = (file.schema_arrow.metadata or {}).get(_MADE_OF, b"").decode("utf-8", "replace")
     if made_of != _made_of(shard):
         raise MatchloomError(
@@ -80,7 +80,8 @@ def _do(function: Function, shard: Job, whole: bool) -> int:
     arrow, parquet = need("pyarrow"), need("pyarrow.parquet")
     source, count = Path(shard.source), 0
     refuse_changed(source, shard.stamp)
-    with _opened(source) as file, atomic_write(shard.target, "wb") as stream:
+    make_folder(Path(shard.target).parent)
+    with opened(source) as file, atomic_write(shard.target, "wb") as stream:
         writer = None
         try:
             for table in _tables(file, source, whole):
@@ -109,7 +110,7 @@ def _tables(file: Any, source: Path, whole: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def opened(path: Path) -> Iterator[Any]:
     """A Parquet file that is closed at the end; one that is cut off, or none, is refused."""
     arrow, parquet = need("pyarrow", str(path)), need("pyarrow.parquet")
     try:

@@ -79,7 +79,7 @@ class ScoreWork:
 
     def digest(self) -> str:
         """Of the settings and the scorer."""
-        return _digest(self, [self.scorer, self.collection])
+        return digest_of(self, [self.scorer, self.collection])
 
     def _scorer(self) -> Scorer:
         if self.scorer not in LEXICAL:
@@ -128,7 +128,7 @@ class EncodeWork:
 
     def digest(self) -> str:
         """Of the settings and the matcher."""
-        return _digest(self, [self.matcher])
+        return digest_of(self, [self.matcher])
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class MineWork:
 
     def digest(self) -> str:
         """Of the settings, the pool and the scorer."""
-        return _digest(self, [self.pool, self.source])
+        return digest_of(self, [self.pool, self.source])
 
 
 def positives_elsewhere(paths: Iterable[Path], columns: Columns | None) -> dict[str, tuple[str, ...]]:
@@ -257,7 +257,7 @@ def with_columns(table: Any, added: Mapping[str, Any], scorer: str) -> Any:
     return table
 
 
-def _digest(work: Any, named: Iterable[str | None]) -> str:
+def digest_of(work: Any, named: Iterable[str | None]) -> str:
     """Of the settings and of what stands in the files and folders that they name."""
     found = hashlib.sha256(json.dumps([type(work).__name__, asdict(work)], sort_keys=True).encode())
     for name in named:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from matchloom.cli.collections import note_wrong, open_collection, show_collection
-from matchloom.cli.options import ColumnsOption, FolderArgument
+from matchloom.cli.options import ColumnsOption, PlaceArgument
 from matchloom.cli.reading import parse_columns
 from matchloom.types import MatchloomError, Pair
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    folder: FolderArgument,
+    folder: PlaceArgument,
     pairs: Annotated[Path | None, typer.Argument(metavar="PAIRS", help="A pairs file.", show_default=False)] = None,
     question: Annotated[
         list[str] | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.text import Text
 import matchloom
 from matchloom.artifact import kind_of
 from matchloom.basics.screen import printable
+from matchloom.basics.stores import shown
 from matchloom.cli.collections import Changes, note_wrong, refuse_other_tokenizer, show_status
 from matchloom.cli.hits import Asked, line_of, plain_hit
 from matchloom.cli.printing import console, in_words, note, print_json, table
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def index_archive(
-    folder: Path,
+    folder: Path | str,
     pairs: Path | None,
     matcher: Path | None,
     tokenizer: str | None,
@@ -51,8 +51,38 @@ def index_archive(
     return index, done
 
 
+def build_archive(
+    folder: Path | str,
+    pairs: Path | None,
+    matcher: Path | None,
+    tokenizer: str | None,
+    columns: str | None,
+    rows: Path | None,
+    engine: str,
+    address: str | None,
+) -> tuple[LanceCollection, dict[str, Any]]:
+    """Build an archive from shards."""
+    from matchloom.batch.indexing import IndexWork, index_shards
+    from matchloom.search.lance.collection import LanceCollection
+
+    if pairs is None:
+        raise MatchloomError("--engine builds an archive of PAIRS: name a Parquet file, or a folder", code="no_data")
+    _refuse_two_tokenizers(matcher, tokenizer)
+    where = rows or _rows_beside(folder)
+    work = IndexWork(None if matcher is None else str(matcher), tokenizer or "english", parse_columns(columns))
+    added = index_shards(folder, work, pairs, where, engine=engine, address=address, progress=True)
+    note_wrong(added, pairs)
+    return LanceCollection.open(folder), {"added": added.new, "replaced": added.replaced}
+
+
+def _rows_beside(folder: Path | str) -> Path:
+    if isinstance(folder, Path):
+        return folder.with_name(f"{folder.name}.rows")
+    return Path(f"{shown(folder).rstrip('/').rpartition('/')[2]}.rows")
+
+
 def _opened(
-    folder: Path, pairs: Path | None, matcher: Path | None, tokenizer: str | None
+    folder: Path | str, pairs: Path | None, matcher: Path | None, tokenizer: str | None
 ) -> tuple[LanceCollection, bool]:
     """The archive, and whether it is new."""
     from matchloom.search.lance.collection import LanceCollection
@@ -61,12 +91,16 @@ def _opened(
         index = LanceCollection.open(folder, matcher)
         refuse_other_tokenizer(folder, index.tokenizer, tokenizer)
         return index, False
+    _refuse_two_tokenizers(matcher, tokenizer)
+    words = None if matcher is not None else tokenizer_of(tokenizer)
+    return LanceCollection.create(folder, matcher, tokenizer=words), True
+
+
+def _refuse_two_tokenizers(matcher: Path | None, tokenizer: str | None) -> None:
     if matcher is not None and tokenizer is not None:
         raise MatchloomError(
             "--tokenizer: a matcher has its own; leave it out, or leave out --matcher", code="conflict"
         )
-    words = None if matcher is not None else tokenizer_of(tokenizer)
-    return LanceCollection.create(folder, matcher, tokenizer=words), True
 
 
 def _add(index: LanceCollection, pairs: Path, columns: str | None, made: bool) -> dict[str, int]:
@@ -78,7 +112,7 @@ def _add(index: LanceCollection, pairs: Path, columns: str | None, made: bool) -
             )
     except MatchloomError:
         if made and not len(index):
-            shutil.rmtree(index.folder)  # what cannot be read must not leave an archive behind
+            index.erase()  # what cannot be read must not leave an archive behind
         raise
     note_wrong(added, pairs)
     if made and added.replaced:
@@ -96,7 +130,7 @@ def show_archive(index: LanceCollection, done: dict[str, Any], json: bool) -> No
         ("searched by", _searched_by(status)),
         ("not indexed yet", f"{behind:,}, which are searched one by one"),
         ("alpha", f"{status['alpha']:.2f}"),
-        ("on the disk", f"{status['bytes'] / 1e6:,.1f} MB"),
+        *([] if status["bytes"] is None else [("on the disk", f"{status['bytes'] / 1e6:,.1f} MB")]),
     ]
     show_status(done, status, told, json)
 
@@ -111,7 +145,7 @@ def _searched_by(status: dict[str, Any]) -> str:
 
 
 def search_archive(
-    folder: Path,
+    folder: Path | str,
     matcher: Path | None,
     questions: Iterable[str],
     asked: Asked,

@@ -16,15 +16,23 @@ def do_batch(work: Work, source: Path, out: Path | None, engine: str, address: s
     """Do work by shards, and say what was done."""
     from matchloom.batch.run import run_batch
 
-    if out is None:
-        raise MatchloomError("--engine writes shards: name a folder with --out", code="no_data")
-    done = run_batch(work, source, out, engine=engine, address=address, progress=True)
+    done = run_batch(work, source, folder_of(out), engine=engine, address=address, progress=True)
     skipped = f", {done.skipped:,} of them finished before" if done.skipped else ""
     say(f"{out}: {done.shards:,} shards{skipped}; {done.rows:,} rows written")
 
 
-def refuse_without_engine(address: str | None) -> None:
-    """An address is a Ray cluster's."""
+def folder_of(out: Path | None) -> Path:
+    """Where an engine writes its shards."""
+    if out is None:
+        raise MatchloomError("--engine writes shards: name a folder with --out", code="no_data")
+    return out
+
+
+def refuse_without_engine(address: str | None, **given: Any) -> None:
+    """An address is a Ray cluster's; the others are for shards alone."""
+    for name, value in given.items():
+        if value is not None:
+            raise MatchloomError(f"--{name} is for shards; it needs --engine", code="conflict")
     if address is not None:
         raise MatchloomError("--address is of a Ray cluster; it needs --engine ray", code="conflict")
 

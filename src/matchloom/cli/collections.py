@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import matchloom
 from matchloom.artifact import kind_of
 from matchloom.basics.files import read_lines
+from matchloom.basics.stores import shown
 from matchloom.cli.printing import console, note, print_json, table
 from matchloom.types import Added, MatchloomError
 
@@ -51,11 +52,12 @@ def _ids(given: str) -> list[str]:
     return [line.strip() for _, line in read_lines(given) if line.strip()] if listed else [given]
 
 
-def open_collection(folder: Path) -> Collection:
+def open_collection(folder: Path | str) -> Collection:
     """What `fit` or `index` made, or one line that says what the folder is."""
     if kind_of(folder) not in _SEARCHABLE:
         raise MatchloomError(
-            f"{folder} is no collection; 'matchloom fit' and 'matchloom index' make one of questions with answers",
+            f"{shown(str(folder))} is no collection; 'matchloom fit' and 'matchloom index' make one of questions with "
+            "answers",
             code="missing",
         )
     return matchloom.Collection.open(folder)
@@ -73,7 +75,7 @@ def note_wrong(added: Added, what: object) -> None:
         note(f"{added.wrong:,} pairs of {what} have label 0 or no answer and are left out.")
 
 
-def refuse_other_tokenizer(folder: Path, own: Tokenizer, given: str | None) -> None:
+def refuse_other_tokenizer(folder: Path | str, own: Tokenizer, given: str | None) -> None:
     """A collection keeps the tokenizer that it was made with."""
     if given not in (None, own.kind):
         raise MatchloomError(

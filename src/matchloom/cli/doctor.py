@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from matchloom.cli.options import (
     MeasuresOption,
     MovedOption,
     SeedOption,
+    place,
 )
 from matchloom.cli.printing import console, print_json, table
 from matchloom.kernels.native import status
@@ -43,8 +44,13 @@ _FLAGS = ("avx2", "avx512f", "amx_tile", "asimd", "neon")
 
 def command(
     run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="A TREC run file, or the folder of a collection.", show_default=False),
+        Any,
+        typer.Argument(
+            parser=place,
+            metavar="RUN",
+            help="A TREC run file, or the folder of a collection, or the URI of an archive.",
+            show_default=False,
+        ),
     ] = None,
     qrels: Annotated[
         Path | None, typer.Argument(metavar="QRELS", help="A run's judgements.", show_default=False)
@@ -106,14 +112,14 @@ def command(
     console().print(shown)
 
 
-def _is_folder(path: Path) -> bool:
+def _is_folder(path: Path | str) -> bool:
     try:
-        return path.is_dir()
+        return isinstance(path, str) or path.is_dir()
     except OSError:  # too long for a name
         return False
 
 
-def _look_at_collection(folder: Path, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
+def _look_at_collection(folder: Path | str, matcher: Path | None, repair: bool, every: bool, json: bool) -> None:
     """Print what was found; the exit code says whether the collection is whole now."""
     mended = None
     if kind_of(folder) == "collection":

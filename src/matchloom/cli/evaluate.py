@@ -13,9 +13,12 @@ import typer
 import matchloom
 from matchloom.artifact import kind_of as kind_of_folder
 from matchloom.basics.files import atomic_write, write_lines
+from matchloom.cli.batches import folder_of, refuse_with_engine, refuse_without_engine
 from matchloom.cli.options import (
+    AddressOption,
     CollectionOption,
     ColumnsOption,
+    EngineOption,
     MeasuresOption,
     PairsArgument,
     ScorerArgument,
@@ -24,7 +27,7 @@ from matchloom.cli.options import (
     VectorsOption,
 )
 from matchloom.cli.printing import console, note, print_json, table
-from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of, vectors_for
+from matchloom.cli.reading import parse_columns, read_all, read_texts, texts_of, tokenizer_of, vectors_for
 from matchloom.cli.scorers import load_scorer
 from matchloom.data.identity import both_sides, count_known, questions_of
 from matchloom.types import MatchloomError, Pair, Scorer
@@ -79,6 +82,12 @@ def command(
     ] = None,
     columns: ColumnsOption = None,
     seed: SeedOption = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --engine: the folder for ids, labels and scores.", show_default=False),
+    ] = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
 ) -> None:
     """Measure a scorer on labelled pairs.
 
@@ -98,12 +107,37 @@ def command(
     the others are kept, how far probabilities are off (expected calibration error), and how many answers are right
     if only the surest are given.
 
+    With --engine PAIRS is a Parquet file or a folder of them, also with more pairs than memory holds. They are scored
+    by shards into the folder --out, which keeps ids, labels and scores; then some lists are measured at a time.
+    Baselines and blind probes are left out.
+
     \b
     Examples:
       matchloom evaluate runs/faq data/test.tsv
       matchloom evaluate runs/faq data/test.tsv --against bm25_stemmed --measures "P@1 RR"
       matchloom evaluate bm25 data/test.tsv --run bm25.run --qrels test.qrels
+      matchloom evaluate runs/faq shards --engine ray --out scores
     """
+    if engine is not None:
+        given = {"against": against, "full-ranking": full_ranking_of, "vectors": vectors, "per-query": per_query}
+        refuse_with_engine(**given, run=run, qrels=qrels, kind=kind)
+        where = None if collection is None else str(collection)
+        from matchloom.batch.measuring import MeasureWork, evaluate_shards
+
+        work = MeasureWork(scorer, where, tokenizer or "english", parse_columns(columns), seed)
+        made = evaluate_shards(
+            work,
+            pairs,
+            folder_of(out),
+            measures=measures.replace(",", " ").split(),
+            subset=subset,
+            engine=engine,
+            address=address,
+            progress=True,
+        )
+        _print((scorer, made), None, {}, json)
+        return
+    refuse_without_engine(address, out=out)
     from matchloom.data.formats import write_qrels, write_run
     from matchloom.evaluation import compare_runs
 

@@ -9,6 +9,8 @@ import typer
 
 import matchloom
 from matchloom.artifact import kind_of
+from matchloom.basics.stores import shown
+from matchloom.cli.batches import refuse_with_engine, refuse_without_engine
 from matchloom.cli.collections import (
     Changes,
     note_wrong,
@@ -17,17 +19,21 @@ from matchloom.cli.collections import (
     remove_ids,
     show_collection,
 )
-from matchloom.cli.options import ColumnsOption
+from matchloom.cli.options import AddressOption, ColumnsOption, EngineOption, place
 from matchloom.cli.printing import note
 from matchloom.cli.reading import parse_columns, tokenizer_of
+from matchloom.data.formats.shards import refuse_many
 from matchloom.types import MatchloomError
 
 
 def command(
     folder: Annotated[
-        Path,
+        Any,
         typer.Argument(
-            metavar="FOLDER", help="The collection's folder; created if it does not exist.", show_default=False
+            parser=place,
+            metavar="FOLDER",
+            help="The collection's folder; created if it does not exist. Of an archive also a URI (s3://...).",
+            show_default=False,
         ),
     ],
     pairs: Annotated[
@@ -71,6 +77,16 @@ def command(
         bool, typer.Option("--json", help="Print what was done and the status of the collection as JSON.")
     ] = False,
     columns: ColumnsOption = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --engine: where rows are before the archive has them. Default: FOLDER.rows.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Build a collection of answered questions, unmeasured.
 
@@ -87,6 +103,10 @@ def command(
     matcher again, --reencode brings the archive up to date; until that is done, searches see the old vectors. Deleted
     and replaced pairs stay in the archive's files until these are merged; --compact removes them at once.
 
+    With --engine a new archive is built from PAIRS, a Parquet file or a folder of them: the rows are made by shards, on
+    the processors of this machine or of a Ray cluster that shares --rows, and put into the archive by one commit.
+    FOLDER may be a URI of an object store (s3://bucket/name), with the credentials of its environment.
+
     With FOLDER alone the command prints its status.
 
     \b
@@ -95,23 +115,34 @@ def command(
       matchloom add faq more.tsv
       matchloom index faq.archive faq.tsv --matcher runs/faq
       matchloom index faq.archive --delete q17 --delete outdated.txt --compact
+      matchloom index s3://bucket/archive shards --store lance --engine ray --rows /shared/rows
     """
     changes = Changes.of(delete or [])
     if _is_archive(folder, store, matcher, reencode):
-        from matchloom.cli.archives import index_archive, show_archive
+        from matchloom.cli.archives import build_archive, index_archive, show_archive
 
+        if engine is not None:
+            refuse_with_engine(reencode=reencode, delete=delete or None, compact=compact or None)
+            index, made = build_archive(folder, pairs, matcher, tokenizer, columns, rows, engine, address)
+            show_archive(index, made, json)
+            return
+        refuse_without_engine(address, rows=rows)
         if reencode is not None and matcher is not None:
             raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher", code="conflict")
         index, made = index_archive(folder, pairs, matcher, tokenizer, columns, changes, reencode, compact)
         show_archive(index, made, json)
         changes.tell_unknown()
         return
+    if engine is not None:
+        raise MatchloomError("--engine builds a LanceDB archive: add --store lance", code="conflict")
+    refuse_without_engine(address, rows=rows)
     if compact:
         raise MatchloomError(
             f"--compact is for LanceDB archives; 'matchloom refit {folder}' writes a collection anew",
             code="not_supported",
         )
     done: dict[str, Any] = {}
+    refuse_many(pairs, parse_columns(columns), instead="--store lance takes any number")
     if pairs is not None and kind_of(folder) is None:
         collection = matchloom.Collection.create(
             folder, pairs, tokenizer=tokenizer_of(tokenizer), columns=parse_columns(columns), progress=True
@@ -132,12 +163,18 @@ def command(
     changes.tell_unknown()
 
 
-def _is_archive(folder: Path, store: str | None, matcher: Path | None, reencode: Path | None) -> bool:
+def _is_archive(folder: Path | str, store: str | None, matcher: Path | None, reencode: Path | None) -> bool:
     """Whether this is about a LanceDB archive, one that is there or one to be made."""
     if store not in (None, "files", "lance"):
         raise MatchloomError(f"--store {store!r}: expected files or lance", code="unknown_name")
     kind = kind_of(folder)
     wanted = store == "lance" or matcher is not None or reencode is not None
+    if isinstance(folder, str) and not wanted and kind is None:
+        raise MatchloomError(
+            f"{shown(folder)}: a URI takes a LanceDB archive; add --store lance, or 'matchloom publish' a collection "
+            "there",
+            code="conflict",
+        )
     if kind == "collection" and wanted:
         raise MatchloomError(
             f"{folder} is a collection in files; --store lance, --matcher and --reencode are for LanceDB archives: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,8 +11,29 @@ PairsArgument = Annotated[Path, typer.Argument(metavar="PAIRS", help="A pairs fi
 ScorerArgument = Annotated[
     str, typer.Argument(metavar="SCORER", help="A matcher's folder, a lexical scorer or a run.", show_default=False)
 ]
+
+
+def place(given: str) -> Any:
+    """A folder, or a URI as it was given, of which a path would take a slash."""
+    from matchloom.basics.stores import one_place
+
+    return one_place("FOLDER", given)
+
+
 ArchiveArgument = Annotated[
-    Path, typer.Argument(metavar="ARCHIVE", help="The folder of an archive, made by 'index'.", show_default=False)
+    Any,
+    typer.Argument(
+        parser=place, metavar="ARCHIVE", help="The folder or URI of an archive, made by 'index'.", show_default=False
+    ),
+]
+PlaceArgument = Annotated[
+    Any,
+    typer.Argument(
+        parser=place,
+        metavar="FOLDER",
+        help="A collection that 'fit' or 'index' made, or the URI of a LanceDB archive.",
+        show_default=False,
+    ),
 ]
 FolderArgument = Annotated[
     Path,

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from matchloom.cli.collections import Changes, open_collection, remove_ids, show_collection
-from matchloom.cli.options import FolderArgument
+from matchloom.cli.options import PlaceArgument
 
 
 def command(
-    folder: FolderArgument,
+    folder: PlaceArgument,
     ids: Annotated[
         list[str],
         typer.Argument(metavar="ID...", help="Ids of answers, or files with an id on each line.", show_default=False),

@@ -21,7 +21,7 @@ class RunFile:
     def __init__(self, path: Path) -> None:
         from matchloom.data.formats import read_run
 
-        self.name = path.name
+        self.name: str = path.name
         self._path = path
         self._scores: dict[tuple[str, str], float] = {}
         for line in read_run(path):

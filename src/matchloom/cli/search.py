@@ -13,8 +13,8 @@ from matchloom.artifact import kind_of
 from matchloom.cli.hits import Asked, show_hits
 from matchloom.cli.options import (
     CandidatesOption,
-    FolderArgument,
     MovedOption,
+    PlaceArgument,
     RerankOption,
     SeedOption,
     VectorsOption,
@@ -29,7 +29,7 @@ TOP, NEAREST = 10, 3  # answers that are shown, also where none is sure
 
 
 def command(
-    folder: FolderArgument,
+    folder: PlaceArgument,
     question: Annotated[
         str,
         typer.Argument(
@@ -106,7 +106,7 @@ def command(
     questions = lines_of_input() if asked.many else [question]
     wanted = parse_where(where or [])
     kind = kind_of(folder)
-    if kind is None and not folder.exists():
+    if kind is None and isinstance(folder, Path) and not folder.exists():
         raise MatchloomError(
             f"{folder} is not there; 'matchloom fit FILE --out {folder}' makes it from your questions and answers",
             code="missing",

@@ -22,7 +22,8 @@ class ServiceError(MatchloomError):
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status = status
+        self.code = code
 
 
 class Call(NamedTuple, Generic[T]):

@@ -50,14 +50,20 @@ def with_ids(pairs: Iterable[Pair]) -> Iterator[Pair]:
     seen: Counter[str] = Counter()
     for pair in pairs:
         query_id = pair.query_id or digest(pair.query)
-        text_id = pair.text_id
-        if not text_id:
-            label = "" if pair.label is None else str(float(pair.label))
-            text_id = digest(query_id, pair.query, pair.text, label, pair.group)
-            seen[text_id] += 1
-            if seen[text_id] > 1:
-                text_id = digest(text_id, str(seen[text_id]))
+        text_id = pair.text_id or tell_apart(content_id(pair), seen)
         yield pair._replace(query_id=query_id, text_id=text_id)
+
+
+def content_id(pair: Pair) -> str:
+    """A digest of all that a pair says."""
+    label = "" if pair.label is None else str(float(pair.label))
+    return digest(pair.query_id or digest(pair.query), pair.query, pair.text, label, pair.group)
+
+
+def tell_apart(made: str, seen: Counter[str]) -> str:
+    """A digest that was made of a pair; another one where the same was seen before."""
+    seen[made] += 1
+    return made if seen[made] == 1 else digest(made, str(seen[made]))
 
 
 def both_sides(pairs: Iterable[Pair]) -> list[str]:

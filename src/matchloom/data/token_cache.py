@@ -89,15 +89,15 @@ class TokenCache:
             found.verify()
         self.folder = folder
         self.digest: str = found.settings["digest"]
-        self.counted = Counted(**found.settings["counted"])
+        self.counted: Counted = Counted(**found.settings["counted"])
         self.words: list[str] = found.content("words.txt").decode().split("\n")
         counts = np.frombuffer(found.content("counts.bin"), dtype="i8").reshape(2, -1)
         self._counts, self._frequencies = counts
         self._documents: int = found.settings["documents"]
         self._index = np.frombuffer(found.content("index.bin"), dtype="i8").reshape(-1, len(ARRAYS))
         self._bytes = np.memmap(found.path("blocks.bin"), dtype=np.uint8, mode="r")
-        self.development = _loads(found.content("development.jsonl"))
-        self.sample = _loads(found.content("sample.jsonl"))
+        self.development: list[Pair] = _loads(found.content("development.jsonl"))
+        self.sample: list[Pair] = _loads(found.content("sample.jsonl"))
         sizes = self._index * [np.dtype(kind).itemsize for kind in ARRAYS.values()]
         self._starts = np.concatenate([[0], np.cumsum(sizes.sum(1))])
         if self._starts[-1] != len(self._bytes):

@@ -46,7 +46,8 @@ class KeptPositions:
     """The vectors of all pieces of some texts, by the texts' pieces."""
 
     def __init__(self, vectors: NDArray[np.float32], starts: dict[bytes, int]) -> None:
-        self.vectors, self.starts = vectors, starts
+        self.vectors = vectors
+        self.starts = starts
 
     def __call__(self, pieces: Pieces) -> Tensor | None:
         """(N, P, D), 0 behind a text; None where one of the texts is not among them."""

@@ -25,7 +25,7 @@ class WordEmbedding(Encoder):
         super().__init__()
         self.vocabulary, self.size = words, size
         weight = None if matrix is None else torch.from_numpy(matrix)
-        self.embedding = nn.Embedding(words, size, padding_idx=PADDING, _weight=weight)
+        self.embedding: nn.Embedding = nn.Embedding(words, size, padding_idx=PADDING, _weight=weight)
 
     def forward(self, texts: Texts) -> Tensor:
         """(N, L, size)"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -28,6 +28,19 @@ class Measured:
     queries: list[str]
     per_query: dict[str, Numbers]  # measure -> one value for each of `queries`
     values: dict[str, float]  # measure -> the aggregate, as ir-measures has it (nearly always the mean)
+
+    @classmethod
+    def of(
+        cls, queries: list[str], per_query: dict[str, Numbers], measures: Mapping[str, ir_measures.Measure]
+    ) -> Measured:
+        """With the aggregates of these values."""
+        values: dict[str, float] = {}
+        for name, column in per_query.items():
+            aggregator = measures[name].aggregator()
+            for value in column[~np.isnan(column)].tolist():  # a few measures are undefined for some queries
+                aggregator.add(value)
+            values[name] = float(aggregator.result())
+        return cls(queries, per_query, values)
 
 
 class CandidateLists:
@@ -116,13 +129,7 @@ class CandidateLists:
             raise MatchloomError(
                 f"cannot measure {', '.join(self.measures)}: {_one_line(error)}", code="not_supported"
             ) from None
-        return Measured(self.queries, per_query, {name: self._aggregate(name, per_query[name]) for name in per_query})
-
-    def _aggregate(self, name: str, column: Numbers) -> float:
-        aggregator = self.measures[name].aggregator()
-        for value in column[~np.isnan(column)].tolist():  # a few measures are undefined for some queries
-            aggregator.add(value)
-        return float(aggregator.result())
+        return Measured.of(self.queries, per_query, self.measures)
 
 
 def measure(pairs: Iterable[Pair], scores: ArrayLike, measures: Iterable[str] = DEFAULT_MEASURES) -> Measured:

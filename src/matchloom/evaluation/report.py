@@ -108,7 +108,7 @@ class Report:
                 "kept": self.subset.kept,
                 "without_positive": self.subset.without_positive,
                 "without_negative": self.subset.without_negative,
-                "pairs": len(self.subset.pairs),
+                "pairs": self.subset.count,
                 "line": self.subset.line(),
             },
             "values": _plain(self.values),
@@ -173,8 +173,8 @@ def evaluate(
         name = "given scores"
         scores = as_float32(scorer, len(rows))[chosen.rows]
     measured, bounds = lists.measure(scores), bounds_of(lists, scores)
-    warnings = _independent_warnings(chosen, len(rows))
-    warnings += _tie_warnings(measured, bounds, constant=len(scores) > 1 and bool(np.ptp(scores) == 0))
+    warnings = independent_warnings(chosen, len(rows))
+    warnings += tie_warnings(measured, bounds, constant=len(scores) > 1 and bool(np.ptp(scores) == 0))
     beside = None
     if baselines:
         beside = surroundings(
@@ -203,7 +203,7 @@ def evaluate(
     )
 
 
-def _independent_warnings(chosen: Subset, pairs: int) -> list[str]:
+def independent_warnings(chosen: Subset, pairs: int) -> list[str]:
     """Where hardly a question has several texts, the file is no file of lists."""
     if chosen.protocol != "both" or pairs >= 2 * chosen.questions or chosen.kept * 10 >= chosen.questions * 3:
         return []
@@ -213,7 +213,8 @@ def _independent_warnings(chosen: Subset, pairs: int) -> list[str]:
     ]
 
 
-def _tie_warnings(measured: Measured, bounds: TieBounds, *, constant: bool) -> list[str]:
+def tie_warnings(measured: Measured, bounds: TieBounds, *, constant: bool) -> list[str]:
+    """What the order of equal scores could change."""
     warnings = ["all scores are equal: this scorer ranks nothing"] if constant else []
     ranges = [
         f"{name} anywhere from {bounds.low.values[name]:.4f} to {bounds.high.values[name]:.4f}"

@@ -26,6 +26,7 @@ class Subset:
     kept: int
     without_positive: int  # of all questions, whether left out or not
     without_negative: int
+    count: int  # pairs of the questions that count, also where the pairs themselves are not kept
 
     def line(self) -> str:
         """One line for a report."""
@@ -35,17 +36,34 @@ class Subset:
         if self.protocol == "both" and self.without_negative:
             left_out.append(f"{self.without_negative} without a negative")
         reason = f"left out {' and '.join(left_out)}" if left_out else "none left out"
-        return (
-            f"{self.kept} of {self.questions} questions ({SUBSETS[self.protocol]}; {reason}), {len(self.pairs)} pairs"
-        )
+        return f"{self.kept} of {self.questions} questions ({SUBSETS[self.protocol]}; {reason}), {self.count} pairs"
 
 
 def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
     """Keep the questions that count: "both" labels present (the default), a "positive" present, or "all".
 
     A question is a query_id. A question without a positive is worth 0 to every scorer, one without a negative 1:
-    they measure nothing and move the figure.
+    they measure nothing and move the figure. Where none counts it is refused.
     """
+    found = questions_that_count(pairs, protocol)
+    refuse_none(found)
+    return found
+
+
+def refuse_none(found: Subset) -> None:
+    """Say what to do where no question counts."""
+    if found.kept:
+        return
+    raise MatchloomError(
+        f"none of {found.questions} questions counts under subset {found.protocol!r} ({SUBSETS[found.protocol]}); "
+        "check the label column, or choose another subset (independent labelled pairs: "
+        "evaluate_pairs, or kind='pairs')",
+        code="bad_labels",
+    )
+
+
+def questions_that_count(pairs: Sequence[Pair], protocol: str) -> Subset:
+    """The same, also where there are none."""
     if protocol not in SUBSETS:
         raise MatchloomError(f"subset {protocol!r} is unknown; choose one of {', '.join(SUBSETS)}", code="unknown_name")
     seen: dict[str, set[bool]] = {}
@@ -56,13 +74,6 @@ def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
         "positive": {query for query, labels in seen.items() if True in labels},
         "all": set(seen),
     }[protocol]
-    if not counts:
-        raise MatchloomError(
-            f"none of {len(seen)} questions counts under subset {protocol!r} ({SUBSETS[protocol]}); "
-            "check the label column, or choose another subset (independent labelled pairs: "
-            "evaluate_pairs, or kind='pairs')",
-            code="bad_labels",
-        )
     rows = [row for row, pair in enumerate(pairs) if pair.query_id in counts]
     return Subset(
         protocol,
@@ -72,4 +83,5 @@ def select_questions(pairs: Sequence[Pair], protocol: str = "both") -> Subset:
         len(counts),
         sum(True not in labels for labels in seen.values()),
         sum(False not in labels for labels in seen.values()),
+        len(rows),
     )

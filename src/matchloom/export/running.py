@@ -27,7 +27,7 @@ class Session:
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         self.inputs = {one.name: one.type for one in self._session.get_inputs()}
-        self.output = self._session.get_outputs()[0].name
+        self.output: Any = self._session.get_outputs()[0].name
 
     def run(self, given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """What it makes of these inputs."""

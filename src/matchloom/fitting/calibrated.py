@@ -23,8 +23,11 @@ class Calibrated:
     """A scorer, the score from which on pairs are said to match, and how likely a score's pairs do."""
 
     def __init__(self, scorer: Scorer, calibration: Calibration, tokenizer: Tokenizer) -> None:
-        self.scorer, self.calibration, self.tokenizer = scorer, calibration, tokenizer
-        self.threshold, self.name = calibration.threshold, scorer.name
+        self.scorer = scorer
+        self.calibration = calibration
+        self.tokenizer = tokenizer
+        self.threshold: float = calibration.threshold
+        self.name: str = scorer.name
 
     @classmethod
     def fit(cls, scorer: Scorer, development: Sequence[Pair], tokenizer: Tokenizer) -> Calibrated:

@@ -44,7 +44,10 @@ class ListFusion:
     def __init__(
         self, scorers: Sequence[Scorer], weights: Floats, deviations: Floats, why: str, tokenizer: Tokenizer
     ) -> None:
-        self.scorers, self.weights, self.deviations, self.why = list(scorers), weights, deviations, why
+        self.scorers: list[Scorer] = list(scorers)
+        self.weights = weights
+        self.deviations = deviations
+        self.why = why
         self.tokenizer = tokenizer
 
     @classmethod

@@ -55,7 +55,7 @@ class OutcomeStore:
         self._kept: dict[str, _Figures] = {}
         if resume and folder is not None and holds(folder, "measured"):
             self._kept = self._read(folder)
-        self.resumed = len(self._kept)
+        self.resumed: int = len(self._kept)
 
     def has(self, *name: object) -> bool:
         """Whether anything is kept under this name."""

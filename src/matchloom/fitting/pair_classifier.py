@@ -70,14 +70,19 @@ class PairClassifier:
         self, features: PairFeatures, seen: TfIdf, *, plain: bool = False, matcher: Matcher | None = None
     ) -> None:
         """`plain` is TF-IDF of words and nothing else, for comparison. A `matcher` has the vectors of texts."""
-        self.features, self.seen, self.plain, self.matcher = features, seen, plain, matcher
-        self.tokenizer = features.tokenizer
+        self.features = features
+        self.seen = seen
+        self.plain = plain
+        self.matcher = matcher
+        self.tokenizer: Tokenizer = features.tokenizer
         self.name = PLAIN if plain else "pair_classifier" if matcher is None else "encoder_classifier"
         self.names = () if plain else (*NAMES, *([] if matcher is None else [ENCODER]))
         self.mean, self.deviation, self.weights = (np.full(len(self.names), x, np.float64) for x in (0, 1, 0))
-        self.differ, self.shared = np.zeros(seen.size, np.float32), np.zeros(seen.size, np.float32)
-        self.word_pairs = np.zeros(0 if plain else PAIR_COLUMNS, np.float32)
-        self.bias, self.calibration = 0.0, LOG_ODDS
+        self.differ: NDArray[np.float32] = np.zeros(seen.size, np.float32)
+        self.shared: NDArray[np.float32] = np.zeros(seen.size, np.float32)
+        self.word_pairs: NDArray[np.float32] = np.zeros(0 if plain else PAIR_COLUMNS, np.float32)
+        self.bias: float = 0.0
+        self.calibration = LOG_ODDS
 
     # ---- learning
 

@@ -33,6 +33,8 @@ from matchloom.types import MatchloomError, Pair
 WORK = "work"  # what a fit works in, inside its folder
 _CHECKED = 30_000  # pairs that are checked before a fit; it takes seconds there
 _SHOWN = 4  # kinds of finds that a fit tells of
+MOST = 1_000_000  # pairs of shards: a fit holds all of them, and looks at them many times
+_INSTEAD = "give some of the shards, or build an unlearnt search of all by 'matchloom index --store lance --engine'"
 
 
 def fit(
@@ -195,7 +197,7 @@ def _placed(
 ) -> Iterator[tuple[Placed, Mapping[str, str]]]:
     """The pairs of a source, each with its place (of several sources with the file's name), and its own columns."""
     name = f"{source}, " if several and isinstance(source, str | Path) else ""
-    refuse_many(source, columns)
+    refuse_many(source, columns, most=MOST, instead=_INSTEAD)
     for pair, row in as_rows(source, columns=columns, whole=True):
         yield Placed(pair, f"{name}{row.place}"), own_columns(row)
 

@@ -74,7 +74,9 @@ class WordScorer:
     def __init__(self, name: str, collection: WordStatistics, tokenizer: Tokenizer) -> None:
         if name not in _MAKE:
             raise MatchloomError(f"word scorer {name!r} is unknown; choose one of {', '.join(_MAKE)}")
-        self.name, self.collection, self.tokenizer = name, collection, tokenizer
+        self.name = name
+        self.collection = collection
+        self.tokenizer = tokenizer
         self._scorer = _MAKE[name](collection, tokenizer)
 
     @classmethod

@@ -32,7 +32,7 @@ class CrossEncoderLike:
             scorer: A matcher, a collection, what `fit` found, a lexical scorer, or a folder of one.
         """
         self.scorer = scorer_of(scorer)
-        self.model_card_data = _ModelCard()
+        self.model_card_data: _ModelCard = _ModelCard()
 
     def predict(
         self,

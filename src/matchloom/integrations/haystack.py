@@ -28,7 +28,8 @@ class MatchloomRetriever:
             folder: Of the collection.
             top_k: How many answers at most.
         """
-        self.folder, self.top_k = str(folder), top_k
+        self.folder: str = str(folder)
+        self.top_k = top_k
         self._collection: Any = None
 
     def warm_up(self) -> None:
@@ -74,7 +75,8 @@ class MatchloomRanker:
             folder: What `fit`, `train` or `index` wrote.
             top_k: How many documents are kept at most; None for all.
         """
-        self.folder, self.top_k = str(folder), top_k
+        self.folder: str = str(folder)
+        self.top_k = top_k
         self._scorer: Any = None
 
     def warm_up(self) -> None:

@@ -26,7 +26,8 @@ class MatchloomRetriever(pt.Transformer):
             num_results: How many answers for each query at most.
         """
         super().__init__()
-        self.collection, self.num_results = searchable(collection), num_results
+        self.collection: Any = searchable(collection)
+        self.num_results = num_results
 
     def transform(self, inp: Any) -> Any:
         """The answers to each query."""

@@ -70,9 +70,9 @@ class PairEstimator(ClassifierMixin, BaseEstimator):
             )
         pairs = [pair._replace(label=float(one)) for pair, one in zip(_pairs(X), labels, strict=True)]
         training, development = self._parts(pairs)
-        self.classes_ = np.array([0, 1])
+        self.classes_: NDArray[Any] = np.array([0, 1])
         self.n_features_in_ = 2
-        self.scorer_ = self._made(training, development)
+        self.scorer_: Any = self._made(training, development)
         return self
 
     def _parts(self, pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:

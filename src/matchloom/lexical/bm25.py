@@ -45,7 +45,7 @@ class BM25:
     array([0.3150669, 0.       ], dtype=float32)
     """
 
-    bounds = (0.0, float("inf"))
+    bounds: tuple[float, float] = (0.0, float("inf"))
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ class Overlap:
     array([1., 0.], dtype=float32)
     """
 
-    bounds = (0.0, 1.0)
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     def __init__(self, collection: WordStatistics, *, tokenizer: Words = ENGLISH) -> None:
         self.name = "overlap"

@@ -18,7 +18,7 @@ class RandomScorer:
     array([0.46650225, 0.61187935], dtype=float32)
     """
 
-    bounds = (0.0, 1.0)
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     def __init__(self, seed: int = 0) -> None:
         self.name = "random"

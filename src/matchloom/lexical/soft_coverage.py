@@ -39,7 +39,7 @@ class Vectors(Protocol):
 class SoftCoverage:
     """Between 0 (nothing near) and 1 (every query word is in the text)."""
 
-    bounds = (0.0, 1.0)
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     def __init__(
         self, collection: WordStatistics, vectors: Vectors, *, tokenizer: Words = ENGLISH, stop_words: bool = True

@@ -60,7 +60,7 @@ class TransLM:
                 code="bad_value",
             )
         self.name = "trans_lm"
-        self.words = list(words)
+        self.words: list[str] = list(words)
         self.counts = counts  # of each word in the collection
         self.translations = translations
         self.tokenizer = tokenizer

@@ -16,9 +16,9 @@ from typing import BinaryIO, NamedTuple
 from matchloom import artifact
 from matchloom.artifact.manifest import manifest_name, next_of, parse, sha256
 from matchloom.basics.progress import track
+from matchloom.basics.stores import BLOCK, Store, open_store
 from matchloom.basics.validation import at_least_one, one_path
 from matchloom.publishing import snapshot as s
-from matchloom.publishing.stores import BLOCK, Store, open_store
 from matchloom.search.folder import KIND, open_collection
 from matchloom.types import MatchloomError
 

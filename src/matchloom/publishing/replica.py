@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from matchloom import artifact
 from matchloom.basics.files import atomic_write
+from matchloom.basics.stores import open_store, shown
 from matchloom.publishing import snapshot as s
-from matchloom.publishing.stores import open_store, shown
 from matchloom.types import MatchloomError
 
 _PATIENCE = 3600.0  # seconds for which another process of this machine, which pulls the same, is waited for

@@ -23,7 +23,7 @@ import msgspec
 
 from matchloom.artifact.checks import WRONG, read_regular
 from matchloom.artifact.manifest import checksum_of, dumps, is_name, sha256
-from matchloom.publishing.stores import Store
+from matchloom.basics.stores import Store
 from matchloom.types import MatchloomError
 
 FORMAT = 1

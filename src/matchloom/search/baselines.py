@@ -44,7 +44,7 @@ class RankingBaseline(ABC):
 
     def __init__(self, entries: Entries, tokenizer: Tokenizer | None = None) -> None:
         self.entries = entries
-        self.tokenizer = tokenizer or Tokenizer()
+        self.tokenizer: Tokenizer = tokenizer or Tokenizer()
 
     @abstractmethod
     def scores(self, question: str) -> Floats:

@@ -23,7 +23,7 @@ class Finding(NamedTuple):
 class CheckUp:
     """What a check of a collection found; it is true if the collection is whole."""
 
-    folder: Path
+    folder: Path | str
     findings: list[Finding] = field(default_factory=list)
     remedy: str = REMEDY
 

@@ -24,7 +24,9 @@ class TextWords(Sequence[Sequence[str]]):
     """The words of some texts, each as a number of the different ones, which stand in the order in which they came."""
 
     def __init__(self, different: Sequence[str], numbers: NDArray[np.int32], starts: Ids) -> None:
-        self.different, self.numbers, self.starts = different, numbers, starts
+        self.different = different
+        self.numbers = numbers
+        self.starts = starts
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]]) -> TextWords:

@@ -33,8 +33,10 @@ class Following:
     """Looks at the store of one system; `look` is one look."""
 
     def __init__(self, name: str, replica: Replica, metrics: Metrics) -> None:
-        self.name, self.replica, self._metrics = name, replica, metrics
-        self.newest = 0
+        self.name = name
+        self.replica = replica
+        self._metrics = metrics
+        self.newest: int = 0
         self.problem: str | None = None
         self._known = time.monotonic()  # when what is served was last known to be the newest
         self._served = (0, 0.0)  # version, and when it was published
@@ -97,7 +99,8 @@ class Follower:
     """All systems that follow a store."""
 
     def __init__(self, folders: list[Folder], options: FollowOptions, metrics: Metrics, reload: Reload) -> None:
-        self.options, self._reload = options, reload
+        self.options = options
+        self._reload = reload
         self.all = {one.name: Following(one.name, one.replica, metrics) for one in folders if one.replica is not None}
         self._end = threading.Event()
 

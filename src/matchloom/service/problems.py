@@ -18,7 +18,10 @@ class Refused(Exception):  # noqa: N818 (nothing went wrong here)
 
     def __init__(self, status: int, code: str, message: str, *, retry: int | None = None) -> None:
         super().__init__(message)
-        self.status, self.code, self.message, self.retry = status, code, message, retry
+        self.status = status
+        self.code = code
+        self.message = message
+        self.retry = retry
 
 
 def problem(refused: Refused, request_id: str) -> Response:

@@ -5,7 +5,7 @@ Fields that are not known here are left alone: each client sends some of its own
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -36,7 +36,7 @@ Explain = Annotated[
 class Lenient(BaseModel):
     """What a client sends, and perhaps more."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="ignore")
 
 
 class _Rerank(Lenient):

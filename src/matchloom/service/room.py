@@ -18,10 +18,11 @@ class Held:
     """What one request takes of the room."""
 
     def __init__(self, room: Room, client: str) -> None:
-        self._room, self.client = room, client
-        self.size = 0
+        self._room = room
+        self.client = client
+        self.size: int = 0
         self.arriving: asyncio.Timeout | None = None  # while its body is awaited
-        self.gave_way = False
+        self.gave_way: bool = False
 
     def grow(self, more: int) -> bool:
         """Take so many bytes more; False where there is no room, and nothing was taken."""
@@ -34,7 +35,9 @@ class Held:
     def give_way(self) -> None:
         """Its body is awaited no longer."""
         assert self.arriving is not None
-        self.gave_way, timeout, self.arriving = True, self.arriving, None
+        self.gave_way = True
+        timeout = self.arriving
+        self.arriving = None
         timeout.reschedule(asyncio.get_running_loop().time())
         self.leave()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -42,13 +42,13 @@ Question = Annotated[str, Field(validation_alias=AliasChoices("question", "query
 class Asked(BaseModel):
     """What a client sends."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
 
 class Answered(BaseModel):
     """What it gets."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class PairIn(Asked):

@@ -52,15 +52,18 @@ class Service:
         desk: DeskOptions | None = None,
         follow: FollowOptions | None = None,
     ) -> None:
-        self.limits, self.keys, self.writable, self.runs = limits, keys, writable, runs
-        self.shelf = Shelf(folders)
-        self.metrics = Metrics()
-        self.workers = Workers(limits, self.metrics)
-        self.feedback = None if feedback is None else FeedbackFile(feedback)
-        self.refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
-        self.desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
-        self.follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
-        self.onces = Onces()
+        self.limits = limits
+        self.keys = keys
+        self.writable = writable
+        self.runs = runs
+        self.shelf: Shelf = Shelf(folders)
+        self.metrics: Metrics = Metrics()
+        self.workers: Workers = Workers(limits, self.metrics)
+        self.feedback: FeedbackFile | None = None if feedback is None else FeedbackFile(feedback)
+        self.refits: Refits = Refits(self.shelf, self.metrics, refit if writable else None, feedback)
+        self.desk: Desk = Desk(desk or DeskOptions(), self.shelf, self.refits, feedback)
+        self.follower: Follower = Follower(list(folders), follow or FollowOptions(), self.metrics, self.reload)
+        self.onces: Onces = Onces()
         self.failure: Exception | None = None
         self.when_ready: Callable[[], None] = lambda: None
         self.when_failed: Callable[[], None] = lambda: None

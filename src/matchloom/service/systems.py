@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import regex
 
 from matchloom.artifact import kind_of, load
+from matchloom.basics.stores import is_uri, shown
 from matchloom.lexical import fit_scorer
 from matchloom.publishing.replica import Replica
 from matchloom.publishing.snapshot import NEWEST
-from matchloom.publishing.stores import is_uri, shown
 from matchloom.service.encoded import EncodedCandidates
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import EncodesCandidates, Explains, MatchloomError, Pair, Scorer

@@ -26,7 +26,8 @@ class Turn:
     __slots__ = ("client", "seconds")
 
     def __init__(self, client: str) -> None:
-        self.client, self.seconds = client, 0.0
+        self.client = client
+        self.seconds: float = 0.0
 
 
 class _Job:

@@ -146,6 +146,8 @@ def test_what_reads_everything_has_a_limit(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("matchloom.data.formats.shards.IN_MEMORY", 10)
-    for command in (["evaluate", "overlap", str(folder)], ["fit", str(folder), "--out", str(tmp_path / "fit")]):
+    monkeypatch.setattr("matchloom.fitting.run.MOST", 10)
+    for name, *given in (["evaluate", "overlap"], ["fit", "--out", tmp_path / "fit"], ["index", tmp_path / "faq"]):
+        command = [name, *map(str, given), str(folder)]
         assert main(command) == 2
         assert "12 pairs" in capsys.readouterr().err

@@ -65,12 +65,12 @@ def read_pairs(
 
     def read(one: Path) -> Iterator[Pair]:
         rows = read_rows(one, format=format, columns=columns, require_label=require_label, graded=graded)
-        pairs = (pair for pair, _ in rows)
-        return with_ids(pairs) if fill_ids else pairs
+        return (pair for pair, _ in rows)
 
     path = one_path("path", path)
     shards = _shards(path, format, columns)
-    return read(path) if shards is None else shards.chain(read)
+    pairs = read(path) if shards is None else shards.chain(read)
+    return with_ids(pairs) if fill_ids else pairs
 
 
 def _shards(path: Path, format: str | None, columns: Columns | None) -> Shards | None:  # noqa: A002

@@ -66,15 +66,12 @@ class Shards:
 
 
 def find_shards(source: object, columns: Columns | None = None) -> Shards | None:
-    """A folder in which all files are Parquet, or a list of paths of Parquet files, as shards; None for all else.
-
-    Names that begin with a dot or an underscore (such as _SUCCESS) are those of the engine that wrote the folder.
-    """
+    """A folder in which all files are Parquet, or a list of paths of Parquet files, as shards; None for all else."""
     if isinstance(source, str | Path) and Path(source).is_dir():
-        found = [Path(source) / name for name in names_in(Path(source)) if not Path(name).name.startswith("_")]
-        if not found or not all(is_parquet(path) for path in found):
+        listed = list_parquet(Path(source))
+        if listed is None:
             return None
-        name = str(source)
+        name, found = str(source), listed
     elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
         found = [Path(one) for one in source]
         if not all(is_parquet(path) for path in found):
@@ -91,13 +88,28 @@ def find_shards(source: object, columns: Columns | None = None) -> Shards | None
     return Shards(name, tuple(shard for shard in shards if shard.rows))
 
 
-def refuse_many(source: object, columns: Columns | None = None) -> None:
+def list_parquet(folder: Path) -> list[Path] | None:
+    """The files of a folder and of those in it, by name, if all are Parquet and there are any.
+
+    Names that begin with a dot or an underscore (such as _SUCCESS) are those of the engine that wrote the folder.
+    """
+    found = [folder / name for name in names_in(folder) if not Path(name).name.startswith("_")]
+    return found if found and all(is_parquet(path) for path in found) else None
+
+
+def refuse_many(
+    source: object,
+    columns: Columns | None = None,
+    *,
+    most: int | None = None,
+    instead: str = "give some of the shards",
+) -> None:
     """Refuse a folder of shards with more pairs than are read at once, by what their footers say."""
-    shards = find_shards(source, columns)
-    if shards is not None and len(shards) > IN_MEMORY:
+    shards, most = find_shards(source, columns), IN_MEMORY if most is None else most
+    if shards is not None and len(shards) > most:
         raise MatchloomError(
-            f"{shards.source} holds {len(shards):,} pairs, and this reads all of them at once, {IN_MEMORY:,} at most; "
-            "give some of the shards",
+            f"{shards.source} holds {len(shards):,} pairs, and this reads all of them at once, {most:,} at most; "
+            f"{instead}",
             code="too_large",
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from matchloom import artifact
+from matchloom.basics.stores import one_place
 from matchloom.basics.validation import one_path
 from matchloom.data.entries import Entry
 from matchloom.data.unanswerable import has_answer
@@ -132,10 +133,10 @@ class Collection(Asked):
             store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
             progress: Whether to show a bar.
         """
-        path = one_path("folder", folder)
         check_store(store)
         if store == "lance":
-            return cast(Collection, created_in_lance(path, pairs, encoder, tokenizer, columns, progress))
+            return cast(Collection, created_in_lance(folder, pairs, encoder, tokenizer, columns, progress))
+        path = one_path("folder", folder)
         refuse_used(path)
         sentences = None if encoder is None else SentenceVectors(as_matcher(encoder))
         entries = entries_of(pairs, columns)
@@ -157,10 +158,10 @@ class Collection(Asked):
         What was made with `store="lance"` has the same methods, but for those that learn.
 
         Args:
-            folder: What `save`, `create` or `fit` wrote.
+            folder: What `save`, `create` or `fit` wrote; of a LanceDB archive also its URI, such as s3://bucket/name.
         """
-        path = one_path("folder", folder)
-        if artifact.kind_of(path) == LANCE:
+        path = one_place("folder", folder)
+        if isinstance(path, str) or artifact.kind_of(path) == LANCE:
             return cast(Collection, artifact.load(path))
         return cls(LivingState.of_folder(path))
 
@@ -173,8 +174,8 @@ class Collection(Asked):
         """
         from matchloom.search.checkup import check_collection
 
-        path = one_path("folder", folder)
-        if artifact.kind_of(path) == LANCE:
+        path = one_place("folder", folder)
+        if isinstance(path, str) or artifact.kind_of(path) == LANCE:
             from matchloom.search.lance.collection import LanceCollection
 
             return LanceCollection.check(path)

@@ -29,12 +29,13 @@ class LivingState:
 
     def __init__(self, state: State, about: About | None = None) -> None:
         self.folder: Path | None = None
-        self.state, self.about = state, about or About()
-        self.patience = 30.0  # seconds that a change waits for another writer
+        self.state = state
+        self.about: About = about or About()
+        self.patience: float = 30.0  # seconds that a change waits for another writer
         self.announce: Announce | None = None  # told of each change before it is written
         self.stamp: tuple[int, int] = (0, 0)  # of the fit in the folder
         self.changes: list[Change] = []  # since the fit
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
         self._journal: Journal | None = None
         self._held = 0  # bytes of the journal that the state holds
 

@@ -34,7 +34,7 @@ def as_matcher(given: Matcher | Path | str) -> Matcher:
 
 @named_extras("an archive (LanceDB)")
 def created_in_lance(
-    folder: Path,
+    folder: Path | str,
     pairs: PairsLike,
     encoder: Matcher | Path | str | None,
     tokenizer: Tokenizer | None,

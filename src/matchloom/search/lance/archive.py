@@ -14,11 +14,9 @@ import pyarrow as pa
 from matchloom.basics.progress import bar
 from matchloom.matcher import Matcher
 from matchloom.search.lance import encoding as encoder
-from matchloom.search.lance.connection import connect
-from matchloom.search.lance.manifest import ArchiveManifest, prepare, read_manifest, size_of, stamp, writing
-from matchloom.search.lance.newest import Newest
+from matchloom.search.lance.home import Home, Where, home_of
+from matchloom.search.lance.manifest import ArchiveManifest
 from matchloom.search.lance.rows import PairRow, answer_key
-from matchloom.search.lance.seals import Sealing, sealing
 from matchloom.search.lance.snapshot import Snapshot
 from matchloom.search.lance.table import SAME, TEXTS, Store
 from matchloom.text.tokenize import Tokenizer
@@ -26,39 +24,41 @@ from matchloom.types import MatchloomError
 
 
 class Archive:
-    """A folder that one may write and many may read at a time."""
+    """A folder, or a URI of an object store, that one may write and many may read at a time."""
 
-    def __init__(self, folder: Path, manifest: ArchiveManifest, matcher: Matcher | None, database: Any) -> None:
+    def __init__(self, home: Home, manifest: ArchiveManifest, matcher: Matcher | None, database: Any) -> None:
         """Not for callers: use `create` or `open`."""
-        self.folder = folder
+        self.home, self.folder = home, home.where
         # With the digest for which it was loaded, in one place: several threads may search.
         self._loaded = None if matcher is None or manifest.matcher is None else (manifest.matcher, matcher)
         self._moved: tuple[str, str] | None = None  # that digest, and where the matcher is now
         self._manifest = manifest
-        self._stamp = (0, 0, 0)  # so that the first look reads the settings again: they may be older than the file
+        self._stamp: object = None  # so that the first look reads the settings again: they may be older than the file
         self._database = database
-        self._newest = Newest(database, folder)
+        self._newest = home.newest(database)
 
     @classmethod
-    def create(cls, folder: Path, matcher: Matcher | Path | str | None, tokenizer: Tokenizer) -> Archive:
-        """A new one, in an empty folder."""
-        loaded = encoder.load(matcher)
-        prepare(folder)
-        with writing(folder):
-            prepare(folder)  # another may have made it meanwhile
+    def create(cls, where: Where, matcher: Matcher | Path | str | None, tokenizer: Tokenizer) -> Archive:
+        """A new one, where nothing is yet."""
+        loaded, home = encoder.load(matcher), home_of(where)
+        database = None if isinstance(where, Path) else home.connect()
+        home.prepare(database)
+        with home.writing():
+            home.prepare(database)  # another may have made it meanwhile
             manifest = encoder.manifest_of("pairs-1", loaded, matcher, tokenizer)
-            database = connect(folder)
-            made = _new_table(database, folder, manifest)
-            Sealing(folder, manifest.table).seal(made.version, 0, "created", manifest.settings())
-            manifest.write(folder)
-        return cls(folder, manifest, loaded, database)
+            database = database or home.connect()
+            made = _new_table(database, home, manifest)
+            home.made(manifest.table).seal(made.version, 0, "created", manifest.settings())
+            home.write(manifest)
+        return cls(home, manifest, loaded, database)
 
     @classmethod
-    def open(cls, folder: Path, matcher: Matcher | Path | str | None) -> Archive:
+    def open(cls, where: Where, matcher: Matcher | Path | str | None) -> Archive:
         """One that is there; a matcher that is not the one which made its vectors is refused."""
-        manifest = read_manifest(folder)
-        given = None if matcher is None else encoder.fitting(folder, manifest, matcher)
-        opened = cls(folder, manifest, given, connect(folder))
+        home = home_of(where)
+        manifest = home.read()
+        given = None if matcher is None else encoder.fitting(home.where, manifest, matcher)
+        opened = cls(home, manifest, given, home.connect())
         if isinstance(matcher, Path | str) and manifest.matcher is not None:
             opened._moved = (manifest.matcher, str(Path(matcher).resolve()))  # kept with the next write
         opened.current()
@@ -94,7 +94,7 @@ class Archive:
 
     def in_use(self, manifest: ArchiveManifest) -> bool:
         """Whether these settings still name the archive's table."""
-        return read_manifest(self.folder).table == manifest.table
+        return self.home.read().table == manifest.table
 
     def matcher_of(self, manifest: ArchiveManifest) -> Matcher | None:
         """What encodes the table of these settings; loaded when it is first needed."""
@@ -120,7 +120,7 @@ class Archive:
             "position_size": manifest.position_size,
             "tokenizer": manifest.tokenizer.kind,
             "alpha": manifest.alpha,
-            "bytes": size_of(self.folder),
+            "bytes": self.home.size(),
         }
 
     # ---- writing
@@ -128,17 +128,20 @@ class Archive:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """The settings as they are, while nobody else writes."""
-        with writing(self.folder):
+        with self.home.writing():
             self._refresh()
             yield
 
     @contextmanager
     def changing(self, done: list[str]) -> Iterator[Store]:
         """The table, while nobody else writes. What it is afterwards is sealed; `done` says what was done to it."""
-        with self.writing(), sealing(self.folder, self._manifest.table) as work:
+        with self.writing(), self.home.sealing(self._manifest.table) as work:
             store = Store.open(self._database, self.folder, self._manifest.table)
             before = store.version
-            yield store
+            try:
+                yield store
+            finally:
+                self._newest.forget()
             if store.version != before or work.unsealed:
                 work.seal(store.version, len(store), ", ".join(done), self._manifest.settings())
 
@@ -146,7 +149,7 @@ class Archive:
         """Change some settings, as a writer. A matcher that was moved is known by its new place from now on."""
         if self._moved is not None and self._moved[0] == self._manifest.matcher:  # not another's, encoded meanwhile
             changes["matcher_folder"] = self._moved[1]
-        replace(self._manifest, **changes).write(self.folder)
+        self.home.write(replace(self._manifest, **changes))
         self._refresh()
 
     def upsert(self, pairs: Sequence[PairRow]) -> int:
@@ -159,6 +162,27 @@ class Archive:
                 done += [f"{len(pairs) - replaced:,} added", *([f"{replaced:,} replaced"] if replaced else [])]
             self.keep(written=manifest.written + len(pairs))
         return replaced
+
+    def append(self, rows: Callable[[pa.Schema], Iterator[pa.RecordBatch]]) -> int:
+        """Fill an archive that has no pairs by one commit of a stream of rows, and make its indices; how many.
+
+        They go into a second table: an archive that is cut off meanwhile is empty, and may be filled again.
+
+        Args:
+            rows: Batches of the columns that it is given, each key once.
+        """
+        with self.home.writing():
+            old = self.home.read()
+            if len(Store.open(self._database, self.folder, old.table)):
+                raise MatchloomError(f"{self.folder} holds pairs already; add to it, or build another", code="exists")
+
+            def fill(new: Store) -> int:
+                new.append(pa.RecordBatchReader.from_batches(new.schema, rows(new.schema)))
+                return len(new)
+
+            count = self._replace(old, replace(old, table=old.next_table), fill, "built")
+        self._sweep(old.table)
+        return count
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove the pairs of these ids or text_ids; how many there were. One that means several answers is refused."""
@@ -211,8 +235,8 @@ class Archive:
     def reencode(self, matcher: Matcher | Path | str, progress: bool) -> None:
         """Copy the texts into a second table with other vectors, and switch to it."""
         loaded = encoder.load(matcher)
-        with writing(self.folder):
-            old = read_manifest(self.folder)
+        with self.home.writing():
+            old = self.home.read()
             manifest = encoder.manifest_of(old.next_table, loaded, matcher, old.tokenizer)
 
             def encoded(batch: pa.RecordBatch) -> pa.Table:
@@ -220,17 +244,22 @@ class Archive:
 
             self._copy(old, manifest, TEXTS, encoded, progress)
             self._loaded = None if loaded is None or manifest.matcher is None else (manifest.matcher, loaded)
-        self._sweep()
+        self._sweep(old.table)
 
     def compact(self, progress: bool) -> None:
         """Copy everything that can be seen into a second table, and switch to it."""
-        with writing(self.folder):
-            old = read_manifest(self.folder)
+        with self.home.writing():
+            old = self.home.read()
             manifest = replace(old, table=old.next_table)
             self._copy(old, manifest, None, lambda batch: pa.Table.from_batches([batch]), progress)
-            for path in self.folder.glob("damaged-*"):  # of a repair; what was deleted may be in it
-                shutil.rmtree(path, ignore_errors=True)
-        self._sweep()
+            if isinstance(self.folder, Path):
+                for path in self.folder.glob("damaged-*"):  # of a repair; what was deleted may be in it
+                    shutil.rmtree(path, ignore_errors=True)
+        self._sweep(old.table)
+
+    def erase(self) -> None:
+        """Remove it."""
+        self.home.erase(self._database, self._manifest.table)
 
     def _copy(
         self,
@@ -242,31 +271,57 @@ class Archive:
     ) -> None:
         """Put what `rows` makes of each batch into a new table, and switch to it, as a writer."""
         source = Store.open(self._database, self.folder, old.table)
-        new = _new_table(self._database, self.folder, manifest)
-        with bar() as shown:
-            task = shown.add_task("Writing", total=len(source), note="", visible=progress)
-            for batch in source.batches(manifest.batch, columns):
-                new.append(rows(batch))
-                shown.advance(task, len(batch))
-            shown.update(task, note="bringing indices up to date")
-            manifest = replace(manifest, trained_on=new.maintain(0))
-            Sealing(self.folder, manifest.table).seal(new.version, len(new), "copied", manifest.settings())
-            manifest.write(self.folder)
-        self._refresh()
 
-    def _sweep(self) -> None:
+        def fill(new: Store) -> int:
+            with bar() as shown:
+                task = shown.add_task("Writing", total=len(source), note="", visible=progress)
+                for batch in source.batches(manifest.batch, columns):
+                    new.append(rows(batch))
+                    shown.advance(task, len(batch))
+            return 0
+
+        self._replace(old, manifest, fill, "copied")
+
+    def _replace(self, old: ArchiveManifest, manifest: ArchiveManifest, fill: Callable[[Store], int], done: str) -> int:
+        """Make and fill another table with its indices, and switch to it, as a writer; how many pairs are new."""
+        before = Store.open(self._database, self.folder, old.table).version
+        self.home.clear(self._database, manifest.table)
+        new = _new_table(self._database, self.home, manifest)
+        count = fill(new)
+        manifest = replace(manifest, trained_on=new.maintain(0), written=manifest.written + count)
+        self.home.made(manifest.table).seal(new.version, len(new), done, manifest.settings())
+        if Store.open(self._database, self.folder, old.table).version != before:  # where there is no lock
+            self.home.clear(self._database, manifest.table)
+            raise MatchloomError(
+                f"{self.folder} was written by another meanwhile; nothing was changed: try again when nobody writes "
+                "there",
+                code="busy",
+            )
+        self.home.write(manifest)
+        self._newest.forget()
+        self._refresh()
+        return count
+
+    def _sweep(self, old: str) -> None:
         """Whoever takes the lock removes tables out of use; a search that still reads one starts again."""
-        with writing(self.folder):
-            pass
+        with self.home.writing():
+            self.home.clear(self._database, old)
 
     def _refresh(self) -> None:
         """Read the settings again if another process replaced them."""
-        now = stamp(self.folder)
+        now = self.home.stamp()
         if now != self._stamp:
-            manifest = read_manifest(self.folder)
+            manifest = self.home.read()
             self._manifest, self._stamp = manifest, now
 
 
-def _new_table(database: Any, folder: Path, manifest: ArchiveManifest) -> Store:
+def _new_table(database: Any, home: Home, manifest: ArchiveManifest) -> Store:
     positions = manifest.position_size is not None
-    return Store.create(database, folder, manifest.table, manifest.vector_size, positions=positions)
+    return Store.create(
+        database,
+        home.where,
+        manifest.table,
+        manifest.vector_size,
+        positions=positions,
+        unlocked=not isinstance(home.where, Path),
+    )

@@ -19,6 +19,7 @@ from matchloom.matcher import Matcher
 from matchloom.search.checkup import CheckUp, Finding
 from matchloom.search.lance import encoding as encoder
 from matchloom.search.lance.connection import connect
+from matchloom.search.lance.home import Home, Where, home_of
 from matchloom.search.lance.manifest import ArchiveManifest, locked, manifest_from, read_manifest, table_folder
 from matchloom.search.lance.positions import differ, positions_of
 from matchloom.search.lance.rows import PairRow
@@ -42,10 +43,24 @@ class Files(NamedTuple):
     unsealed: set[str]
 
 
-def check_archive(folder: Path, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
+def check_archive(folder: Where, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
     """Look at everything, while nobody writes; see `LanceCollection.check`."""
+    if not isinstance(folder, Path):
+        return _look_at_store(home_of(folder), matcher, every_vector, progress)
     with locked(folder, reading=True):
         return look(folder, matcher, every_vector, progress)
+
+
+def _look_at_store(home: Home, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
+    """What can be asked of an object store, which has digests of its files itself; others may write meanwhile."""
+    manifest = home.read()
+    found = [Finding("settings", True, "archive.json is whole")]
+    try:
+        store = Store.open(home.connect(), home.where, manifest.table)
+        found += look_at_rows(home.where, manifest, store, Seals(), matcher, every_vector, progress)
+    except MatchloomError as error:
+        found.append(Finding("table", False, str(error)))
+    return CheckUp(home.where, found, "index the pairs again into another URI")
 
 
 def look(folder: Path, matcher: Matcher | Path | str | None, every_vector: bool, progress: bool) -> CheckUp:
@@ -178,7 +193,7 @@ class _Rows:
 
 
 def look_at_rows(
-    folder: Path,
+    folder: Where,
     manifest: ArchiveManifest,
     store: Store,
     seals: Seals,
@@ -232,7 +247,7 @@ def _told_of_counts(rows: _Rows, expected: int, sealed: int | None) -> Finding:
 
 
 def _told_of_vectors(
-    folder: Path,
+    folder: Where,
     manifest: ArchiveManifest,
     store: Store,
     rows: _Rows,

@@ -6,13 +6,15 @@ The folder, its table and who may write it are `archive.py`, candidates and scor
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast, overload
 
+import pyarrow as pa
+
 from matchloom.basics.progress import bar
-from matchloom.basics.validation import one_path
+from matchloom.basics.stores import one_place
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.explanation import Explanation
 from matchloom.matcher import Matcher
@@ -56,11 +58,11 @@ class LanceCollection:
         """A new archive in an empty folder. Without a matcher it searches by BM25 alone.
 
         Args:
-            folder: Where; it is made, and must be empty if it exists.
+            folder: Where; it is made, and must be empty if it exists. Or a URI, such as s3://bucket/name.
             matcher: What encodes the archive, or its folder.
             tokenizer: How the full-text index and BM25 find words; a matcher brings its own.
         """
-        folder = one_path("folder", folder)
+        folder = one_place("folder", folder)
         if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
             raise MatchloomError(f"tokenizer is {tokenizer!r}; expected Tokenizer({tokenizer!r})")
         return cls(Archive.create(folder, matcher, tokenizer or Tokenizer()))
@@ -75,7 +77,7 @@ class LanceCollection:
             folder: The archive's.
             matcher: The archive's matcher, or its folder, where it was moved.
         """
-        return cls(Archive.open(one_path("folder", folder), matcher))
+        return cls(Archive.open(one_place("folder", folder), matcher))
 
     @staticmethod
     def check(
@@ -93,7 +95,7 @@ class LanceCollection:
             every_vector: Make every vector again and not those of 1,000 pairs.
             progress: Whether to show a bar.
         """
-        return check_archive(Path(folder), matcher, every_vector, progress)
+        return check_archive(one_place("folder", folder), matcher, every_vector, progress)
 
     @staticmethod
     def repair(folder: Path | str, *, progress: bool = False) -> Repaired:
@@ -105,7 +107,13 @@ class LanceCollection:
             folder: The archive's; it need not open.
             progress: Whether to show a bar.
         """
-        return repair_archive(Path(folder), progress)
+        place = one_place("folder", folder)
+        if not isinstance(place, Path):
+            raise MatchloomError(
+                "repair is for archives on a disk; an object store keeps copies and versions of its own",
+                code="not_supported",
+            )
+        return repair_archive(place, progress)
 
     def __len__(self) -> int:
         return len(self._archive.current()[1])
@@ -115,8 +123,8 @@ class LanceCollection:
         return f"LanceCollection({str(self.folder)!r}, {len(self):,} pairs, searched by {by})"
 
     @property
-    def folder(self) -> Path:
-        """Where it is."""
+    def folder(self) -> Path | str:
+        """Where it is: a folder, or a URI without its key and options."""
         return self._archive.folder
 
     @property
@@ -169,6 +177,14 @@ class LanceCollection:
             self._archive.maintain()
         return Added(new, replaced, wrong)
 
+    def build(self, rows: Callable[[pa.Schema], Iterator[pa.RecordBatch]]) -> int:
+        """Fill an archive that is empty with rows that were made elsewhere (`matchloom.batch.indexing`), in one commit.
+
+        Args:
+            rows: What yields batches of rows with the columns that it is given, each key once.
+        """
+        return self._archive.append(rows)
+
     def remove(self, ids: Iterable[str]) -> int:
         """Remove pairs by id; how many there were. Their texts stay in files until these are merged: see `compact`.
 
@@ -217,6 +233,10 @@ class LanceCollection:
             progress: Whether to show a bar.
         """
         self._archive.reencode(matcher, progress)
+
+    def erase(self) -> None:
+        """Remove the archive, with all that is in it."""
+        self._archive.erase()
 
     def compact(self, *, progress: bool = False) -> None:
         """Copy the archive, so that nothing of what was deleted or replaced is left on the disk. Others may search.

@@ -55,7 +55,7 @@ def manifest_of(
     )
 
 
-def fitting(folder: Path, manifest: ArchiveManifest, given: Matcher | Path | str | None) -> Matcher | None:
+def fitting(folder: Path | str, manifest: ArchiveManifest, given: Matcher | Path | str | None) -> Matcher | None:
     """The matcher of an archive, refused if it is not the one that made the vectors."""
     where = manifest.matcher_folder if given is None else given
     name = where if isinstance(where, str | Path) else "MATCHER"

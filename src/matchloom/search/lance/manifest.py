@@ -30,8 +30,8 @@ _WITHOUT_POSITIONS = 4  # what an archive without them still says, so that an ol
 ALPHA = 0.7  # the paper's
 BATCH = 10_000  # pairs in memory, and in one commit
 BATCH_OF_POSITIONS = 1_000  # where each pair is some ten thousand bytes, and a while to encode
-_FILE = "archive.json"
-_LARGEST = 1_000_000  # bytes of settings; they have some hundred
+FILE = "archive.json"
+LARGEST = 1_000_000  # bytes of settings; they have some hundred
 
 _Count = Annotated[int, Meta(ge=0, lt=2**53)]
 
@@ -99,32 +99,36 @@ class ArchiveManifest:
             settings["format"] = _WITHOUT_POSITIONS
         return settings
 
+    def content(self) -> bytes:
+        """The file, with its seal."""
+        settings = self.settings()
+        return (json.dumps({**settings, "seal": _seal(settings)}, indent=2, ensure_ascii=False) + "\n").encode()
+
     def write(self, folder: Path) -> None:
         """Take effect for every reader at once."""
-        _refuse_links(folder, _FILE)
-        settings = self.settings()
+        _refuse_links(folder, FILE)
         try:
-            with atomic_write(folder / _FILE) as file:
-                file.write(json.dumps({**settings, "seal": _seal(settings)}, indent=2, ensure_ascii=False) + "\n")
+            with atomic_write(folder / FILE, "wb") as file:
+                file.write(self.content())
         except OSError as error:
-            raise MatchloomError(f"{folder / _FILE} cannot be written: {error.strerror or error}") from None
+            raise MatchloomError(f"{folder / FILE} cannot be written: {error.strerror or error}") from None
 
 
 def read_manifest(folder: Path) -> ArchiveManifest:
     """The settings in a folder; what is no archive, damaged or newer is refused in one line."""
-    path = folder / _FILE
+    path = folder / FILE
     try:
-        _refuse_links(folder, _FILE)
+        _refuse_links(folder, FILE)
         if path.exists() and not path.is_file():
             raise MatchloomError(f"{path} is no file, so {folder} is no archive; index the pairs into a new folder")
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > LARGEST:
             raise ValueError
         content = path.read_bytes()
     except NotADirectoryError:
         raise MatchloomError(f"{folder} is a file; expected an archive's folder") from None
     except FileNotFoundError:
         raise MatchloomError(
-            f"{folder} is no archive: it has no {_FILE}; 'matchloom index {folder} PAIRS' makes one"
+            f"{folder} is no archive: it has no {FILE}; 'matchloom index {folder} PAIRS' makes one"
         ) from None
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -133,21 +137,24 @@ def read_manifest(folder: Path) -> ArchiveManifest:
     except ValueError:
         raise _damaged(folder) from None
     try:
-        version = msgspec.json.decode(content, type=_AnyFormat).format
-        if version > FORMAT:
-            raise MatchloomError(
-                f"{folder} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom"
-            )
-        if version < _WITHOUT_POSITIONS:
-            raise MatchloomError(
-                f"{folder} has format {version}, this matchloom reads {_WITHOUT_POSITIONS} and {FORMAT}; index its "
-                "pairs again into a new folder"
-            )
-        return manifest_from(msgspec.json.decode(content))
+        return manifest_of_bytes(folder, content)
     except MatchloomError:
         raise
     except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
         raise _damaged(folder) from None
+
+
+def manifest_of_bytes(where: Path | str, content: bytes) -> ArchiveManifest:
+    """Settings as they were written; what is damaged is a ValueError."""
+    version = msgspec.json.decode(content, type=_AnyFormat).format
+    if version > FORMAT:
+        raise MatchloomError(f"{where} has format {version}, this matchloom reads up to {FORMAT}; upgrade matchloom")
+    if version < _WITHOUT_POSITIONS:
+        raise MatchloomError(
+            f"{where} has format {version}, this matchloom reads {_WITHOUT_POSITIONS} and {FORMAT}; index its "
+            "pairs again into a new folder"
+        )
+    return manifest_from(msgspec.json.decode(content))
 
 
 def manifest_from(settings: Any) -> ArchiveManifest:
@@ -170,7 +177,7 @@ def _seal(settings: dict[str, Any]) -> str:
 
 def _damaged(folder: Path) -> MatchloomError:
     return MatchloomError(
-        f"{folder / _FILE} is damaged; 'matchloom doctor {folder} --repair' mends it where it can, or index the pairs "
+        f"{folder / FILE} is damaged; 'matchloom doctor {folder} --repair' mends it where it can, or index the pairs "
         "into a new folder"
     )
 
@@ -191,7 +198,7 @@ def table_folder(folder: Path, table: str) -> Path:
 def stamp(folder: Path) -> tuple[int, int, int]:
     """What changes whenever the settings are replaced."""
     try:
-        found = (folder / _FILE).stat()
+        found = (folder / FILE).stat()
     except OSError:
         return (0, 0, 0)
     return (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -219,12 +226,12 @@ def locked(folder: Path, *, reading: bool = False) -> Iterator[None]:
 
 def _sweep(folder: Path) -> None:
     """Remove tables that are not in use: a re-encoding that was cut off, or one that this one replaced."""
-    used = read_manifest(folder).table if (folder / _FILE).exists() else None
+    used = read_manifest(folder).table if (folder / FILE).exists() else None
     for path in folder.glob("pairs-*.lance"):
         if path.name != f"{used}.lance" and (used is not None or not _holds_rows(path)):
             shutil.rmtree(path, ignore_errors=True)  # of a link it removes nothing
             path.with_suffix(".seals").unlink(missing_ok=True)
-    for path in folder.glob(f".{_FILE}.*.tmp"):  # only who holds the lock writes them
+    for path in folder.glob(f".{FILE}.*.tmp"):  # only who holds the lock writes them
         path.unlink(missing_ok=True)
 
 
@@ -237,15 +244,15 @@ def prepare(folder: Path) -> None:
         raise MatchloomError(f"{folder} cannot be made an archive: {error.strerror}") from None
     others = []
     for path in sorted(found):
-        if path.name == _FILE:
+        if path.name == FILE:
             raise MatchloomError(f"{folder} is an archive already; open it, or choose another folder")
         if path.match("pairs-*.lance"):
             if _holds_rows(path):
                 raise MatchloomError(
-                    f"{folder} holds the pairs of an archive ({path.name}) but no {_FILE}; put that file back, or "
+                    f"{folder} holds the pairs of an archive ({path.name}) but no {FILE}; put that file back, or "
                     "choose another folder"
                 )
-        elif path.name != LOCK and not path.match(f".{_FILE}.*.tmp") and not path.match("pairs-*.seals"):
+        elif path.name != LOCK and not path.match(f".{FILE}.*.tmp") and not path.match("pairs-*.seals"):
             others.append(path.name)
     if others:
         raise MatchloomError(f"{folder} holds other files, such as {others[0]}; choose an empty folder")

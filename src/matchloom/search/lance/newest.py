@@ -20,6 +20,9 @@ class Newest:
         self._database, self._folder = database, folder
         self._opened: tuple[int, Store] | None = None  # in one place: several threads may search
 
+    def forget(self) -> None:
+        """Nothing: the folder tells what has changed."""
+
     def store(self, name: str) -> Store:
         """The table of this name as it is now."""
         try:
@@ -32,4 +35,25 @@ class Newest:
         settled = time.time_ns() - changed > 1_000_000_000
         store = Store.open(self._database, self._folder, name)
         self._opened = (changed, store) if settled else None
+        return store
+
+
+class Polled:
+    """The newest version of a table of an object store, asked for again after some seconds, or after an own write."""
+
+    def __init__(self, database: Any, where: str | Path, seconds: float) -> None:
+        self._database, self._where, self._seconds = database, where, seconds
+        self._opened: tuple[float, Store] | None = None  # in one place: several threads may search
+
+    def forget(self) -> None:
+        """Ask again: this process has written."""
+        self._opened = None
+
+    def store(self, name: str) -> Store:
+        """The table of this name as it was so many seconds ago at most."""
+        now, opened = time.monotonic(), self._opened
+        if opened is not None and now - opened[0] < self._seconds and opened[1].name == name:
+            return opened[1]
+        store = Store.open(self._database, self._where, name)
+        self._opened = (now, store)
         return store

@@ -186,8 +186,10 @@ def sealing(folder: Path, table: str) -> Iterator[Sealing]:
         os.truncate(_path(folder, table), start)
 
 
-def check_newest(folder: Path, table: str) -> None:
+def check_newest(folder: Path | str, table: str) -> None:
     """Refuse a table whose newest version is not what was sealed, before LanceDB stumbles over it."""
+    if not isinstance(folder, Path):  # an object store
+        return
     try:
         with os.scandir(table_folder(folder, table) / "_versions") as found:
             names = [f"_versions/{entry.name}" for entry in found]

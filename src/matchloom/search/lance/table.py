@@ -49,26 +49,43 @@ _PROBES = 32  # partitions of the vector index that a search looks into
 class Store:
     """One version of the table."""
 
-    def __init__(self, folder: Path, name: str, table: Any) -> None:
+    def __init__(self, folder: Path | str, name: str, table: Any) -> None:
         self.folder = folder
         self.name = name
         self._table = table
 
     @classmethod
-    def create(cls, database: Any, folder: Path, name: str, size: int | None, *, positions: bool = False) -> Store:
-        """An empty table, with two vectors of this size to a pair where there are any, and with `positions` these."""
+    def create(
+        cls,
+        database: Any,
+        folder: Path | str,
+        name: str,
+        size: int | None,
+        *,
+        positions: bool = False,
+        unlocked: bool = False,
+    ) -> Store:
+        """An empty table, with two vectors of this size to a pair where there are any, and with `positions` these.
+
+        Where writers are `unlocked`, LanceDB is told that keys are unique: of two that insert one key side by side the
+        second then tries again; else the key would be there twice.
+        """
         fields = [pa.field(column, pa.string()) for column in (*TEXTS, SAME, "words")]
+        if unlocked:
+            fields[0] = fields[0].with_nullable(False)
         if size is not None:
             fields.append(pa.field(VECTORS, pa.list_(pa.float32(), 2 * size)))
         if positions:
             fields += [pa.field(column, pa.binary()) for column in POSITIONS]
         with told_in_one_line(folder):
             made = cls(folder, name, run(database.create_table(name, schema=pa.schema(fields))))
+            if unlocked:
+                run(made._table.set_unenforced_primary_key("key"))
             made._index_words()  # also of no rows: from now on the index says how words are cut
             return made
 
     @classmethod
-    def open(cls, database: Any, folder: Path, name: str) -> Store:
+    def open(cls, database: Any, folder: Path | str, name: str) -> Store:
         """The newest version."""
         check_newest(folder, name)
         with told_in_one_line(folder):
@@ -152,9 +169,8 @@ class Store:
     @property
     def columns(self) -> list[str]:
         """The names of its columns."""
-        with told_in_one_line(self.folder):
-            names: list[str] = run(self._table.schema()).names
-            return names
+        names: list[str] = self.schema.names
+        return names
 
     def batches(
         self, size: int, columns: Sequence[str] | None = None, *, with_rows: bool = False
@@ -173,12 +189,24 @@ class Store:
         """Add rows; one whose key is there already takes its place. One commit. How many took a place."""
         with told_in_one_line(self.folder):
             merge = self._table.merge_insert("key").when_matched_update_all().when_not_matched_insert_all()
-            return int(run(merge.execute(rows)).num_updated_rows)
+            return int(run(merge.execute(self._fitted(rows))).num_updated_rows)
 
-    def append(self, rows: pa.Table) -> None:
-        """Add rows whose keys are known to be new. One commit."""
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns and their types."""
         with told_in_one_line(self.folder):
-            run(self._table.add(rows))
+            return run(self._table.schema())
+
+    def append(self, rows: pa.Table | pa.RecordBatchReader) -> None:
+        """Add rows whose keys are known to be new, also as a stream. One commit, whatever its size."""
+        with told_in_one_line(self.folder):
+            run(self._table.add(self._fitted(rows) if isinstance(rows, pa.Table) else rows))
+
+    def _fitted(self, rows: pa.Table) -> pa.Table:
+        """A key that may not be missing says so."""
+        if self.schema.field("key").nullable:
+            return rows
+        return rows.cast(pa.schema([field.with_nullable(field.name != "key") for field in rows.schema]))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove the rows of these ids or text_ids; how many there were."""

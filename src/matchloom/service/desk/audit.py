@@ -81,7 +81,7 @@ class Audit:
     """The file, and what of it is known already: only what was added since is read."""
 
     def __init__(self, path: Path) -> None:
-        self.file = GrowingFile(path, "change", most=_MOST, keep=_KEEP)
+        self.file: GrowingFile = GrowingFile(path, "change", most=_MOST, keep=_KEEP)
         self._lock = threading.Lock()
         self._forget()
 

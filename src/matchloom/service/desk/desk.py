@@ -46,10 +46,10 @@ class Desk:
     """What outlives a request."""
 
     def __init__(self, options: DeskOptions, shelf: Shelf, refits: Refits, feedback: Path | None) -> None:
-        self.on = options.on
-        self.audit = None if options.audit is None else Audit(options.audit)
-        self.questions = None if options.questions is None else QuestionLog(options.questions)
-        self.watching = None if options.watch is None else FileWatch(options.watch, shelf, refits)
+        self.on: bool = options.on
+        self.audit: Audit | None = None if options.audit is None else Audit(options.audit)
+        self.questions: QuestionLog | None = None if options.questions is None else QuestionLog(options.questions)
+        self.watching: FileWatch | None = None if options.watch is None else FileWatch(options.watch, shelf, refits)
         self._feedback = feedback
         self._task: asyncio.Task[None] | None = None
         refits.when_done = self._refitted

@@ -50,7 +50,7 @@ class QuestionLog:
     """The file, and a thread that writes it."""
 
     def __init__(self, path: Path) -> None:
-        self.file = GrowingFile(path, "question", most=_MOST, keep=_KEEP)
+        self.file: GrowingFile = GrowingFile(path, "question", most=_MOST, keep=_KEEP)
         self._waiting: deque[dict[str, Any]] = deque()
         self._dropped = 0
         self._woken, self._ended = threading.Event(), threading.Event()

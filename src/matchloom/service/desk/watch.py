@@ -22,7 +22,9 @@ class FileWatch:
     """Looks at a file for the first collection that is served."""
 
     def __init__(self, path: Path, shelf: Shelf, refits: Refits) -> None:
-        self.path, self._shelf, self._refits = path, shelf, refits
+        self.path = path
+        self._shelf = shelf
+        self._refits = refits
         self._seen: tuple[int, int] | None = None
         self._since = 0.0
         self._told = ""

@@ -1,4 +1,4 @@
-"""Where snapshots are kept: a folder, or an object store by what pyarrow reads (s3://, gs://, abfs://).
+"""Files below a URI: a folder, or an object store by what pyarrow reads (s3://, gs://, abfs://).
 
 A file is there whole or not at all, and nothing is changed in place but the pointer to the newest snapshot. What a
 store answers in error becomes one line with the URI and the file.
@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from matchloom.basics.extras import named_extras
 from matchloom.basics.files import atomic_write, make_folder
+from matchloom.basics.validation import one_path
 from matchloom.types import MatchloomError
 
 BLOCK = 8 * 2**20  # bytes that are read or sent at a time; an object store answers each read by a request
@@ -61,6 +62,15 @@ def is_uri(given: str) -> bool:
     return _URI.match(given) is not None
 
 
+def one_place(name: str, value: object) -> Path | str:
+    """A folder, or a URI of an object store as it was given."""
+    if isinstance(value, str) and is_uri(value) and not value.lower().startswith("file://"):
+        return value
+    if isinstance(value, str) and value.lower().startswith("file://"):
+        return cast(FolderStore, open_store(value)).folder
+    return one_path(name, value)
+
+
 def shown(uri: str) -> str:
     """A URI without what nobody else should read: names, passwords and options."""
     if not is_uri(uri):
@@ -91,7 +101,8 @@ class FolderStore:
     """A folder, also one that machines share."""
 
     def __init__(self, folder: Path, uri: str) -> None:
-        self.folder, self.uri = folder, uri.rstrip("/")
+        self.folder = folder
+        self.uri: str = uri.rstrip("/")
 
     def _opened(self, name: str) -> BinaryIO:
         """A regular file: a pipe or a device in its place would be waited for, or read, without end."""
@@ -154,7 +165,8 @@ class ObjectStore:
     """A file system of pyarrow's, with the store's own credentials, timeouts and retries."""
 
     def __init__(self, uri: str) -> None:
-        self.uri, self._given = shown(uri), uri
+        self.uri: str = shown(uri)
+        self._given = uri
 
     @cached_property
     def _opened(self) -> tuple[Any, str]:
