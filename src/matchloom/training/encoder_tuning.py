@@ -33,7 +33,8 @@ from matchloom.training.step import clip_gradients, rate_factor, set_rates
 Rows = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 LAYERS = 3  # that learn
-_RATE, _RATE_OF_ANSWERS, _DECAY, _CLIP, _WARMUP = 4e-4, 8e-3, 0.01, 1.0, 0.1
+RATE, _DECAY, _CLIP, _WARMUP = 4e-4, 0.01, 1.0, 0.1
+_FASTER = 20.0  # the rate of the answers' vectors, which are far from where they end
 _SCALE = 20.0  # s
 _BATCH, _BUCKET = 32, 16  # texts; batches whose texts are sorted by length, so that little padding is read
 MOST = 48  # pieces of a text that are learnt from
@@ -83,7 +84,13 @@ class LowerOutputs:
 
 
 def tuned_layers(
-    lower: LowerOutputs, rows: Rows, answers: sp.csr_array, epochs: int, stopped: Callable[[], bool] = lambda: False
+    lower: LowerOutputs,
+    rows: Rows,
+    answers: sp.csr_array,
+    epochs: int,
+    *,
+    rate: float = RATE,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> nn.ModuleList:
     """The last layers after learning from these texts, whose answers are (len(rows), A), 1 where one is right.
 
@@ -101,8 +108,8 @@ def tuned_layers(
         means = nn.Parameter(normalize(right.T @ known, dim=1))
     optimizer = eager(torch.optim.AdamW)(
         [
-            {"params": list(top.parameters()), "lr": _RATE, "weight_decay": _DECAY},
-            {"params": [means], "lr": _RATE_OF_ANSWERS, "weight_decay": 0.0},
+            {"params": list(top.parameters()), "lr": rate, "weight_decay": _DECAY},
+            {"params": [means], "lr": _FASTER * rate, "weight_decay": 0.0},
         ]
     )
     learning = [*top.parameters(), means]

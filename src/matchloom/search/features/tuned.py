@@ -74,7 +74,7 @@ def tune(
 
     def work(n: int) -> nn.ModuleList:
         own = rows if n < 0 else rows[(rows >= count) | (rows % FOLDS != n)]
-        return tuned_layers(lower, own, answers[own], epochs_of(len(rows)), stopped.is_set)
+        return tuned_layers(lower, own, answers[own], epochs_of(len(rows)), stopped=stopped.is_set)
 
     stopped = Event()
     with thread_pool() as pool:
