@@ -137,6 +137,13 @@ def test_the_library_does_not_need_the_service() -> None:
             )
 
 
+def test_the_first_file_imports_next_to_nothing() -> None:
+    """Until it is read, Ctrl-C meets Python's own handler, which shows a traceback."""
+    code = f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r}); import matchloom; print('typing' in sys.modules)"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
 def test_importing_is_quick_and_silent() -> None:
     code = "import sys, matchloom; print([name for name in ('torch', 'fastapi', 'httpx') if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,9 +9,11 @@ print(matcher.rank("how do I open a file?", ["open(path) opens a file", "print w
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # for checkers, which take it as true; `typing` itself would be most of an import of this file
 if TYPE_CHECKING:
+    from typing import Any
+
     from matchloom.artifact import load
     from matchloom.comparison import compare
     from matchloom.data.formats import read_pairs
