@@ -15,11 +15,13 @@ experiments/results/development.json go, for each way:
     answerable   coefficients of some of the signals in `search/calibration.py`, from questions whose answers were
                  taken away and questions of other corpora; AUROC, recall where 95% are kept, how many questions of
                  other corpora are shown as nine tenths right, and calibration error, all by coefficients of the other
-                 corpora: for several sets of signals
-    temperature  the geometric mean of what fitted each task, and the expected calibration error with the temperature
-                 of the other corpora: of tasks whose own questions could teach one, and of one question an answer
+                 corpora: for several sets of signals, and apart for one question an answer
+                 With them goes the temperature: how the logarithm of what fitted each task depends on the questions an
+                 answer has and on the answers. Where a task's own questions teach one, the calibration error is
+                 with that, drawn towards what the other corpora say; of one question an answer it is by the other
+                 corpora alone. `ECE by chance` is what it would be if every probability were true
 
-With --answerable only the last two are chosen, and what is there of the others stays.
+With --answerable only the last is chosen, and what is there of the others stays.
 """
 
 from __future__ import annotations
@@ -44,22 +46,22 @@ from matchloom.evaluation.answerability import auroc, calibration_error, recall_
 from matchloom.lexical.columns import Floats
 from matchloom.search import fusion
 from matchloom.search.calibration import (
-    ENCODER,
     ENOUGH,
     RATE,
     SIGNALS,
-    WORDS,
-    Prior,
+    TEMPERATURES,
     first_share,
+    first_shares,
     fit_temperature,
+    losses_of,
     signals_of,
+    sizes_of,
 )
 from matchloom.search.fusion import learn_fusion, prior_of, pull_of
 
 RESULTS = places.RESULTS / "development.json"
 CANDIDATES, SPREAD = 40, 0.7  # tables of priors, and the deviation of the logarithm of each number
 ALONE = ("svm", "softmax", "joint", "bm25_doc", "dense_nearest", "dense_softmax")
-TEMPERATURES = np.exp(np.linspace(np.log(0.3), np.log(8), 60))
 #: Signals of which coefficients are chosen. Where those of the regression are as good at telling, energy shows fewer
 #: questions of other fields as surely answered.
 SETS = (
@@ -71,7 +73,8 @@ SETS = (
 )
 _FAR = 0.5  # of the questions without an answer, in weight
 _SURELY = 0.9
-_SURE = 1e-3
+_DRAWS = 20  # of who is right, were every probability true
+LEFT = 3  # the side of left-out questions
 _RIDGE = 1e-4
 
 
@@ -146,7 +149,7 @@ def alone(every: Sequence[Measured]) -> dict[str, dict[str, float]]:
 
 
 class Signalled:
-    """The signals of a task's questions by the weights that it learns, and their scores: asked, gone and far."""
+    """The signals of a task's questions by the weights that it learns, and their scores: asked, gone, far, left out."""
 
     def __init__(self, one: Measured) -> None:
         self.one = one
@@ -157,39 +160,56 @@ class Signalled:
             signals_of(one.names, weights, side, own, coverage)
             for side, own, coverage in zip(sides, self.scores, one.coverage, strict=True)
         ]
+        self.firsts = first_shares(self.scores[0])
         self.right = one.right[np.arange(len(self.scores[0])), self.scores[0].argmax(axis=1)]
+        self.sizes = sizes_of(one.questions, one.asked.shape[2])
         counted = one.left.counted > 0
         self.learns = int(counted.sum()) >= ENOUGH
         if self.learns:
-            self.left = one.left.signals[counted]
+            left = one.left.signals[counted]
             self.left_scores = np.where(one.left.present, one.left.features @ weights, -np.inf)[counted]
-            self.left[:, 0] = self.left_scores.max(axis=1) / max(float(weights.sum()), 1e-9)
+            left[:, 0] = self.left_scores.max(axis=1) / max(float(weights.sum()), 1e-9)
             self.left_right = (fusion.ranks(one.left, weights) == 1)[counted]
-            mean, deviation = self.left.mean(axis=0), np.maximum(self.left.std(axis=0), 1e-6)
-            self.left, *self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in (self.left, *self.sides)]
+            mean, deviation = left.mean(axis=0), np.maximum(left.std(axis=0), 1e-6)
+            self.sides = [np.clip((side - mean) / deviation, -8, 8) for side in (*self.sides, left)]
 
-    def far_and_right(self, weights: Floats, prior: Prior) -> tuple[float, float]:
-        """How many far questions are shown as nine tenths right, and the calibration error of those asked."""
+    def known(self, weights: Floats, side: int) -> Floats:
+        """How likely it is that there is an answer to the questions of a side."""
         shift = np.log((1 - RATE) / RATE) + weights[0]
-        known = [1 / (1 + np.exp(-(side @ weights[1:] + shift))) for side in (*self.sides, self.left)]
-        temperature = fit_temperature(self.left_scores, self.left_right, known[3], prior, self.one.questions)
-        asked, _, far = (own * first_share(one, temperature) for own, one in zip(known, self.scores, strict=False))
-        return float((far >= _SURELY).mean()), calibration_error(asked, self.right)
+        found: Floats = 1 / (1 + np.exp(-(self.sides[side] @ weights[1:] + shift)))
+        return found
+
+    def fitting(self, weights: Floats) -> float:
+        """The logarithm of the temperature that makes the probabilities of what is asked right."""
+        return float(np.log(TEMPERATURES[int(np.argmin(losses_of(self.firsts, self.right, self.known(weights, 0))))]))
+
+    def shown(self, weights: Floats, temperatures: Floats) -> tuple[Floats, Floats]:
+        """The probabilities of first answers to what is asked, and to far questions, as they would be shown."""
+        start = float(np.exp(temperatures @ self.sizes))
+        if self.learns:
+            known = self.known(weights, LEFT)
+            start = fit_temperature(self.left_scores, self.left_right, known, start, self.one.questions)
+        asked, far = (self.known(weights, side) * first_share(self.scores[side], start) for side in (0, 2))
+        return asked, far
+
+
+def shares(some: Sequence[Signalled]) -> Floats:
+    """How much each task counts: families of corpora count alike, and in them corpora."""
+    corpora = Counter(one.one.corpus for one in some)
+    families = Counter({one.one.corpus: one.one.family for one in some}.values())
+    return np.array([1 / corpora[one.one.corpus] / families[one.one.family] for one in some])
 
 
 def coefficients(some: Sequence[Signalled], names: Sequence[str]) -> Floats:
     """Bias and weights of the signals, none below 0 and 0 for those that are not named.
 
-    Families of corpora count alike, and in them corpora, and questions with and without an answer.
+    Questions with and without an answer count alike.
     """
     from scipy.optimize import minimize
 
-    corpora = Counter(one.one.corpus for one in some)
-    families = Counter({one.one.corpus: one.one.family for one in some}.values())
     rows, labels, weights = [], [], []
-    for one in some:
-        each = 1 / corpora[one.one.corpus] / families[one.one.family]
-        for side, label, share in zip(one.sides, (1, 0, 0), (1, 1 - _FAR, _FAR), strict=True):
+    for one, each in zip(some, shares(some).tolist(), strict=True):
+        for side, label, share in zip(one.sides[:LEFT], (1, 0, 0), (1, 1 - _FAR, _FAR), strict=True):
             rows.append(side)
             labels.append(np.full(len(side), label))
             weights.append(np.full(len(side), each * share / len(side)))
@@ -209,63 +229,51 @@ def coefficients(some: Sequence[Signalled], names: Sequence[str]) -> Floats:
     return found
 
 
-def choose_answerable(every: Sequence[Signalled], names: Sequence[str], prior: Prior) -> dict[str, Any]:
+def log_temperatures(some: Sequence[Signalled], weights: Floats) -> Floats:
+    """How the logarithm of what fits tasks depends on their sizes, by least squares."""
+    each = np.sqrt(shares(some))[:, None]
+    sizes, fitting = (np.array(one) for one in zip(*((one.sizes, [one.fitting(weights)]) for one in some), strict=True))
+    found: Floats = np.linalg.lstsq(each * sizes, each * fitting, rcond=1e-6)[0][:, 0]
+    return found
+
+
+def choose_answerable(every: Sequence[Signalled], names: Sequence[str]) -> dict[str, Any]:
     """Coefficients of these signals, and how well those of other corpora tell questions with an answer from others."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
-    families = sorted({one.one.family for one in every})
-    others = {one: coefficients([own for own in every if own.one.family != one], names) for one in families}
+    draw = np.random.default_rng(0)
+    others: dict[str, tuple[Floats, Floats]] = {}
+    for family in sorted({one.one.family for one in every}):
+        some = [one for one in every if one.one.family != family]
+        weights = coefficients(some, names)
+        others[family] = weights, log_temperatures(some, weights)
     for n, one in enumerate(every):
-        own = others[one.one.family]
-        asked, gone, outside = (side @ own[1:] for side in one.sides)
+        weights, temperatures = others[one.one.family]
+        asked, gone, outside = (side @ weights[1:] for side in one.sides[:LEFT])
         found["near AUROC"][n], found["far AUROC"][n] = auroc(asked, gone), auroc(asked, outside)
         found["near recall"][n], found["far recall"][n] = recall_at_kept(asked, gone), recall_at_kept(asked, outside)
-        if one.learns:
-            found["far >= .9"][n], found["ECE"][n] = one.far_and_right(own, prior)
+        likely, far = one.shown(weights, temperatures)
+        found["far >= .9"][n], found["ECE"][n] = float((far >= _SURELY).mean()), calibration_error(likely, one.right)
+        found["shown less right"][n] = float(likely.mean() - one.right.mean())
+        drawn = [calibration_error(likely, draw.random(len(likely)) < likely) for _ in range(_DRAWS)]
+        found["ECE by chance"][n] = float(np.mean(drawn))
     tasks = [one.one for one in every]
+    weights = coefficients(every, names)
     return {
-        "bias, " + ", ".join(SIGNALS): coefficients(every, names).tolist(),
+        "bias, " + ", ".join(SIGNALS): weights.tolist(),
+        "log temperature: 1, ln questions, ln answers": log_temperatures(every, weights).tolist(),
         **{name: mean_of_corpora(values, tasks) for name, values in found.items()},
         "by task": {name: by_task(values, tasks) for name, values in found.items()},
     }
 
 
-def choose_temperature(every: Sequence[Signalled]) -> dict[str, Any]:
-    """What fits each task, and how wrong the mean of the other corpora is."""
-    best = np.array([_fitting(one) for one in every])
-    errors = {}
-    for n, one in enumerate(every):
-        others = [best[m] for m, other in enumerate(every) if other.one.family != one.one.family]
-        shown = first_share(one.scores[0], float(np.exp(np.mean(np.log(others)))))
-        errors[n] = calibration_error(shown, one.right)
-    tasks = [one.one for one in every]
-    return {
-        "temperature": float(np.exp(np.mean(np.log(best)))),
-        "least and most": [float(best.min()), float(best.max())],
-        "ECE by other corpora": mean_of_corpora(errors, tasks),
-        "ECE, by task": by_task(errors, tasks),
-    }
-
-
-def _fitting(one: Signalled) -> float:
-    losses = []
-    for temperature in TEMPERATURES.tolist():
-        p = np.clip(first_share(one.scores[0], temperature), _SURE, 1 - _SURE)
-        losses.append(-float(np.log(np.where(one.right, p, 1 - p)).mean()))
-    return float(TEMPERATURES[int(np.argmin(losses))])
-
-
-def chosen_answerable(every: Sequence[Measured], prior: Prior) -> dict[str, Any]:
+def chosen_answerable(every: Sequence[Measured]) -> dict[str, Any]:
     """Whether there is an answer, and temperatures."""
     known = [one for one in every if one.worth == 1]  # what an encoder does in a language it does not know is no guide
     signalled = [Signalled(one) for one in known]
     several, single = ([one for one in signalled if one.learns is learns] for learns in (True, False))
     return {
-        "answerable": {", ".join(names): choose_answerable(several, names, prior) for names in SETS},
-        "answerable, one question an answer": {
-            ", ".join(names): choose_answerable(single, names, prior) for names in SETS
-        },
-        "temperature": choose_temperature(several),
-        "temperature, one question an answer": choose_temperature(single),
+        "answerable": {", ".join(names): choose_answerable(several, names) for names in SETS},
+        "answerable, one question an answer": {", ".join(names): choose_answerable(single, names) for names in SETS},
         "answerable, commit": commit(),
     }
 
@@ -284,14 +292,14 @@ def main() -> None:
     parser.add_argument("--answerable", action="store_true")
     parser.add_argument("--cache", type=Path, default=CACHE)
     arguments = parser.parse_args()
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for way in ("words", "encoder"):
         if not getattr(arguments, way):
             continue
         every = load(arguments.cache, way == "encoder")
-        found = chosen_answerable(every, ENCODER if way == "encoder" else WORDS)
+        found = chosen_answerable(every)
         if not arguments.answerable:
             found |= chosen_priors(every)
+        kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         kept[way] = {**kept.get(way, {}), **found}
         Console(width=160).print({way: found})
         with atomic_write(RESULTS) as file:

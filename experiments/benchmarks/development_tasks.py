@@ -3,14 +3,15 @@
 A task is what an owner would have (pairs), questions that are asked of it with the ids of their answers, and questions
 whose answers were taken away before (`gone`), a fifth of the answers. Draws are by digests.
 
-    hwu64, stackoverflow     1, 2, 5, 10, 20 and 50 questions an answer
+    hwu64, stackoverflow     1, 2, 5, 10, 20 and 50 questions an answer, and four fifths
     covid                    the FAQ alone (its own question an answer), 2, 5, and four fifths
     sofmattress              1, 2, 5, and four fifths of what the owner wrote; other fifths are asked
     insurance, insurance_zh  an answer of about 80 words with one question; others of the same answer are asked
     semeval                  forum questions with their bodies; a new question with the same meaning is asked
     msrp, atec               paraphrases: one sentence is known, the other asked (English; Chinese)
     *_small                  10, 15 or 20 answers of the first four with 1, 2, 3 or 6 questions each, some more or fewer
-    hwu64_fields             a quarter of HWU64's fields (alarm, music, ...) is taken away, and not single intents
+    hwu64_fields             a quarter of HWU64's fields (alarm, music, ...) is taken away, and not single intents; as
+                             many questions an answer, and four fifths
 """
 
 from __future__ import annotations
@@ -110,12 +111,12 @@ def parted(
     return Task(corpus, size, draw, [one for one in known if one.text_id not in away], asked, gone)
 
 
-def held_out(corpus: str, pairs: Sequence[Pair], draw: int) -> Task:
-    """Four fifths of the questions are known, the others asked."""
+def held_out(corpus: str, pairs: Sequence[Pair], draw: int, part: int = 5) -> Task:
+    """Four fifths of the questions are known, the others asked; one answer of `part` is taken away, none with 0."""
     order = sorted(dict.fromkeys(one.query for one in pairs), key=lambda one: digest("fifth", one))
     held = set(order[draw::5])
     names = sorted({one.text_id for one in pairs}, key=lambda one: digest(f"gone {draw}", one))
-    away = set(names[: len(names) // 5])
+    away = set(names[: len(names) // part if part else 0])
     golds: dict[str, set[str]] = defaultdict(set)
     for one in pairs:
         golds[one.query].add(one.text_id)
@@ -123,7 +124,7 @@ def held_out(corpus: str, pairs: Sequence[Pair], draw: int) -> Task:
     ids = {one.text_id for one in known}
     asked = [(one, frozenset(golds[one])) for one in order if one in held and golds[one] & ids]
     gone = [one for one in order if one in held and golds[one] <= away]
-    return Task(corpus, 0, draw, known, asked, gone)
+    return Task(corpus, 0, draw, known, asked[:ASKED], gone[:ASKED])
 
 
 def intents() -> Iterator[Task]:
@@ -134,6 +135,7 @@ def intents() -> Iterator[Task]:
         for size in SIZES:
             for draw in range(3 if size <= 5 else 2 if size <= 10 else 1):
                 yield parted(name, pairs, size, draw)
+        yield held_out(name, pairs, 0)
 
 
 def shop() -> Iterator[Task]:
@@ -234,12 +236,13 @@ def fields() -> Iterator[Task]:
     """HWU64 without some of its fields: questions of another kind, by the same people."""
     pairs = labelled_pairs(places.DATA / "intents" / "hwu64_train.tsv")
     every = sorted({_field(one) for one in pairs})
-    for size in SIZES[:-1]:
-        for draw in range(2 if size < 20 else 1):
+    for size in (*SIZES[:-1], 0):
+        for draw in range(2 if 0 < size < 20 else 1):
             away = set(sorted(every, key=lambda one: digest(f"field {draw}", one))[: len(every) // 4])
             gone = [one.query for one in pairs if _field(one) in away]
             kept = [one for one in pairs if _field(one) not in away]
-            task = parted("hwu64_fields", kept, size, draw, part=0)
+            name = "hwu64_fields"
+            task = parted(name, kept, size, draw, part=0) if size else held_out(name, kept, draw, part=0)
             yield task._replace(gone=sorted(gone, key=lambda one: digest(f"{draw}", one))[:ASKED])
 
 

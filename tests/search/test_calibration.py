@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
-from matchloom.search.calibration import ENOUGH, WORDS, Calibration, learn_calibration, promised, signals_of
+from matchloom.search.calibration import (
+    ENCODER,
+    ENOUGH,
+    WORDS,
+    Calibration,
+    Prior,
+    learn_calibration,
+    promised,
+    signals_of,
+)
 from matchloom.search.fusion import Cases
 from matchloom.search.stored import calibration_of
 
@@ -48,7 +59,7 @@ def test_a_question_of_which_more_is_known_is_more_answerable_and_batches_change
 
 
 def test_few_questions_teach_nothing() -> None:
-    assert learnt(0.8, count=ENOUGH - 1) == Calibration(WORDS.temperature, WORDS.raw)
+    assert learnt(0.8, count=ENOUGH - 1) == Calibration(WORDS.temperature(inf, 3), WORDS.raw)
     assert learnt(0.8, count=ENOUGH).shown
 
 
@@ -78,8 +89,26 @@ def test_energy_knows_whether_a_regression_speaks_for_any_entry_at_all() -> None
 
 def test_left_out_questions_of_answers_with_two_move_the_temperature_less() -> None:
     data = cases(0.9, 400)
-    two, many = (learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 5)), n).temperature for n in (2, 50))
-    assert abs(np.log(two / WORDS.temperature)) < abs(np.log(many / WORDS.temperature))
+    moved = []
+    for questions in (2, 50):
+        found = learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 5)), questions)
+        moved.append(abs(np.log(found.temperature / WORDS.temperature(questions, 3))))
+    assert moved[0] < moved[1]
+
+
+@pytest.mark.parametrize("prior", [WORDS, ENCODER])
+def test_temperatures_start_lower_where_answers_have_more_questions_and_higher_among_more_answers(prior: Prior) -> None:
+    assert prior.temperature(2, 50) > prior.temperature(20, 50) > 0.3
+    assert prior.temperature(5, 20) < prior.temperature(5, 200) < 6
+    assert prior.temperature(inf, 10**6) == prior.temperature(500, 300)  # no farther than it was learnt
+
+
+def test_what_is_nearly_always_right_may_be_shown_as_nearly_certain() -> None:
+    """With one question in seven taken to have no answer nothing was shown as likelier than .93."""
+    data = cases(1.0, 2000)
+    data = data._replace(features=10 * data.features, signals=np.ones((2000, 5)))
+    found = learn_calibration(["centroid"], data, np.ones(1), np.empty((0, 5)))
+    assert np.mean(found.shown) == pytest.approx(0.95, abs=0.01)
 
 
 def test_what_would_be_likely_if_half_of_all_questions_had_no_answer() -> None:

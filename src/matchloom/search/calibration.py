@@ -17,10 +17,11 @@ answer, these pull them. `rate` is how many questions are taken to have no answe
 all have one.
 
 The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
-towards a temperature that fitted these corpora. A left-out question leaves its answer with q - 1 of q questions, which
-is a harder collection than the user's: each counts ((q - 1) / q)^2. Where hardly any question can be left out (one
-question an entry) signals count as they are, and answers are given no probability: with the temperature of others it
-was wrong by .08 with an encoder and by .11 without. How likely it is that there is any answer is still told.
+towards what fitted these corpora, which falls with the questions an answer has and rises with the answers. A left-out
+question leaves its answer with q - 1 of q questions, which is a harder collection than the user's: each counts
+((q - 1) / q)^2. Where hardly any question can be left out (one question an entry) signals count as they are, and
+answers are given no probability: what other corpora teach of it was wrong by .07 with an encoder and by .09 and more
+without, whatever it was made of. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
 lowest that left-out questions allow with nine chances in ten, tested from the strictest on and, among many, from a
@@ -31,7 +32,7 @@ Angelopoulos et al., 2021).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, inf, log
+from math import ceil, exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -42,10 +43,12 @@ from matchloom.search.fusion import Cases, ranks
 
 ENOUGH = 20  # left-out questions to learn from
 SIGNALS = ("top", "cosine", "machine", "energy", "coverage")
-RATE = 0.15  # of the questions that have no answer here
+RATE = 0.1  # of the questions that have no answer here
 _PULL = 1000.0  # of the weights, towards those of other corpora
+_PULL_OF_TEMPERATURE = 60.0  # of its logarithm, in questions
 _STEPS = 30  # of Newton's method
-_TEMPERATURES = np.exp(np.linspace(log(0.3), log(6), 100))
+TEMPERATURES = np.exp(np.linspace(log(0.3), log(6), 100))
+_SIZES = (500.0, 300.0)  # questions an answer, and answers, up to which the prior of a temperature was learnt
 _SURE = 1e-3  # no probability is nearer to 0 or 1 when the temperature is chosen
 _RISK = 0.1  # that a promise is not kept
 _TESTS = 100  # thresholds that are tried
@@ -53,16 +56,28 @@ _LATER = 4  # thresholds are also tried from this part of the questions on: a qu
 
 
 class Prior(NamedTuple):
-    """What other corpora taught: bias and weights of signals, standardised and raw, and the temperature."""
+    """What other corpora taught: bias and weights of signals, standardised and raw, and the temperature.
+
+    The logarithm of the temperature is a constant, and so much for that of the questions an answer, and of the answers.
+    """
 
     standardised: tuple[float, ...]
     raw: tuple[float, ...]
-    temperature: float
-    pull: float  # of the logarithm of the temperature, in questions
+    log_temperature: tuple[float, float, float]
+
+    def temperature(self, questions: float, answers: int) -> float:
+        """Of a collection with so many questions an answer, and so many answers to choose from."""
+        return exp(float(np.dot(self.log_temperature, sizes_of(questions, answers))))
 
 
-WORDS = Prior((0.83, 0.25, 0.66, 0.46, 0.0, 0.60), (-2.82, 0.0, 2.98, 5.38, 0.0, 1.82), 2.6, 20.0)
-ENCODER = Prior((1.49, 0.0, 0.59, 0.0, 1.56, 0.20), (-2.92, 0.0, 2.84, 6.49, 0.0, 0.48), 1.9, 20.0)
+WORDS = Prior((0.84, 0.18, 0.60, 0.61, 0.0, 0.57), (-2.80, 0.0, 3.15, 4.90, 0.0, 1.88), (0.38, -0.14, 0.22))
+ENCODER = Prior((1.55, 0.0, 0.57, 0.0, 1.61, 0.17), (-2.84, 0.0, 2.86, 6.24, 0.0, 0.41), (0.10, -0.09, 0.21))
+
+
+def sizes_of(questions: float, answers: int) -> tuple[float, float, float]:
+    """What a temperature depends on before any question is asked: 1, and two logarithms."""
+    most, many = _SIZES
+    return 1.0, log(min(max(questions, 1.0), most)), log(min(max(answers, 1), many))
 
 
 class Calibration(NamedTuple):
@@ -141,18 +156,19 @@ def learn_calibration(
     `unanswerable` are signals of questions that have no answer (M, 5), `questions` how many an answer has on the mean.
     """
     prior = ENCODER if any(name.startswith("dense") for name in names) else WORDS
+    start = prior.temperature(questions, cases.present.shape[1])
     counted = cases.counted > 0
     if counted.sum() < ENOUGH:
-        return Calibration(prior.temperature, prior.raw)
+        return Calibration(start, prior.raw)
     signals = cases.signals[counted]
     mean, deviation = signals.mean(axis=0), np.maximum(signals.std(axis=0), 1e-6)
-    own = Calibration(prior.temperature, prior.standardised, tuple(mean.tolist()), tuple(deviation.tolist()))
+    own = Calibration(start, prior.standardised, tuple(mean.tolist()), tuple(deviation.tolist()))
     if len(unanswerable):
         own = own._replace(weights=_pulled(own, signals, unanswerable))
     scores = np.where(cases.present, cases.features @ weights, -np.inf)[counted]
     right = (ranks(cases, weights) == 1)[counted]
     answerable = own.answerable(signals)
-    own = own._replace(temperature=fit_temperature(scores, right, answerable, prior, questions))
+    own = own._replace(temperature=fit_temperature(scores, right, answerable, start, questions))
     likely = answerable * first_share(scores, own.temperature)
     order = np.argsort(-likely, kind="stable")
     return own._replace(shown=tuple(likely[order].tolist()), right=tuple(right[order].tolist()))
@@ -176,16 +192,25 @@ def _pulled(start: Calibration, answerable: Floats, unanswerable: Floats) -> tup
 
 
 def fit_temperature(
-    scores: Floats, right: NDArray[np.bool_], answerable: Floats, prior: Prior, questions: float = inf
+    scores: Floats, right: NDArray[np.bool_], answerable: Floats, start: float, questions: float = inf
 ) -> float:
-    """The temperature that left-out questions of answers with so many of them ask for, drawn towards the prior."""
+    """The temperature that left-out questions of answers with so many of them ask for, drawn towards the start."""
     each = (1 - 1 / max(questions, 1.0)) ** 2
-    losses = []
-    for temperature in _TEMPERATURES.tolist():
-        p = np.clip(answerable * first_share(scores, temperature), _SURE, 1 - _SURE)
-        loss = -each * float(np.log(np.where(right, p, 1 - p)).sum())
-        losses.append(loss + prior.pull * (log(temperature) - log(prior.temperature)) ** 2)
-    return float(_TEMPERATURES[int(np.argmin(losses))])
+    losses = each * losses_of(first_shares(scores), right, answerable)
+    losses += _PULL_OF_TEMPERATURE * (np.log(TEMPERATURES) - log(start)) ** 2
+    return float(TEMPERATURES[int(np.argmin(losses))])
+
+
+def losses_of(firsts: Floats, right: NDArray[np.bool_], answerable: Floats) -> Floats:
+    """The log loss of the first answers' probabilities, summed over questions. (T, N), (N,), (N,) -> (T,)"""
+    p = np.clip(answerable * firsts, _SURE, 1 - _SURE)
+    found: Floats = -np.log(np.where(right, p, 1 - p)).sum(axis=1)
+    return found
+
+
+def first_shares(scores: Floats) -> Floats:
+    """The share of the first answer at each of `TEMPERATURES`. (T, N)"""
+    return np.stack([first_share(scores, temperature) for temperature in TEMPERATURES.tolist()])
 
 
 def first_share(scores: Floats, temperature: float) -> Floats:
