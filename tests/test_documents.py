@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import re
 import shlex
 import shutil
@@ -18,7 +19,7 @@ import pytest
 from matchloom.cli import main
 from matchloom.data.formats import read_pairs
 from matchloom.data.formats.understood import understand
-from matchloom.search.calibration import ENCODER, WORDS
+from matchloom.search.calibration import ENCODER, SIGNALS, WORDS, Prior
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {ROOT / "src" / "matchloom": ROOT / "src", ROOT / "experiments": ROOT}  # and where their names begin
@@ -126,8 +127,22 @@ def test_every_block_runs_in_order(
 def test_the_page_of_search_has_the_weights_that_are_used() -> None:
     page = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
     for prior in (WORDS, ENCODER):
-        for weights in (prior.standardised, prior.raw):
-            assert " | ".join(f"{one:.2f}" for one in weights) + f" | {prior.temperature} |" in page
+        begin, questions, answers = prior.log_temperature
+        temperature = f"{begin:.2f} - {-questions:.2f} ln q + {answers:.2f} ln n"
+        for weights, last in ((prior.standardised, temperature), (prior.raw, "")):
+            assert f"{' | '.join(f'{one:.2f}' for one in weights)} | {last}".rstrip() + " |" in page
+
+
+@pytest.mark.parametrize(("way", "prior"), [("words", WORDS), ("encoder", ENCODER)])
+def test_the_weights_that_are_used_are_what_development_says(way: str, prior: Prior) -> None:
+    found = json.loads((ROOT / "experiments" / "results" / "development.json").read_text(encoding="utf-8"))[way]
+    for part, weights in (("answerable", prior.standardised), ("answerable, one question an answer", prior.raw)):
+        names = ", ".join(name for name, weight in zip(SIGNALS, weights[1:], strict=True) if weight)
+        said = found[part][names]
+        assert [round(one, 2) for one in said["bias, " + ", ".join(SIGNALS)]] == [*weights]
+        if part == "answerable":
+            temperature = said["log temperature: 1, ln questions, ln answers"]
+            assert [round(one, 2) for one in temperature] == [*prior.log_temperature]
 
 
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
