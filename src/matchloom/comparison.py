@@ -25,8 +25,9 @@ from matchloom.pages.document import document, frame
 from matchloom.pages.markup import safe_text
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors
+from matchloom.training.log import LOG
 from matchloom.training.prepare import MAX_WORDS
-from matchloom.training.run import LOG, train
+from matchloom.training.run import train
 from matchloom.types import MatchloomError, Pair, Scorer
 
 BASELINES = ("random", "bm25", "bm25_stemmed")

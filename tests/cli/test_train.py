@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import matchloom.training.epochs
 import matchloom.training.run
 from matchloom import Matcher, Pair, TrainConfig, train
 from matchloom.cli.arguments import parse_arguments
@@ -125,7 +126,7 @@ def test_resume_goes_on_where_a_shorter_run_ended(run: Run, corpus: Path, tmp_pa
 def test_ctrl_c_says_what_is_there(
     run: Run, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epochs: int, steps: int
 ) -> None:
-    step, done = matchloom.training.run.step, []
+    step, done = matchloom.training.epochs.step, []
 
     def interrupted(*given: Any) -> Any:
         done.append(1)
@@ -135,7 +136,7 @@ def test_ctrl_c_says_what_is_there(
 
     given = (corpus / "train.tsv", "--dev", corpus / "dev.tsv", "--out", tmp_path / "run", *SMALL)
     with monkeypatch.context() as patch:
-        patch.setattr(matchloom.training.run, "step", interrupted)
+        patch.setattr(matchloom.training.epochs, "step", interrupted)
         result = run("train", *given)
     assert result.code == 130
     assert len(result.err.splitlines()) == 1

@@ -19,7 +19,7 @@ from matchloom.kernels.transformer import PackedLayers
 from matchloom.models import build_model
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
-from matchloom.training import run as training_run
+from matchloom.training import epochs as training_epochs
 from matchloom.training.config import TrainConfig
 from matchloom.training.prepare import settings_of
 from matchloom.training.run import train
@@ -64,7 +64,7 @@ def test_a_step_holds_few_pairs_at_a_time(folder: Path, monkeypatch: pytest.Monk
         sizes.append([sum(len(example) for example in shard) for shard in shards])
         return step(model, optimizer, examples, shards, *rest)
 
-    monkeypatch.setattr(training_run, "step", spied)
+    monkeypatch.setattr(training_epochs, "step", spied)
     run(folder, epochs=1, batch=40)
     assert max(map(len, sizes)) == 3
     assert max(max(some) for some in sizes) < 40

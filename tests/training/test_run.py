@@ -163,7 +163,7 @@ def test_interrupted_before_the_first_epoch_ends_leaves_a_usable_matcher(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("matchloom.training.run.step", interrupted)
+    monkeypatch.setattr("matchloom.training.epochs.step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(colour_pairs(), arguments=SMALL, config=QUICK, dimensions=6, folder=tmp_path)
     assert Matcher.load(tmp_path).score([Pair("red", "green")]).shape == (1,)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from matchloom.artifact import as_saved, holds, packed, read, write
+from matchloom.training.config import TrainConfig
 from matchloom.types import MatchloomError
 
 FORMAT = 2  # 1 was one file
@@ -54,3 +55,26 @@ def load_checkpoint(
                 _, number, key = name.split("/")
                 memory.setdefault(int(number), {})[key] = x
         optimizer.load_state_dict({"state": memory, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def refuse_other_settings(folder: Path, then: dict[str, Any], now: dict[str, Any], config: TrainConfig) -> None:
+    """A run goes on with the settings, texts and vectors it began with, or not at all."""
+    # A longer run may follow a shorter one, unless its learning rates decay; all else must be as it was.
+    free = {"patience": 0} if config.warmup else {"epochs": 0, "patience": 0}
+    plain = TrainConfig().as_dict()  # what an older version did not know yet
+    then, now = ({**s, "config": {**plain, **s["config"], **free}} for s in (then, now))
+    for key in now:
+        if then.get(key) != now[key]:
+            raise MatchloomError(
+                f"cannot resume {folder}: its {_difference(key, then.get(key), now[key])}", code="mismatch"
+            )
+
+
+def _difference(key: str, then: Any, now: Any) -> str:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for inner in now:
+            if then.get(inner) != now[inner]:
+                return f"{inner} was {then.get(inner)!r}, now {now[inner]!r}"
+    if key == "data":
+        return "training data, development data or vectors were others"
+    return f"{key} was {then!r}, now {now!r}"

@@ -55,21 +55,24 @@ def prepare(
     development: PairsLike | None,
     *,
     model: Kind | None,
-    arguments: Mapping[str, Argument],
+    arguments: Mapping[str, Argument] | None,
     encoder: Path | str | None,
-    config: TrainConfig | None,
+    config: TrainConfig | None = None,
     paper: bool,
-    hold_out: float,
+    hold_out: float = HOLD_OUT,
     columns: Mapping[str, str] | None,
     dimensions: int,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | None,
     cache: Path | str | None,
+    folder: Path | None,
     device: str,
-    settings: Mapping[str, Any],
-    say: Callable[[str], None],
+    settings: Mapping[str, Any] | None,
+    on_note: Callable[[str], None] | None,
     progress: bool,
 ) -> Prepared:
     """Decide, and say what was decided. Settings are refused before any pair is read. See `train` for the arguments."""
+    arguments, settings, say = arguments or {}, settings or {}, on_note or (lambda line: None)
+    tokenizer, cache = tokenizer or Tokenizer(max_words=MAX_WORDS), cache or (folder and folder / TOKENS)
     kind, free = model or default_model(encoder), config is None and "loss" not in settings
     own, chosen = settings_of(kind, arguments, config, settings, paper=paper, pretrained=encoder is not None)
     if encoder is not None:

@@ -15,7 +15,7 @@ from matchloom.models import Argument, Kind
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vectors import WordVectors, read_vectors
 from matchloom.training.config import TrainConfig
-from matchloom.training.prepare import HOLD_OUT, MAX_WORDS, TOKENS, Prepared, prepare
+from matchloom.training.prepare import Prepared, prepare
 from matchloom.training.run import check_folder, train
 from matchloom.training.team import joined, own_device
 from matchloom.types import MatchloomError, Pair
@@ -86,18 +86,17 @@ def train_seeds(
                 pairs,
                 development,
                 model=model,
-                arguments=arguments or {},
+                arguments=arguments,
                 encoder=encoder,
-                config=None,
                 paper=paper,
-                hold_out=HOLD_OUT,
                 columns=columns,
                 dimensions=dimensions,
-                tokenizer=tokenizer or Tokenizer(max_words=MAX_WORDS),
-                cache=cache or folder / TOKENS,
+                tokenizer=tokenizer,
+                cache=cache,
+                folder=folder,
                 device=device,
-                settings=settings or {},
-                say=on_note or (lambda line: None),
+                settings=settings,
+                on_note=on_note,
                 progress=progress,
             )
 

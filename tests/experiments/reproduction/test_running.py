@@ -20,7 +20,7 @@ from matchloom.fitting.calibrated import Calibrated
 from matchloom.lexical import fit_scorer
 from matchloom.matcher import Matcher
 from matchloom.text.vectors import train_vectors
-from matchloom.training.run import _Training
+from matchloom.training.epochs import Training
 from matchloom.types import MatchloomError
 from tests.experiments.reproduction.conftest import cloth, colours
 
@@ -125,14 +125,14 @@ class Interrupted(KeyboardInterrupt):
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
     """Ctrl-C before the next epoch, after so many."""
-    whole, count = _Training._round, iter(range(100))
+    whole, count = Training._round, iter(range(100))
 
-    def some(self: _Training, *given: Any) -> None:
+    def some(self: Training, *given: Any) -> None:
         if next(count) == rounds:
             raise Interrupted
         whole(self, *given)
 
-    monkeypatch.setattr(_Training, "_round", some)
+    monkeypatch.setattr(Training, "_round", some)
 
 
 @pytest.mark.slow
@@ -147,9 +147,9 @@ def test_an_interrupted_run_goes_on_to_the_same_scores(
             run(tmp_path / "parts", only="Net")
     assert not (tmp_path / "parts" / "colours.json").exists()
     epochs = []
-    whole = _Training._round
+    whole = Training._round
     monkeypatch.setattr(
-        _Training, "_round", lambda self, place, *rest: (epochs.append(place.epoch), whole(self, place, *rest))
+        Training, "_round", lambda self, place, *rest: (epochs.append(place.epoch), whole(self, place, *rest))
     )
     run(tmp_path / "parts", only="Net")
     assert epochs == list(range(rounds, 3))
