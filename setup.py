@@ -25,6 +25,7 @@ KERNELS = (
     "lstm",
     "interact",
     "convolve",
+    "convolve_max",
     "transformer",
     "matches",
     "k_max",

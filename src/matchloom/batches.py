@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
+
+_MORE = 1.5  # as many words, at most, may the longer side have for both to be read at once
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,20 @@ class PairBatch:
         """The same for a model in double precision."""
         features = None if self.features is None else self.features.double()
         return PairBatch(self.left.double(), self.right.double(), self.left_rows, self.right_rows, features)
+
+    def joined(self) -> PairBatch | None:
+        """The same pairs over one set of texts, left ones before right ones, with their words alone.
+
+        What reads both sides alike reads them at once so. None where texts are read as pieces, or where one side is so
+        much shorter that its padding would cost more than that saves.
+        """
+        sides = (self.left, self.right)
+        most = max(side.words.shape[1] for side in sides)
+        if any(side.pieces is not None or _MORE * side.words.shape[1] < most for side in sides):
+            return None
+        words = torch.cat([pad(side.words, (0, most - side.words.shape[1])) for side in sides])
+        both = Texts(words, torch.cat([side.lengths for side in sides]))
+        return PairBatch(both, both, self.left_rows, self.right_rows + len(self.left.words))
 
     @property
     def sizes(self) -> tuple[Tensor, Tensor]:

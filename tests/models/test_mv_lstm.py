@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.word_embedding import WordEmbedding
 from matchloom.models import build_model
 from matchloom.text.tokenize import stem
@@ -96,3 +97,29 @@ def test_a_word_that_repeats_is_one_exact_match() -> None:
     trace = model.trace(make_pairs(model, [(4, 4)]))[0]
     words = trace.channels.index("same word")
     assert (trace.grid[words] > 0).sum() == len({w for w in TOKENIZER(TEXTS[4]) if VOCAB.idf(w) > 0})
+
+
+@pytest.mark.parametrize("precision", [torch.float64, torch.float32])
+@pytest.mark.parametrize("interaction", ["cosine", "bilinear", "tensor"])
+def test_both_sides_read_at_once_are_what_each_alone_is(interaction: str, precision: torch.dtype) -> None:
+    model = make_model("mv_lstm", interaction=interaction).to(precision)
+    batch = make_pairs(model)
+    assert batch.joined() is not None
+    apart = model.match(model.encode(batch.left), model.encode_right(batch.right), batch)
+    parameters = [x for x in model.parameters() if x.requires_grad]
+    gradients = (torch.autograd.grad(scores.sum(), parameters) for scores in (model(batch), apart))
+    torch.testing.assert_close(model(batch), apart)
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_sides_of_unlike_length_are_read_apart() -> None:
+    words = torch.ones(2, 30, dtype=torch.int64)
+    short, long = Texts(words[:, :10], torch.tensor([10, 9])), Texts(words, torch.tensor([30, 2]))
+    rows = torch.arange(2)
+    assert PairBatch(short, long, rows, rows).joined() is None
+    both = PairBatch(long, long.take(rows), rows, rows).joined()
+    assert both is not None
+    assert both.left is both.right
+    assert both.right_rows.tolist() == [2, 3]
+    assert both.left.lengths.tolist() == [30, 2, 30, 2]

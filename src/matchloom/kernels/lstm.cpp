@@ -7,8 +7,8 @@
 // their part of the sums is made once for each distinct word; it is where the sums of its positions begin, and since
 // they begin so in either case, no bit of h shows which it was.
 //
-// For the gradient the forward pass keeps i, f, g, o and c of every unit. The backward pass walks back through the
-// words; gradients of the gates leave their lanes as rows, which make the weights' gradient together with rows of
+// For the gradient the forward pass keeps i, f, g and o of every unit. The backward pass makes c, tanh c and h of them,
+// for one group and direction at a time, and walks back through the words; gradients of the gates leave their lanes as rows, which make the weights' gradient together with rows of
 // [word ; state before ; 1], some dozens at a time while they are in the cache.
 
 #include "product.h"
@@ -22,7 +22,7 @@ constexpr int UNITS = 3, TILE = 10, A = 4, B = 7, FEW = 4;
 #else
 constexpr int UNITS = 1, TILE = 5, A = 4, B = 2, FEW = 1;
 #endif
-constexpr int KEPT = 5;   // i, f, g, o, c of a unit
+constexpr int KEPT = 4;   // i, f, g, o of a unit
 constexpr int ROWS = 64;  // between two visits to the sums of the weights' gradient
 
 int up_to(int count, int step) { return (count + step - 1) / step * step; }
@@ -38,7 +38,7 @@ struct LstmTask {
     const int64_t *words;            // [text][width]: the row of `projected` that is a word's
     const float *projected;          // [word][direction][matchloom_lstm_gates]: bias and products of the word
     const float *packed, *turned;    // the weights of each direction as the two passes read them
-    float *h;                        // [text][width][directions * H]; 0 behind a text
+    float *h;                        // [text][width][directions * H]; 0 behind a text. Of the forward pass
     float *kept;                     // matchloom_lstm_kept numbers for this group; may be null
     const float *h_gradient;         // like h
     float *x_gradient;               // like x; may be null. 0 behind a text
@@ -146,7 +146,7 @@ class Texts {
             UNROLL for (int n = 0; n < SOME; n++) next[unit * NV + n] = o[n] * tanh[n];
             UNROLL for (int n = 0; keep && n < SOME; n++) {
                 vec *own = keep + (unit + n / NV) * KEPT * NV + n % NV;
-                own[0] = i[n], own[NV] = f[n], own[2 * NV] = g[n], own[3 * NV] = o[n], own[4 * NV] = c[unit * NV + n];
+                own[0] = i[n], own[NV] = f[n], own[2 * NV] = g[n], own[3 * NV] = o[n];
             }
         }
     }
@@ -187,36 +187,54 @@ class Texts {
     }
 
     // From the gradients of h and c to those of the gates before their sigmoid or tanh, and of the c before.
-    void gates(const vec *own, const vec *before, const vec *up, const vec *back, vec *dc, vec *gradient) const {
+    // `cells` are c and tanh c of this word; those of the word before, if there is one, stand before them.
+    void gates(const vec *own, const vec *cells, bool before, const vec *up, const vec *back, vec *dc, vec *gradient) const {
         for (int unit = 0; unit < H; unit++)
             UNROLL for (int v = 0; v < NV; v++) {
-                const int at = unit * NV + v, five = unit * KEPT * NV + v;
-                const vec i = own[five], f = own[five + NV], g = own[five + 2 * NV], o = own[five + 3 * NV];
-                const vec tanh = tanh_of(own[five + 4 * NV] * (2 * LOG2E)), dh = up[at] + back[at];
+                const int at = unit * NV + v, four = unit * KEPT * NV + v;
+                const vec i = own[four], f = own[four + NV], g = own[four + 2 * NV], o = own[four + 3 * NV];
+                const vec tanh = cells[H * NV + at], dh = up[at] + back[at];
                 const vec all = dc[at] + dh * o * (1.0f - tanh * tanh);
                 gradient[at] = all * g * i * (1.0f - i);
-                gradient[H * NV + at] = before ? all * before[five + 4 * NV] * f * (1.0f - f) : vec{};
+                gradient[H * NV + at] = before ? all * cells[at - 2 * H * NV] * f * (1.0f - f) : vec{};
                 gradient[2 * H * NV + at] = all * i * (1.0f - g * g);
                 gradient[3 * H * NV + at] = dh * tanh * o * (1.0f - o);
                 dc[at] = all * f;
             }
     }
 
+    // c and tanh c of all words, [word][2][H], as the forward pass made them.
+    void remember(int direction, vec *cells) const {
+        const size_t step = size_t(2) * H * NV;
+        for (int t = 0; t < T; t++, cells += step) {
+            const vec *own = kept(direction, t);
+            for (int unit = 0; unit < H; unit++, own += KEPT * NV)
+                UNROLL for (int v = 0; v < NV; v++) {
+                    vec *at = cells + unit * NV + v;
+                    *at = multiply_add(own[NV + v], t ? *(at - step) : vec{}, own[v] * own[2 * NV + v]);
+                    at[H * NV] = tanh_of(*at * (2 * LOG2E));
+                }
+        }
+    }
+
+    // h of the word before, as rows, or 0 where there is none.
+    void write_states(int direction, int t, const vec *cells, vec *h, float *const *to) const {
+        if (t == 0) {
+            for (int lane = 0; lane < LANES; lane++)
+                if (to[lane]) memset(to[lane], 0, H * sizeof(float));
+            return;
+        }
+        const vec *own = kept(direction, t - 1);
+        for (int unit = 0; unit < H; unit++, own += KEPT * NV)
+            UNROLL for (int v = 0; v < NV; v++) h[unit * NV + v] = own[3 * NV + v] * cells[unit * NV + v - H * NV];
+        from_lanes<NV, false>(h, H, to);
+    }
+
     struct Room {  // of the backward pass
-        vec *up, *back, *dc, *gates, *dx;
+        vec *up, *back, *dc, *gates, *dx, *h, *cells;
         float *gates_rows, *x_rows;
         const float *zeros;
     };
-
-    void write_input(float *to, int direction, int lane, int t) const {
-        if (own_inputs) memcpy(to, task.x + row(direction, lane, t) * D, D * sizeof(float));
-        to += own_inputs;
-        if (t > 0)
-            memcpy(to, h_row(direction, lane, t - 1), H * sizeof(float));
-        else
-            memset(to, 0, H * sizeof(float));
-        to[H] = 1.0f;
-    }
 
     float *word_gradient(int direction, int lane, int t) const {
         return task.words_gradient + (task.words[row(direction, lane, t)] * task.directions + direction) * 4 * H;
@@ -240,16 +258,20 @@ class Texts {
         memset(sums, 0, sizeof(float) * 4 * H * inputs);
         memset(room.back, 0, sizeof(vec) * up_to(H, TILE) * NV);
         memset(room.dc, 0, sizeof(vec) * H * NV);
+        remember(direction, room.cells);
         int rows = 0;
         for (int t = T - 1; t >= 0; t--) {
             const float *from[LANES];
-            float *to_row[LANES], *to_word[LANES];
+            float *to_row[LANES], *to_word[LANES], *to_state[LANES];
             for (int lane = 0; lane < LANES; lane++) {
                 const bool there = lane < used && t < length(lane);
                 from[lane] = there ? task.h_gradient + row(direction, lane, t) * h_step() + direction * H : room.zeros;
                 to_row[lane] = there ? room.gates_rows + size_t(rows) * 4 * H : nullptr;
                 to_word[lane] = there && task.x_gradient ? task.x_gradient + row(direction, lane, t) * D : nullptr;
-                if (there) write_input(room.x_rows + size_t(rows++) * inputs, direction, lane, t);
+                to_state[lane] = there ? room.x_rows + size_t(rows++) * inputs + own_inputs : nullptr;
+                if (there) to_state[lane][H] = 1.0f;
+                if (there && own_inputs)
+                    memcpy(to_state[lane] - own_inputs, task.x + row(direction, lane, t) * D, D * sizeof(float));
                 if (there && t > 0) {
                     expect<false>(task.h_gradient + row(direction, lane, t - 1) * h_step() + direction * H, H);
                     if (own_inputs) expect<false>(task.x + row(direction, lane, t - 1) * D, D);
@@ -258,7 +280,9 @@ class Texts {
                 if (to_word[lane]) expect<true>(to_word[lane], D);
             }
             to_lanes<NV>(from, H, room.up);
-            gates(kept(direction, t), t > 0 ? kept(direction, t - 1) : nullptr, room.up, room.back, room.dc, room.gates);
+            const vec *cells = room.cells + size_t(t) * 2 * H * NV;
+            write_states(direction, t, cells, room.h, to_state);
+            gates(kept(direction, t), cells, t > 0, room.up, room.back, room.dc, room.gates);
             from_lanes<NV, false>(room.gates, 4 * H, to_row);
             if (task.words_gradient) add_to_words(direction, t, to_row);
             if (t > 0) product(to_h, H, room.gates, 4 * H, room.back);
@@ -301,11 +325,13 @@ class Texts {
     int backward() const {
         const size_t rows = ROWS + LANES, h_vecs = size_t(up_to(H, TILE)) * NV, x_vecs = size_t(up_to(D, TILE)) * NV;
         const size_t gates_vecs = vecs(rows * 4 * H), inputs_vecs = rows * inputs / WIDTH;
-        Scratch scratch(3 * h_vecs + x_vecs + size_t(4 * H) * NV + gates_vecs + inputs_vecs + vecs(H));
+        const size_t cells_vecs = size_t(T) * 2 * H * NV;
+        Scratch scratch(4 * h_vecs + x_vecs + cells_vecs + size_t(4 * H) * NV + gates_vecs + inputs_vecs + vecs(H));
         if (scratch.failed()) return 1;
         const auto floats = [&](size_t count) { return reinterpret_cast<float *>(scratch.take(count)); };
-        const Room room{scratch.take(h_vecs), scratch.take(h_vecs),  scratch.take(h_vecs), scratch.take(size_t(4 * H) * NV),
-                        scratch.take(x_vecs), floats(gates_vecs), floats(inputs_vecs),  floats(vecs(H))};
+        const Room room{scratch.take(h_vecs), scratch.take(h_vecs), scratch.take(h_vecs), scratch.take(size_t(4 * H) * NV),
+                        scratch.take(x_vecs), scratch.take(h_vecs), scratch.take(cells_vecs), floats(gates_vecs),
+                        floats(inputs_vecs), floats(vecs(H))};
         for (int direction = 0; direction < task.directions; direction++) walk_back(direction, room);
         if (task.x_gradient) clear_behind(task.x_gradient, D);
         return 0;

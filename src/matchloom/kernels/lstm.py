@@ -103,7 +103,7 @@ class _Call:
         """The states, and in the kernel's own order what the gradient needs of them."""
         h = torch.empty(*self.texts, self.directions * self.H)
         kept = torch.empty(sum(self.kept)) if keep else None
-        self._give(h, kept)
+        self._give(kept, h)
         if self.words is not None:
             projected = self._projected()
             for task in self.tasks:
@@ -126,13 +126,13 @@ class _Call:
         run(some, [(n, min(count, n + step)) for n in range(0, count, step)], self.threads, "LSTM")
         return out
 
-    def _give(self, h: Tensor, kept: Tensor | None) -> None:
+    def _give(self, kept: Tensor | None, h: Tensor | None = None) -> None:
         starts = np.cumsum([0, *self.kept[:-1]])
         for task, start in zip(self.tasks, starts.tolist(), strict=True):
-            task.h = h.data_ptr()
+            task.h = None if h is None else h.data_ptr()
             task.kept = None if kept is None else kept.data_ptr() + 4 * start
 
-    def backward(self, gradient: Tensor, h: Tensor, kept: Tensor, wants_x: bool) -> tuple[Tensor | None, list[Tensor]]:
+    def backward(self, gradient: Tensor, kept: Tensor, wants_x: bool) -> tuple[Tensor | None, list[Tensor]]:
         """The gradients of x, where it is wanted, and of all weights."""
         D, H, loaded = self.D, self.H, self.loaded
         turned = torch.empty(self.directions, loaded.lstm_turned(D, H))
@@ -147,7 +147,7 @@ class _Call:
         own_inputs = D if words is None else 0  # what the kernel makes of the weights' gradient
         width = loaded.lstm_gradient(own_inputs, H) // (4 * H)
         sums = torch.empty(len(self.groups), self.directions, 4 * H, width)
-        self._give(h, kept)
+        self._give(kept)
         for task, own in zip(self.tasks, sums, strict=True):
             task.turned, task.h_gradient, task.weights_gradient = turned.data_ptr(), gradient.data_ptr(), own.data_ptr()
             task.x_gradient = None if x_gradient is None else x_gradient.data_ptr()
@@ -181,7 +181,7 @@ class _Function(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, words: Tensor | None, lengths: Tensor, reverse: bool, *weights: Tensor) -> Tensor:
         call = _Call(x, words, lengths, weights, reverse)
         h, kept = call.forward(keep=True)
-        ctx.save_for_backward(h, kept)  # which torch frees behind the backward pass
+        ctx.save_for_backward(kept)  # which torch frees behind the backward pass
         ctx.call = call
         return h
 

@@ -55,6 +55,19 @@ class MeetTask(ctypes.Structure):
     ]
 
 
+class ConvolveMaxTask(ctypes.Structure):
+    """What a call works on, some maps; convolve_max.cpp explains the fields."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("begin", "end", "channels", "height", "width")),
+        *((name, ctypes.c_int64) for name in ("map_step", "channel_step", "row_step")),
+        *((name, ctypes.c_int64) for name in ("outputs", "kernel_height", "kernel_width", "above", "before")),
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "window")),
+        *((name, ctypes.c_void_p) for name in ("heights", "widths", "x", "w", "bias", "out", "places")),
+        *((name, ctypes.c_void_p) for name in ("out_gradient", "x_gradient", "w_gradient", "bias_gradient")),
+    ]
+
+
 class LayerWeights(ctypes.Structure):
     """Where the weights of a transformer's layer are; transformer.cpp explains the fields."""
 
@@ -76,13 +89,20 @@ class TransformerTask(ctypes.Structure):
     ]
 
 
-TASKS = {"task": Task, "lstm_task": LstmTask, "meet_task": MeetTask, "transformer_task": TransformerTask}
+TASKS = {
+    "task": Task,
+    "lstm_task": LstmTask,
+    "meet_task": MeetTask,
+    "convolve_max_task": ConvolveMaxTask,
+    "transformer_task": TransformerTask,
+}
 
 
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
     and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask, `transformer` of a
-    TransformerTask; and functions whose arguments their sources explain."""
+    TransformerTask, `convolve_max_forward` and `_backward` of a ConvolveMaxTask; and functions whose arguments their
+    sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -103,6 +123,8 @@ class Library:
         self.forward, self.backward, self.forward_double = of(Task, "forward", "backward", "forward_double")
         self.lstm_forward, self.lstm_backward = of(LstmTask, "lstm_forward", "lstm_backward")
         (self.meet,) = of(MeetTask, "meet")
+        names = ("convolve_max_forward", "convolve_max_backward")
+        self.convolve_max_forward, self.convolve_max_backward = of(ConvolveMaxTask, *names)
         (self.transformer,) = of(TransformerTask, "transformer")
         self.packed = bound("packed", size, size, gives=size)
         self.pack = bound("pack", place, *[size] * 4, place, gives=None)
@@ -134,7 +156,7 @@ class Library:
         self.best_rows = bound("best_rows", *rows, gives=size)
         self.vectors_dot = bound("vectors_dot", place, size, size, *[place] * 3, gives=None)
         number = ctypes.c_double
-        self.read_texts = bound("read_texts", size, *[place] * 5, number, flag, *[place] * 7, gives=None)
+        self.read_texts = bound("read_texts", size, *[place] * 5, number, flag, *[place] * 6, gives=None)
         statistics = (place, size, *[number] * 4)
         self.bm25_rows = bound("bm25_rows", *[place] * 4, size, place, *statistics, size, *[place] * 3, gives=None)
         self.scale = bound("scale", place, size, size, number, place, place, gives=None)

@@ -58,11 +58,11 @@ extern "C" {
 
 // The numbers in each text (sorted here), each once: `columns`, how often, and their value (1 + ln count) * idf over
 // the length of its block, which is that of kind 2 or that of all other kinds. `logs` has 1 + ln n at n; a block's
-// squares are multiplied by `factor`; `single` rounds values to single precision. Those of kind 0 are terms. `known`
-// counts those of other kinds than 1. Bounds have N + 1 numbers, the first of which is set here.
+// squares are multiplied by `factor`; `single` rounds values to single precision. Those of kind 0 are terms. Bounds have
+// N + 1 numbers, the first of which is set here.
 void matchloom_read_texts(int64_t texts, const int64_t *sizes, int64_t *ids, const uint8_t *kinds, const double *idf,
                           const double *logs, double factor, int single, int64_t *bounds, int64_t *columns,
-                          double *values, int64_t *term_bounds, int64_t *terms, double *times, int64_t *known) {
+                          double *values, int64_t *term_bounds, int64_t *terms, double *times) {
     int64_t size = 0, term_size = 0;
     bounds[0] = term_bounds[0] = 0;
     for (int64_t n = 0; n < texts; n++) {
@@ -70,7 +70,6 @@ void matchloom_read_texts(int64_t texts, const int64_t *sizes, int64_t *ids, con
         std::sort(ids, end);
         double squares[2] = {0, 0};
         const int64_t first = size;
-        int64_t covered = 0;
         for (int64_t *id = ids; id < end;) {
             const int64_t number = *id;
             int64_t *next = id + 1;
@@ -80,7 +79,6 @@ void matchloom_read_texts(int64_t texts, const int64_t *sizes, int64_t *ids, con
             const double square = value * value;
             const uint8_t kind = kinds[number];
             squares[kind == 2] += square;
-            covered += kind != 1;
             if (kind == 0) terms[term_size] = number, times[term_size++] = double(count);
             columns[size] = number, values[size++] = value;
             id = next;
@@ -94,7 +92,7 @@ void matchloom_read_texts(int64_t texts, const int64_t *sizes, int64_t *ids, con
             const double scaled = values[i] / lengths[kinds[columns[i]] == 2];
             values[i] = single ? double(float(scaled)) : scaled;
         }
-        bounds[n + 1] = size, term_bounds[n + 1] = term_size, known[n] = covered;
+        bounds[n + 1] = size, term_bounds[n + 1] = term_size;
         ids = end;
     }
 }

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from matchloom.kernels import products
+from matchloom.kernels.convolve_max import Pooled, convolve_max
+from matchloom.layers.dynamic_pooling import dynamic_max
+from matchloom.layers.interactions import kernels_serve
 
 EPSILON = 1e-5  # added to the variance
 MOMENTUM = 0.1  # of a new batch in the running mean and variance
@@ -36,6 +39,27 @@ def convolved(maps: Tensor, layer: nn.Conv2d, heights: Tensor, widths: Tensor) -
     above, before = layer.padding
     w, b, x = layer.weight.float(), layer.bias.float(), maps.permute(0, 2, 3, 1)
     return products.convolve(x, heights, widths, w, b, above=above, before=before).permute(0, 3, 1, 2)
+
+
+def convolved_max(
+    maps: Tensor, layer: nn.Conv2d, heights: Tensor, widths: Tensor, *, size: int = 0, window: int = 0
+) -> Tensor:
+    """relu of a convolution, of which the largest number in each cell of a grid is kept; maps as of `convolved`.
+
+    size x size cells lie over each map's own rows and columns as `dynamic_max` lays them, or squares of `window` rows
+    over the whole map. Where the native kernel serves no convolved map is written, and the backward pass walks through
+    the cells alone: of equal numbers in a cell the first gets the gradient. `dynamic_max` divides it among them.
+    """
+    assert not isinstance(layer.padding, str)
+    assert layer.bias is not None
+    if kernels_serve(maps):
+        above, before = layer.padding
+        pooled = Pooled(heights, widths, above, before, size, window)
+        return convolve_max(maps, layer.weight.float(), layer.bias.float(), pooled)
+    z: Tensor = layer(maps)  # an even kernel makes one row and one column more
+    if size:
+        return torch.relu(dynamic_max(z, heights, widths, size))
+    return functional.max_pool2d(torch.relu(z[:, :, : maps.shape[2], : maps.shape[3]]), window, ceil_mode=True)
 
 
 class Moments(torch.autograd.Function):

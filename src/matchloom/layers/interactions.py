@@ -96,12 +96,21 @@ class Interaction(nn.Module):
         B, C, k = places.shape
         R = right.shape[1]
         found = places.clamp_min(0).transpose(0, 1).reshape(C, B, k)
-        u = _words(left, batch.left_rows, found // R)  # (C, B * k, E)
-        v = _words(right, batch.right_rows, found % R)
+        if left is right:  # both sides are rows of one: so are their gradients
+            rows = torch.cat([batch.left_rows, batch.right_rows])
+            u, v = _words(left, rows, torch.cat([found // R, found % R], 1)).chunk(2, 1)  # (C, B * k, E)
+        else:
+            u = _words(left, batch.left_rows, found // R)
+            v = _words(right, batch.right_rows, found % R)
         form = self.form()
-        if form is not None:
-            u, v = pad(u, (0, 1), value=1.0) @ form.transpose(0, 1), pad(v, (0, 1), value=1.0)
-        values = (u * v).sum(2).view(C, B, k).transpose(0, 1)
+        if form is None:
+            values = (u * v).sum(2)
+        else:  # [u ; 1]' form [v ; 1], of which no longer vectors are written
+            E = u.shape[2]
+            M, of_u, of_v, constant = form[:E, :, :E], form[:E, :, E], form[E, :, :E], form[E, :, E]
+            values = ((u @ M.transpose(0, 1) + of_v[:, None]) * v).sum(2) + (u @ of_u.T[:, :, None])[:, :, 0]
+            values = values + constant[:, None]
+        values = values.view(C, B, k).transpose(0, 1)
         return (torch.relu(values) if self.relu else values).masked_fill(places < 0, 0.0)
 
 

@@ -22,11 +22,10 @@ _LANES = 8
 
 
 class Read(NamedTuple):
-    """Texts as their features: `vectors` of all, `terms` of those that are stems, how many are known of each text."""
+    """Texts as their features: `vectors` of all, `terms` of those that are stems."""
 
     vectors: Sparse
     terms: Sparse
-    known: Ids
 
 
 class Weighing:
@@ -48,7 +47,7 @@ class Weighing:
             return self._read(np.array(sizes, dtype=np.int64), np.frombuffer(ids, dtype=np.int64))
         count, total = len(sizes), len(ids) // 8
         # One block for all that comes and goes: a small array more costs as much as a step of the kernel.
-        lengths = (count, total, count + 1, total, total, count + 1, total, total, count)
+        lengths = (count, total, count + 1, total, total, count + 1, total, total)
         starts = [0, *accumulate(lengths)]
         whole = np.empty(starts[-1], dtype=np.int64)
         whole[:count] = sizes
@@ -56,14 +55,13 @@ class Weighing:
         first = address(whole)
         at = [first + 8 * start for start in starts]
         logs = _logs(total).ctypes.data
-        native.read_texts(count, at[0], at[1], *self._at, logs, self._factor, self._single, *at[2:9])
-        bounds, columns, values, own, terms, times, known = starts[2:9]
+        native.read_texts(count, at[0], at[1], *self._at, logs, self._factor, self._single, *at[2:8])
+        bounds, columns, values, own, terms, times = starts[2:8]
         numbers = whole.view(np.float64)
         size, stems = int(whole[bounds + count]), int(whole[own + count])
         return Read(
             Sparse(whole[bounds:columns], whole[columns : columns + size], numbers[values : values + size]),
             Sparse(whole[own:terms], whole[terms : terms + stems], numbers[times : times + stems]),
-            whole[known:],
         )
 
     def _read(self, sizes: Ids, ids: Ids) -> Read:
@@ -86,8 +84,7 @@ class Weighing:
             scaled = scaled.astype(np.float32).astype(np.float64)
         stems = kinds == TERM
         terms = Sparse(_bounds(owners[stems], count), features[stems], counts[stems])
-        known = np.bincount(owners[kinds != TWO], minlength=count)
-        return Read(Sparse(bounds, features, scaled), terms, known)
+        return Read(Sparse(bounds, features, scaled), terms)
 
 
 def _bounds(owners: Ids, count: int) -> Ids:

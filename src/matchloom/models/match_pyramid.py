@@ -16,15 +16,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import max_pool2d
 
 from matchloom.batches import PairBatch, Texts
 from matchloom.encoders.base import Encoder
 from matchloom.layers.contributions import linear_contributions
-from matchloom.layers.convolution import convolved
-from matchloom.layers.dynamic_pooling import dynamic_max
+from matchloom.layers.convolution import convolved_max
 from matchloom.layers.heads import MLP
-from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer
+from matchloom.layers.interactions import Cosine, Dot, Indicator, TensorLayer, kernels_serve
 from matchloom.models.base import ADAM, PairModel
 from matchloom.traces import grid_trace
 from matchloom.types import MatchloomError, Trace
@@ -99,20 +97,19 @@ class MatchPyramid(PairModel):
         return self.recognise(self.image(left, right, batch), batch)
 
     def image(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
-        """M_ij for all i, j; zeros outside each pair's own m x n. (B, C, L, R)"""
+        """M_ij for all i, j; anything outside each pair's own m x n. (B, C, L, R)"""
         grid: Tensor = self.interaction(left, right, batch)
-        grid = grid.to(torch.float32 if self.single else self.conv_1.weight.dtype)
-        return grid.masked_fill(~batch.cells[:, None], 0.0)
+        return grid.to(torch.float32 if self.single else self.conv_1.weight.dtype)
 
     def recognise(self, image: Tensor, batch: PairBatch) -> Tensor:
         """From images (B, C, L, R) to scores (B,)."""
         m, n = batch.sizes
-        z = convolved(image, self.conv_1, m, n)  # (B, maps_1, L, R)         z^(1); an even kernel makes one row more
-        # The largest of what the ReLU leaves is what it leaves of the largest: pooled first, it has less to do.
-        z = torch.relu(dynamic_max(z, m, n, self.grid))  # (B, maps_1, grid, grid)   z^(2)
+        if not kernels_serve(image):  # which read no cell outside
+            image = image.masked_fill(~batch.cells[:, None], 0.0)
+        # The largest of what the ReLU leaves is what it leaves of the largest.
+        z = convolved_max(image, self.conv_1, m, n, size=self.grid)  # (B, maps_1, grid, grid)   z^(1), z^(2)
         side = torch.full_like(m, self.grid)
-        z = torch.relu(convolved(z, self.conv_2, side, side)[:, :, : self.grid, : self.grid])  # z^(3)
-        z = max_pool2d(z, 2, ceil_mode=True)  # (B, maps_2, grid / 2, grid / 2)
+        z = convolved_max(z, self.conv_2, side, side, window=2)  # (B, maps_2, grid / 2, grid / 2)   z^(3), pooled
         score: Tensor = self.head(z.flatten(1).to(self.head.W_r.weight.dtype))
         return score
 

@@ -109,9 +109,23 @@ class MVLSTM(PairModel):
             p = torch.cat([(x if isinstance(x, Tensor) else x.spread()).to(p.dtype), p], dim=2)
         return self.interaction.prepare(l2_normalize(p) if self.normalize else p)
 
+    def forward(self, batch: PairBatch) -> Tensor:
+        """Match each pair of the batch, of which both sides are read at once. Returns scores (B,)."""
+        joined = batch.joined()
+        if joined is None:
+            return super().forward(batch)
+        p = self.encode(joined.left)
+        if torch.is_grad_enabled():  # one gradient for all positions
+            return self.scores(self.interaction.pool(p, p, joined, self.k), batch)
+        N, L = batch.left.words.shape
+        return self.match(p[:N, :L], p[N:, : batch.right.words.shape[1]], batch)
+
     def match(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
         """Scores (B,)."""
-        values = self.interaction.pool(left, right, batch, self.k)  # (B, C, K)   steps 2 and 3
+        return self.scores(self.interaction.pool(left, right, batch, self.k), batch)  # steps 2 and 3
+
+    def scores(self, values: Tensor, batch: PairBatch) -> Tensor:
+        """From the pooled values (B, C, K) to scores (B,)."""
         score: Tensor = self.head(self.signals(values, batch))  # (B,)   r, s
         return score + self.features(batch)  # type: ignore[no-any-return]
 
