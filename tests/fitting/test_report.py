@@ -58,6 +58,15 @@ def test_the_verdict_says_where_another_was_better_on_the_test_questions() -> No
     assert "better on the test" not in verdict(replace(report, systems=close))[0]
 
 
+def test_the_verdict_names_the_figure_of_each_system() -> None:
+    report = small_report()
+    better = [replace(one, test={**one.test, "P@1": 0.85}, p=0.6) if one.baseline else one for one in report.systems]
+    first = verdict(replace(report, systems=better))[0]
+    assert first.startswith("Use answer_ranker: the right answer comes first for 80%")
+    assert first.endswith("BM25 is no worse on these questions: P@1 0.850.")
+    assert verdict(replace(report, chosen="bm25_stemmed"))[0].startswith("BM25 is as good on your data: the right")
+
+
 def test_the_verdict_says_why_one_was_chosen_that_has_not_the_highest_figure() -> None:
     def told(ours: float, theirs: float, test: float) -> str:
         systems = [one for one in small_report().systems if not one.error]

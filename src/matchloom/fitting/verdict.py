@@ -123,7 +123,10 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
             return (
                 f"Use {chosen.name}: {told}. BM25 is as good at that, but knows nothing of the answers' own questions."
             )
-        return f"BM25 is as good on your data: {told}. Use {chosen.name}."
+        if simplest is None or simplest is chosen:
+            return f"BM25 is as good on your data: {told}. Use {chosen.name}."
+        figure = f"{report.measure} {simplest.test[report.measure]:.3f}"
+        return f"Use {chosen.name}: {told}. BM25 is no worse on these {of}: {figure}."
     return f"Use {chosen.name}: {told}."
 
 
