@@ -340,3 +340,13 @@ def test_a_folder_that_cannot_be_listed_is_not_written(
         with pytest.raises(MatchloomError, match="_versions cannot be read: Permission denied"):
             index.add(made_pairs(1))
     assert LanceCollection.check(copy).whole
+
+
+def test_a_key_that_is_there_twice_is_found(tmp_path: Path) -> None:
+    index = LanceCollection.create(tmp_path / "archive")
+    index.add(made_pairs(5))
+    with index._archive.changing(["twice"]) as store:
+        store.append(pa.Table.from_batches([next(store.batches(2))]))
+    found = LanceCollection.check(tmp_path / "archive")
+    assert not found
+    assert any("2 have no id of their own" in one.text for one in found.findings)

@@ -24,7 +24,7 @@ from matchloom.search.lance.manifest import ArchiveManifest, locked, manifest_fr
 from matchloom.search.lance.positions import differ, positions_of
 from matchloom.search.lance.rows import PairRow
 from matchloom.search.lance.seals import Seals, files_of, seal_of, version_of
-from matchloom.search.lance.table import POSITIONS, SAME, TEXTS, VECTORS, RowIds, Store, vectors_of
+from matchloom.search.lance.table import POSITIONS, SAME, TEXTS, VECTORS, Distinct, RowIds, Store, vectors_of
 from matchloom.text.tokenize import stems
 from matchloom.types import MatchloomError
 
@@ -159,9 +159,8 @@ class _Rows:
 
     def __init__(self, manifest: ArchiveManifest, words: list[str]) -> None:
         self.manifest = manifest
-        self.count = self.twice = self.empty = self.other_words = self.not_finite = self.cut_off = 0
-        self.keys: set[str] = set()
-        self.rows: set[int] = set()
+        self.count = self.empty = self.other_words = self.not_finite = self.cut_off = 0
+        self.keys = Distinct()
         self.holding: dict[str, set[int]] = {word: set() for word in words}
 
     def take(self, batch: pa.RecordBatch) -> None:
@@ -171,10 +170,7 @@ class _Rows:
         words, same = table["words"].to_pylist(), table[SAME].to_pylist()
         rows = table["_rowid"].to_pylist()
         self.count += len(rows)
-        self.rows |= set(rows)
-        before = len(self.keys)
-        self.keys |= {pair.key for pair in pairs if pair.key is not None and pair.id is not None}
-        self.twice += len(pairs) - (len(self.keys) - before)
+        self.keys.take([pair.key for pair in pairs if pair.key is not None and pair.id is not None])
         cut = self.manifest.tokenizer
         for row, pair, found, answer in zip(rows, pairs, words, same, strict=True):
             if None in (*pair, found, answer):
@@ -239,8 +235,9 @@ def _told_of_counts(rows: _Rows, expected: int, sealed: int | None) -> Finding:
         problems.append(f"{rows.count:,} can be read, but the table counts {expected:,}")
     if sealed is not None and sealed != rows.count:
         problems.append(f"{rows.count:,} can be read, but {sealed:,} were written")
-    if rows.twice:
-        problems.append(f"{rows.twice:,} have no id of their own")
+    twice = rows.count - len(rows.keys)
+    if twice:
+        problems.append(f"{twice:,} have no id of their own")
     if rows.empty:
         problems.append(f"{rows.empty:,} lack a text")
     return Finding("rows", not problems, "; ".join(problems) or f"{rows.count:,} read, as many as there should be")

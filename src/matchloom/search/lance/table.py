@@ -164,7 +164,10 @@ class Store:
 
     def answers(self) -> int:
         """How many different answers there are."""
-        return len({one for batch in self.batches(100_000, [SAME]) for one in batch.column(SAME).to_pylist()})
+        found = Distinct()
+        for batch in self.batches(100_000, [SAME]):
+            found.take(batch.column(SAME).to_pylist())
+        return len(found)
 
     @property
     def columns(self) -> list[str]:
@@ -260,6 +263,20 @@ class Store:
         with told_in_one_line(self.folder):
             indices = run(self._table.list_indices())
         return {one.columns[0]: (int(one.num_indexed_rows or 0), int(one.num_unindexed_rows or 0)) for one in indices}
+
+
+class Distinct:
+    """How many different texts there were, of which eight bytes each are kept: a table may have any number."""
+
+    def __init__(self) -> None:
+        self._hashes: list[NDArray[np.int64]] = []
+
+    def take(self, texts: Sequence[str | None]) -> None:
+        """Look at some more."""
+        self._hashes.append(np.fromiter(map(hash, texts), np.int64, len(texts)))
+
+    def __len__(self) -> int:
+        return len(np.unique(np.concatenate(self._hashes))) if self._hashes else 0
 
 
 async def _row_ids(query: Any, count: int) -> RowIds:
