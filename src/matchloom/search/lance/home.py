@@ -25,6 +25,7 @@ from matchloom.search.lance.table import Store
 from matchloom.types import MatchloomError
 
 Where = Path | str  # the second is a URI
+_TRIES, _PAUSE = 10, 0.05  # readings of settings that are replaced meanwhile, and seconds between two
 POLL = 1.0  # seconds for which what was read of an object store is taken to be so
 
 
@@ -185,20 +186,24 @@ class ObjectHome:
         return Polled(database, self.where, POLL)
 
     def read(self) -> ArchiveManifest:
-        """The settings."""
-        content = self._content()
-        if not content:
-            raise MatchloomError(
-                f"{self.where} is no archive: it has no {FILE}; 'matchloom index {self.where} PAIRS --store lance' "
-                "makes one",
-                code="missing",
-            )
-        try:
-            return manifest_of_bytes(self.where, content)
-        except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-            if isinstance(error, MatchloomError):
+        """The settings. pyarrow asks how long a file is before it reads it: one that is replaced between the two is cut
+        off, and read again."""
+        for _ in range(_TRIES):
+            content = self._content()
+            if not content:
+                raise MatchloomError(
+                    f"{self.where} is no archive: it has no {FILE}; 'matchloom index {self.where} PAIRS --store lance' "
+                    "makes one",
+                    code="missing",
+                )
+            try:
+                return manifest_of_bytes(self.where, content)
+            except MatchloomError:
                 raise
-            raise MatchloomError(f"{self.where}/{FILE} is damaged; index the pairs again", code="damaged") from None
+            except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+                self._read = None
+                time.sleep(_PAUSE)
+        raise MatchloomError(f"{self.where}/{FILE} is damaged; index the pairs again", code="damaged")
 
     def write(self, manifest: ArchiveManifest) -> None:
         """Take effect for every reader, in a second."""
