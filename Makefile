@@ -38,6 +38,7 @@ fuzz: $(READY)
 	@echo 'to draw the same again: make fuzz SEED=$(SEED) MINUTES=$(MINUTES)'
 	$(BIN)/python -m tests.hostile.fuzz --seed $(SEED) --minutes $(MINUTES)
 	$(BIN)/python -m tests.hostile.service --seed $(SEED)
+	$(BIN)/python -m tests.hostile.retries --seed $(SEED) --kills 20
 
 lint: $(READY)
 	$(BIN)/ruff check src tests experiments

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -98,6 +99,73 @@ def test_mcp_refuses_what_is_too_much_in_words(faq: Path, tmp_path: Path, name: 
 
 
 @pytest.mark.slow
+def test_mcp_explains_within_bounds(faq: Path, tmp_path: Path) -> None:
+    """A question and an answer of 2,000 words each, both legal, took a minute and a gigabyte."""
+    shutil.copytree(faq, tmp_path / "faq")
+    long = "the password " * 950
+    _, why, none, _ = ask(
+        make_server(tmp_path / "faq", writable=True),
+        ("add", {"questions": ["long"], "answer": long, "id": "long"}),
+        ("explain", {"question": long, "id": "long"}),
+        ("explain", {"question": QUERY, "id": "none"}),
+    )
+    assert why.is_error
+    assert "too many to explain" in why.content[0].text
+    assert none.is_error
+    assert "no answer has the id" in none.content[0].text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writable", [False, True])
+def test_mcp_goes_on_after_lines_that_are_no_messages(faq: Path, tmp_path: Path, writable: bool) -> None:
+    """Half lines, no JSON, deep JSON, wrong kinds: what can be answered is, the rest is passed over, and it ends."""
+    shutil.copytree(faq, tmp_path / "faq")
+    command = [sys.executable, "-m", "matchloom", "mcp", str(tmp_path / "faq"), *(["--writable"] if writable else [])]
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    odd: list[bytes] = [
+        b"",
+        b"hello",
+        b"\xff\xfe\xfa",
+        b"[" * 100_000,
+        b"[]",
+        b"null",
+        b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":' + b'{"a":' * 3000 + b"1" + b"}" * 3001,
+        b'{"jsonrpc":"2.0","id":null,"method":null}',
+        b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"search","arguments":{"question":"\\ud83d"}}}',
+        b"x" * 5_000_000,
+    ]
+    calls: list[Any] = [
+        {"question": 1},
+        {"question": "a", "top": 10**400},
+        {"question": "a " * 3000},
+        {"question": "a" * 60_000},
+        {"question": ["a"]},
+        {},
+        {"question": QUERY},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}).encode()]
+    lines += [b'{"jsonrpc":"2.0","method":"notifications/initialized"}', *odd]
+    for n, arguments in enumerate(calls):
+        params = {"name": "search", "arguments": arguments}
+        lines.append(json.dumps({"jsonrpc": "2.0", "id": 100 + n, "method": "tools/call", "params": params}).encode())
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"\n".join(lines) + b"\n")
+        server.stdin.flush()
+        told: dict[int, Any] = {}
+        while 100 + len(calls) - 1 not in told:
+            line = json.loads(server.stdout.readline())
+            told[line.get("id")] = line
+        server.stdin.write(b'{"jsonrpc":"2.0","id":9')
+        server.stdin.close()
+        assert server.wait(60) == 0
+    results = [told[100 + n]["result"] for n in range(len(calls)) if 100 + n in told]
+    assert [one["isError"] for one in results] == [True] * (len(results) - 1) + [False]
+    assert all("Traceback" not in one["content"][0]["text"] for one in results)
+
+
 def test_mcp_over_pipes(faq: Path) -> None:
     async def work() -> tuple[list[str], Any]:
         started = StdioServerParameters(

@@ -42,6 +42,15 @@ def usable_cores() -> int:
     return min(cores, max(1, int(told))) if told.isdecimal() else cores
 
 
+@contextmanager
+def fixed_sums() -> Iterator[None]:
+    """Inside, numpy and scipy multiply with one thread: with two, sums have another order, and other last bits."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
 def side_by_side(work: Callable[[T], R], pieces: Sequence[T], workers: int) -> Iterator[R]:
     """What work makes of each piece, in their order; without torch. What it computes must let go of Python's lock."""
     if min(workers, len(pieces)) < 2:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from matchloom.basics import clock
 from matchloom.data.identity import count_known, questions_of
 from matchloom.data.kinds import ANSWERS, Kind
 from matchloom.data.similar import similar_questions
@@ -113,7 +114,7 @@ class Trial:
             tested=tested,
             developed=len(self.developed[chosen.name].each[self.task.measure]),
             verdict=[],
-            minutes=round((time.perf_counter() - self.start) / 60, 2),
+            minutes=clock.written(round((time.perf_counter() - self.start) / 60, 2)),
             curve=curve,
             notes=self.notes,
             texts_alone=texts_alone(data.train),
@@ -302,7 +303,7 @@ class Trial:
     def _figures(self, one: Candidate, outcomes: Mapping[str, Outcome], kept: Candidate) -> SystemFigures:
         found = outcomes[one.name]
         p = None if one is kept else self._p(found, outcomes[kept.name])
-        developed, seconds = dict(self.developed[one.name].values), self.seconds[one.name]
+        developed, seconds = dict(self.developed[one.name].values), clock.written(self.seconds[one.name])
         return SystemFigures(one.name, one.about, developed, dict(found.values), p, seconds, baseline=one.baseline)
 
     def outcome(

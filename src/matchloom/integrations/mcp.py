@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from matchloom.basics.extras import missing
 from matchloom.basics.screen import printable
 from matchloom.integrations.sources import searchable
+from matchloom.service.handlers import channels_of
 from matchloom.service.limits import Limits
 from matchloom.service.problems import Refused
 from matchloom.types import Hit, Hits, MatchloomError, Pair
@@ -64,6 +65,7 @@ def make_server(collection: Any, *, writable: bool = False, limits: Limits | Non
         with _told():
             _check(limits, found, [question])
             limits.check_ids([id])
+            _check_map(limits, found, question, id)
             made = found.explain(question, id).to_dict()
             words = [{key: one[key] for key in ("query_word", "text_word", "contribution")} for one in made["signals"]]
             others = [{key: one[key] for key in ("name", "contribution")} for one in made["components"]]
@@ -102,9 +104,10 @@ def run_http(server: Any, host: str, port: int, *, limits: Limits | None = None)
     """
     import uvicorn
 
+    from matchloom.service.server import config_of
+
     app = http_app(server, host, limits)
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none", server_header=False)
-    uvicorn.Server(config).run()
+    uvicorn.Server(config_of(app, host=host, port=port)).run()  # with the service's limits on connections
 
 
 def http_app(server: Any, host: str, limits: Limits | None = None) -> Any:
@@ -128,6 +131,16 @@ class _told:  # noqa: N801 (a context)
 def _check(limits: Limits, collection: Any, texts: list[str]) -> None:
     limits.check_count("questions", len(texts))
     limits.check_texts(texts, collection.tokenizer)
+
+
+def _check_map(limits: Limits, collection: Any, question: str, name: str) -> None:
+    """Refuse an id that no answer has, and an explanation of too many words with too many."""
+    if not hasattr(collection, "entries"):  # an archive looks for the answer among those that it finds
+        return
+    if name not in collection:
+        raise MatchloomError(f"no answer has the id {name[:80]!r}", code="unknown_name")
+    words = collection.tokenizer
+    limits.check_map(len(words(question)), len(words(collection[name].text)), channels_of(collection))
 
 
 def _plain(hit: Hit) -> dict[str, Any]:

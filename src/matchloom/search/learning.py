@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.basics.parallel import fixed_sums
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
 from matchloom.search.calibration import SIGNALS, Calibration, learn_calibration, signals_of
@@ -104,10 +105,17 @@ def learn(
     tune: bool = False,
     progress: bool = False,
 ) -> Learnt:
-    """Read entries, make features, and learn their weights from questions that are left out.
+    """Read entries, make features, and learn their weights from questions that are left out: always the same bits.
 
     With `tune` the last layers of a pretrained encoder learn, too, where that helps left-out questions (`tuned.py`).
     """
+    with fixed_sums():
+        return _learnt(entries, settings, sentences, tune, progress)
+
+
+def _learnt(
+    entries: Entries, settings: Settings, sentences: SentenceVectors | None, tune: bool, progress: bool
+) -> Learnt:
     untuned = sentences if sentences is None or sentences.untuned is None else sentences.untuned
     tuning, tuned = _tuned(entries, settings, untuned, progress) if tune else (None, None)
     made, cases = tuned or _learner(entries, settings, untuned, progress)

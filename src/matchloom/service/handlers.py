@@ -69,7 +69,7 @@ def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> S
     """Why texts got their scores, as JSON; refused where the map of the first would be too large."""
     if texts:
         words = _tokenizer_in(scorer)
-        limits.check_map(len(words(query)), len(words(texts[0])), _channels(scorer))
+        limits.check_map(len(words(query)), len(words(texts[0])), channels_of(scorer))
     told = []
     for why in (yield from _explained(scorer, query, texts, CellBudget(limits.cells))):
         told.append(msgspec.Raw(msgspec.json.encode(why.to_dict())))
@@ -79,7 +79,7 @@ def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> S
 
 def _explained(scorer: Any, query: str, texts: Sequence[str], budget: CellBudget) -> Steps[list[Explanation]]:
     """Why texts got their scores, the first ones first, while there are cells left."""
-    words, channels = _tokenizer_in(scorer), _channels(scorer)
+    words, channels = _tokenizer_in(scorer), channels_of(scorer)
     made: list[Explanation] = []
     for text in texts:
         yield
@@ -94,7 +94,7 @@ def _tokenizer_in(scorer: Any) -> Tokenizer:
     return found if isinstance(found, Tokenizer) else Tokenizer()
 
 
-def _channels(scorer: Any) -> int:
+def channels_of(scorer: Any) -> int:
     """Maps that an explanation has: of a collection one for each feature that it fuses."""
     fusion = getattr(getattr(scorer, "scorer", scorer), "fusion", None)  # of a fitted system, its own
     return max(1, len(fusion.names)) if fusion is not None else 1
@@ -301,7 +301,7 @@ def explain_pair(
         return _explained_answer(system, by, {**asked, "explain": limits.cells})
     if system is not None and system.collection is not None and asked["id"]:
         text = _text_of(system.collection, asked["id"], system.name)
-    channels = _channels(system.collection) if system is not None and by is None else 1
+    channels = channels_of(system.collection) if system is not None and by is None else 1
     # An answer by its id may be longer than any text that is taken.
     limits.check_map(len(tokenizer(query)), len(tokenizer(text)), channels)
     if system is None:
