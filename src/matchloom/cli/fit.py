@@ -58,7 +58,7 @@ def command(
         bool,
         typer.Option(
             "--tune/--no-tune",
-            help="Tune the encoder on your questions, where time allows; kept where left-out questions are better "
+            help="Tune the encoder on your questions, where time allows; kept where held-out questions are better "
             "for it.",
         ),
     ] = True,

@@ -95,8 +95,8 @@ def command(
         ("answers", f"{done.entries:,}"),
         ("questions", f"{done.questions:,}"),
         ("changed since the last fit", f"{changed:,} answers"),
-        ("left-out questions answered, before", _share(done.before)),
-        ("left-out questions answered, after", _share(done.after)),
+        ("held-out questions answered, before", _share(done.before)),
+        ("held-out questions answered, after", _share(done.after)),
         ("the new fit", _used(done)),
     ]
     judged = done.feedback

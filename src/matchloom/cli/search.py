@@ -83,7 +83,7 @@ def command(
     known question that is nearest, and your own columns (url, category), by which --where filters. An explanation adds
     up to the score: what the words of the known question and of the answer add to each feature.
 
-    Where no answer is sure enough it says so: the first is less likely right than not, or, by left-out questions, fewer
+    Where no answer is sure enough it says so: the first is less likely right than not, or, by held-out questions, fewer
     than four in five like it are.
 
     --precision 0.95 answers only what is sure: of the answers that are shown, at least 95 in 100 are right, as far as

@@ -73,7 +73,7 @@ def open_aside(folder: Path | None, stamp: tuple[int, int]) -> Aside:
         raise MatchloomError(f"{folder} was fitted again since; refit it aside once more", code="conflict")
     if note.worse:
         raise MatchloomError(
-            "the fit that waits is worse on left-out questions by more than chance, and is not taken up",
+            "the fit that waits is worse on held-out questions by more than chance, and is not taken up",
             code="conflict",
         )
     refit = {**note.refit, "confused": tuple(tuple(one) for one in note.refit.get("confused", ()))}
@@ -102,7 +102,7 @@ def _read(folder: Path) -> _Note | None:
 
 
 def confusions(learnt: Learnt) -> tuple[tuple[str, str, int], ...]:
-    """Answers that left-out questions found in place of theirs: the right id, the id found, how often; most first."""
+    """Answers that held-out questions found in place of theirs: the right id, the id found, how often; most first."""
     cases, ids = learnt.cases, learnt.segment.entries.ids
     if not len(cases.features) or cases.features.shape[1] != len(ids):
         return ()  # of a large collection only candidates are compared

@@ -1,6 +1,6 @@
 """Whether an answer is shown as the answer, or as one of the nearest where none is sure.
 
-Where left-out questions earned a probability: it is at least a half, and so much that by them four of five such
+Where held-out questions earned a probability: it is at least a half, and so much that by them four of five such
 answers are right; and that any answer is right must be likely, too. Where none was earned, all that there is says how
 likely any answer fits, by what other collections taught, and is high for most questions: it must be nearly certain.
 """

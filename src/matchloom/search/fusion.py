@@ -19,7 +19,7 @@ With two features this is the sum alpha s_1 + (1 - alpha) s_2 of the CNTN paper 
 scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
 
 A fusion can still be worse than one of its features. If a single one is right at the first place on so many more of
-the left-out questions that chance is no explanation (sign test, p < .05), it is used alone, and `why` says so.
+the held-out questions that chance is no explanation (sign test, p < .05), it is used alone, and `why` says so.
 
 An entry that was added since has no score by classifiers. Its others count for these, too: their weights are scaled to
 the same sum.
@@ -97,7 +97,7 @@ _CHANCE = 0.05
 
 
 class Cases(NamedTuple):
-    """Left-out questions, each with C entries (fewer where `present` is False) and E standardised features."""
+    """Held-out questions, each with C entries (fewer where `present` is False) and E standardised features."""
 
     features: Floats  # (N, C, E)
     present: NDArray[np.bool_]  # (N, C)
@@ -160,13 +160,13 @@ def pull_of(names: Sequence[str]) -> float:
 
 
 def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float], pull: float | None = None) -> Fusion:
-    """The weights that left-out questions ask for, or a single feature where that is better beyond chance."""
+    """The weights that held-out questions ask for, or a single feature where that is better beyond chance."""
     prior = np.array([priors[name] for name in names])
     if not cases.counted.sum():
         return Fusion(tuple(names), prior, "the prior: no known question has an entry with another question")
     weights = learn_weights(cases, prior, pull_of(names) if pull is None else pull)
     questions = len(cases.counted)
-    fusion = Fusion(tuple(names), weights, f"learnt from {questions} left-out questions")
+    fusion = Fusion(tuple(names), weights, f"learnt from {questions} held-out questions")
     if np.count_nonzero(weights) > 1:
         return _guarded(fusion, cases, float(prior.sum()))
     return fusion
@@ -207,7 +207,7 @@ def _guarded(fusion: Fusion, cases: Cases, prior: float) -> Fusion:
     e, won, lost, p = best
     weights = np.zeros(len(fusion.names))
     weights[e] = learn_weights(cases._replace(features=cases.features[:, :, [e]]), np.array([prior]))[0] or prior
-    why = f"{fusion.names[e]} alone: right on {won} left-out questions where the fusion is wrong, wrong on {lost}"
+    why = f"{fusion.names[e]} alone: right on {won} held-out questions where the fusion is wrong, wrong on {lost}"
     return Fusion(fusion.names, weights, f"{why} (p = {p:.2g})")
 
 

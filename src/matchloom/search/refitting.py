@@ -15,7 +15,7 @@ from matchloom.search.state import State
 
 
 class Refit(NamedTuple):
-    """What became of a refit: how often left-out questions found their answer, before and after."""
+    """What became of a refit: how often held-out questions found their answer, before and after."""
 
     entries: int
     questions: int
@@ -44,7 +44,7 @@ def learn_anew(state: State, given: Judgements | None, *, progress: bool = False
     done = done._replace(confused=confusions(learnt))
     made = replace(State.of(learnt, state.settings), judged=judged)
     if worse:
-        return made, done._replace(why="left-out questions find their answer less often, by more than chance")
+        return made, done._replace(why="held-out questions find their answer less often, by more than chance")
     return made, done._replace(kept=True, why=learnt.fusion.why)
 
 
@@ -67,7 +67,7 @@ def _judged(state: State, given: Judgements) -> tuple[Entries, Judged, FeedbackR
 
 
 def _compare(state: State, learnt: Learnt) -> tuple[float | None, float | None, bool]:
-    """The first answer right on left-out questions: by the old weights, by the new ones, and whether that is worse."""
+    """The first answer right on held-out questions: by the old weights, by the new ones, and whether that is worse."""
     if learnt.figures is None or state.fusion.names != learnt.fusion.names:
         return None, None if learnt.figures is None else learnt.figures.precision_at_1, False
     return compare_weights(learnt.cases, state.fusion.weights, learnt.fusion.weights)

@@ -76,7 +76,7 @@ class RemoveAnswer(Answered):
 
 
 class RefitResult(Answered):
-    """What became of the last refit: how often left-out questions found their answer, before and after."""
+    """What became of the last refit: how often held-out questions found their answer, before and after."""
 
     entries: int
     questions: int
@@ -120,7 +120,7 @@ class CollectionAnswer(Answered):
     learnt: bool = Field(description="Whether its weights were learnt from its questions.")
     changed_since_fit: int
     changed_since_report: int | None = Field(description="None where it was never measured.")
-    left_out_precision: float | None = Field(description="How often left-out questions found their answer first.")
+    left_out_precision: float | None = Field(description="How often held-out questions found their answer first.")
     writable: bool
     refit: RefitState | None = Field(description="None for an archive, which learns nothing.")
 

@@ -269,7 +269,7 @@ class Asked:
         return self._asking.many(asked, top=top, where=where, budget=budget, least=threshold, progress=progress)
 
     def threshold(self, precision: float) -> float:
-        """The least probability from which on so many of the answers are right, by what left-out questions prove.
+        """The least probability from which on so many of the answers are right, by what held-out questions prove.
 
         Args:
             precision: Such as 0.95, for at least 95 right answers among 100 that are shown.

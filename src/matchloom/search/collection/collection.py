@@ -85,11 +85,11 @@ class Collection(Asked):
             sentences: The sentence vectors of a pretrained encoder.
             words: Whether words and characters are compared.
             use_questions: Whether known questions are compared with the one asked.
-            learn_weights: Learn from left-out questions how much each feature counts.
+            learn_weights: Learn from held-out questions how much each feature counts.
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
             unanswerable: Questions that have no answer here: they teach when there is none.
-            tune: Tune the last layers of the encoder on the questions, where left-out ones are better for it: minutes.
+            tune: Tune the last layers of the encoder on the questions, where held-out ones are better for it: minutes.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
@@ -286,7 +286,7 @@ class Collection(Asked):
     ) -> Refit:
         """Learn from all entries as they are now; searches and changes go on meanwhile.
 
-        The new fit takes the place of the old one whole, and only if left-out questions do not find their answer less
+        The new fit takes the place of the old one whole, and only if held-out questions do not find their answer less
         often by more than chance. So with judgements: a question is learnt as one of the entry that is right for it,
         and an entry that is wrong for a question is no answer to it any more. They stay learnt until others come.
 

@@ -47,7 +47,7 @@ def quality(
 
 
 def promises(collection: Collection) -> list[dict[str, Any]]:
-    """The part of left-out questions that get an answer at stated precisions; None where it cannot be promised."""
+    """The part of held-out questions that get an answer at stated precisions; None where it cannot be promised."""
     calibration = collection.calibration
     found = []
     for precision in (0.8, 0.9, 0.95):
@@ -85,7 +85,7 @@ def refits(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def confused(entries: Entries, last: Result | None) -> list[dict[str, Any]]:
-    """Answers that left-out questions found in place of theirs, by the last refit."""
+    """Answers that held-out questions found in place of theirs, by the last refit."""
     rows = []
     for right, found, count in () if last is None else last.confused[:_LISTED]:
         sides = [None if (n := entries.row(name)) is None else entries[n] for name in (right, found)]
