@@ -25,6 +25,7 @@ from matchloom.training.prepare import stream
 from matchloom.training.stream import StreamWindows
 from matchloom.types import MatchloomError, Pair
 from tests.encoders.making import write_folder
+from tests.refusing import refused
 from tests.training.making import colour_pairs, train
 
 THINGS = [f"{kind} {part}" for kind in ("loom", "mill", "kiln", "forge", "lathe") for part in "abcdefgh"]
@@ -65,6 +66,19 @@ def windows_of(cache: TokenCache, *, alone: bool, window: int = 40) -> tuple[Str
 
 def words_of(matcher: Matcher, text: str) -> tuple[int, ...]:
     return tuple(matcher.read([text]).word_ids(0).tolist())
+
+
+def test_blocks_are_read_and_not_mapped_and_a_cut_is_told(tmp_path: Path) -> None:
+    cache = cached(write_shards(tmp_path / "shards", POSITIVES), tmp_path / "tokens")
+    last = len(cache.sizes) - 1
+    array = cache.block(last)["labels"]
+    while array.base is not None and isinstance(array.base, np.ndarray):
+        array = array.base
+    assert not isinstance(array, np.memmap)  # whose pages would stay in memory
+    blocks = tmp_path / "tokens" / "blocks.bin"
+    blocks.write_bytes(blocks.read_bytes()[:-1])
+    with refused("damaged", tmp_path / "tokens"):
+        cache.block(last)
 
 
 def test_every_pair_stands_in_one_window_of_an_epoch(tmp_path: Path) -> None:

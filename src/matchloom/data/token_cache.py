@@ -1,4 +1,4 @@
-"""Pairs of Parquet shards, tokenised once and mapped: what training reads when pairs do not fit in memory.
+"""Pairs of Parquet shards, tokenised once and read by block: what training reads when pairs do not fit in memory.
 
 A block is some 8,000 pairs that follow each other in a shard, a question's list never cut in two. It holds its distinct
 texts as numbers of words, and rows of these for each pair. Texts themselves are not kept; that two are the same is told
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -81,7 +83,7 @@ class Counted(NamedTuple):
 
 
 class TokenCache:
-    """A cache that was opened: its blocks are mapped and its words are in memory."""
+    """A cache that was opened: its blocks are read one by one and its words are in memory."""
 
     def __init__(self, folder: Path, *, verify: bool = False) -> None:
         found = open_mapped(folder, KIND, FORMAT, remedy=_REMEDY)
@@ -95,12 +97,13 @@ class TokenCache:
         self._counts, self._frequencies = counts
         self._documents: int = found.settings["documents"]
         self._index = np.frombuffer(found.content("index.bin"), dtype="i8").reshape(-1, len(ARRAYS))
-        self._bytes = np.memmap(found.path("blocks.bin"), dtype=np.uint8, mode="r")
+        self._file = os.open(found.path("blocks.bin"), os.O_RDONLY | os.O_CLOEXEC)  # stays if the cache is replaced
+        weakref.finalize(self, os.close, self._file)
         self.development: list[Pair] = _loads(found.content("development.jsonl"))
         self.sample: list[Pair] = _loads(found.content("sample.jsonl"))
         sizes = self._index * [np.dtype(kind).itemsize for kind in ARRAYS.values()]
         self._starts = np.concatenate([[0], np.cumsum(sizes.sum(1))])
-        if self._starts[-1] != len(self._bytes):
+        if self._starts[-1] != os.fstat(self._file).st_size:
             raise MatchloomError(f"{folder}: the blocks do not fit their index; {_REMEDY}", code="damaged")
 
     def __len__(self) -> int:
@@ -113,11 +116,16 @@ class TokenCache:
         return self._index[:, list(ARRAYS).index("left_rows")]
 
     def block(self, number: int) -> Block:
-        """The arrays of one block, mapped."""
-        start, found = int(self._starts[number]), {}
+        """The arrays of one block. They are read and not mapped: pages that were looked at would stay in memory, until
+        those of all blocks are there."""
+        first, last = self._starts[number : number + 2].tolist()
+        content = np.frombuffer(os.pread(self._file, last - first, first), dtype=np.uint8)
+        if len(content) != last - first:
+            raise MatchloomError(f"{self.folder}: the blocks were cut off meanwhile; {_REMEDY}", code="damaged")
+        start, found = 0, {}
         for (name, kind), count in zip(ARRAYS.items(), self._index[number].tolist(), strict=True):
             end = start + count * np.dtype(kind).itemsize
-            found[name] = self._bytes[start:end].view(kind)
+            found[name] = content[start:end].view(kind)
             start = end
         return found
 
