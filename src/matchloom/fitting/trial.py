@@ -29,7 +29,7 @@ from matchloom.types import MatchloomError, Pair, Scorer
 Result = TypeVar("Result")
 CHANCE = 0.05  # another is kept in place of the best-equipped system where it wins with a smaller p
 CLEAR = 0.01  # the same on test questions, which then have chosen
-_TWICE = 2.2  # times the guess of what is done once more for test questions, and then for everything
+_GUESSED = 1.2  # times the guess of what a chosen system does once more, which must be left for it
 _POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
 
 
@@ -348,8 +348,11 @@ class Trial:
         return made
 
     def _finishes(self, one: Candidate) -> bool:
-        """Whether there is time for what a chosen system does beside what it did in the rounds: now, and once more."""
-        wanted = _TWICE * one.finish_seconds
+        """Whether there is time for what a chosen system does beside what it did in the rounds.
+
+        To do it again for everything there may be none: then it stays as it was measured.
+        """
+        wanted = _GUESSED * one.finish_seconds
         if one.name in self.finished:
             return True
         if self.stopped:
