@@ -212,6 +212,24 @@ def test_many_examples_teach_pairs_of_words_and_leave_out_some_folds(monkeypatch
                 assert not feature.leave_one_out(row).any()
 
 
+def test_where_examples_and_entries_are_too_many_words_alone_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "SOLVED", 0)
+    _, known = case("english")
+    asked, told, _ = known
+    rows, _ = linear.examples_of(known.member)
+    whole = fit_linear(known)[0].seen
+    numbers = whole.matrix([*asked.texts, *told.texts], [*asked.words, *told.words])[rows].nnz
+    monkeypatch.setattr(linear, "_WORK", numbers * len(told) - 1)
+    made = fit_linear(known)
+    assert [feature.name for feature in made] == ["svm", "softmax"]
+    for feature in made:
+        assert feature.seen.size == feature.seen.word_count == whole.word_count
+        assert feature.leave_one_out(0).any()
+        assert TfIdf.load(feature.seen.arrays()).size == whole.word_count
+    monkeypatch.setattr(linear, "_WORK", 1)
+    assert fit_linear(known) == []
+
+
 @pytest.mark.parametrize(("questions", "folds"), [(0, 0), (3, 3), (3_000, 5), (8_954, 2), (15_000, 1), (10**6, 1)])
 def test_of_many_questions_some_folds_are_left_out(questions: int, folds: int) -> None:
     assert linear.folds_of(questions) == folds

@@ -35,6 +35,9 @@ SAMPLES = {
     "persian": "چگونه می‌توانم رمز عبور را تغییر دهم؟",
     "hebrew": "איך אני משנה את הסיסמה?",
     "hindi": "मैं अपना पासवर्ड कैसे बदल सकता हूँ?",
+    "vietnamese": "Làm thế nào để tôi đổi mật khẩu? Hóa đơn của tôi ở đâu?",
+    "bengali": "আমি কীভাবে আমার পাসওয়ার্ড পরিবর্তন করব?",
+    "thai": "ฉันจะเปลี่ยนรหัสผ่านได้อย่างไร",
     "korean": "비밀번호를 어떻게 변경하나요?",
     "japanese": "パスワードを変更するにはどうすればいいですか？",
     "chinese": "如何更改密码？",
@@ -85,6 +88,26 @@ def test_long_words_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     for word in (short, long, short, long):
         stem(word, "basque")
     assert asked == [short, long, long]
+
+
+@pytest.mark.parametrize(
+    ("language", "known", "asked"),
+    [
+        ("japanese", ["パスワードを忘れました", "領収書を発行できますか"], ["パスワード再設定", "領収書がほしい"]),
+        ("korean", ["비밀번호를 잊어버렸어요", "영수증을 받을 수 있나요"], ["새비밀번호", "영수증"]),
+        ("thai", ["ลืมรหัสผ่านต้องทำอย่างไร", "ขอใบเสร็จได้ไหม"], ["รหัสผ่าน", "อยากได้ใบเสร็จ"]),
+        ("arabic", ["نسيت كلمة المرور", "أين أجد الفاتورة"], ["كلمة مرور", "فاتوره"]),
+        ("hebrew", ["שכחתי את הסיסמה", "איפה החשבונית שלי"], ["סיסמה", "חשבוניות"]),
+        ("german", ["Was kostet die Haftpflichtversicherung?", "Wie groß darf es sein?"], ["Haftpflicht", "GROESSE grösse"]),
+        ("french", ["Comment résilier ?", "Où est ma pièce jointe ?"], ["resiliation", "PIECES JOINTES"]),
+    ],
+)
+def test_parts_of_words_find_entries_in_every_script(language: str, known: list[str], asked: list[str]) -> None:
+    tokenizer = Tokenizer.for_texts(known * 2)
+    assert tokenizer.language == language
+    pairs = [Pair(question, f"{n}.", text_id=str(n)) for n, question in enumerate(known)]
+    made = Collection.fit(pairs, tokenizer=tokenizer)
+    assert [made.search(question)[0].id for question in asked] == ["0", "1"]
 
 
 def test_japanese_is_cut_where_the_script_changes() -> None:

@@ -33,6 +33,8 @@ _SCRIPTS: dict[str, tuple[str, ...]] = {  # the languages of each script that is
     "Hebrew": ("hebrew", "yiddish"),
     "Devanagari": ("hindi", "nepali"),
     "Tamil": ("tamil",),
+    "Bengali": ("bengali",),
+    "Thai": ("thai",),
     "Hangul": ("korean",),
 }
 _ELSEWHERE = {"japanese", *(name for own in _SCRIPTS.values() for name in own)} - {"serbian"}  # that is written in both

@@ -8,7 +8,8 @@
 Examples are the known questions and the texts of the answers, so that every entry is a class; features are those of
 `search.features.tfidf`. What they would say to a question that was left out has no closed form: questions are parted
 into five folds by their digests, and each fold is asked of a classifier that learnt from the others. Of many questions
-some folds are enough (`folds_of`).
+some folds are enough (`folds_of`). Where examples times entries are too many, words and pairs of them are features, and
+n-grams are not: they are eight ninths of the numbers.
 
 More than 3,000 examples teach about pairs of words in a row, too; fewer are only misled by them. A small regression is
 solved otherwise: with K = X X' = L L' the rows of L are the examples, turned. A penalty on
@@ -46,7 +47,7 @@ _ENOUGH = 3_000  # left-out questions that weights and probabilities are learnt 
 SOLVED = 3_000  # examples of a regression that is solved
 _WORK = 1_500_000_000  # numbers in the examples times entries: above, a machine takes minutes
 _WEIGHTS = 60_000_000  # of a classifier, in single precision
-_STEPPED = 300_000_000  # numbers times entries of a regression that is not solved: it goes through them at each step
+_STEPPED = 500_000_000  # numbers times entries of a regression that is not solved: it goes through them at each step
 _REGULAR, _STEPS = 10.0, 60  # of the regression over words
 _STEPS_OF_MANY = 30  # of one that is not solved; sixty are no better on held-out questions, and cost twice as much
 _JOINT, _JOINT_STEPS = 30.0, 100  # of that over words and vectors
@@ -168,7 +169,11 @@ def fit_linear(
     dense = None if vectors is None else np.vstack([vectors.questions, vectors.texts])
     kinds: list[str] = []
     work_of_all = int(sparse[rows].nnz) * len(texts)
-    if work_of_all <= _WORK and seen.size * len(texts) <= _WEIGHTS:
+    if not _affordable(work_of_all, seen.size, len(texts)):  # of many examples words alone say nearly as much
+        seen = seen.words_alone()
+        sparse = sp.csr_array(sparse[:, : seen.size])
+        work_of_all = int(sparse[rows].nnz) * len(texts)
+    if _affordable(work_of_all, seen.size, len(texts)):
         kinds = ["svm"] if dense is None or worth < 1 or not small else []
         if small:
             kinds += ["softmax" if dense is None else "joint"]
@@ -217,6 +222,11 @@ def fit_linear(
             feature._left_out[held] = learnt[name, n]
         made.append(feature)
     return made
+
+
+def _affordable(work: int, features: int, entries: int) -> bool:
+    """Whether a machine takes seconds, or a minute or two, and its weights fit."""
+    return work <= _WORK and features * entries <= _WEIGHTS
 
 
 @contextmanager

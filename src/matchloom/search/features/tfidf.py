@@ -80,6 +80,10 @@ class TfIdf:
             _Block.fit(chain.from_iterable(map(_ngrams, set(text.lower().split()))) for text in texts),
         )
 
+    def words_alone(self) -> TfIdf:
+        """The same without n-grams: the first `word_count` numbers, which mean what they did."""
+        return TfIdf(self._words, _Block({}, np.empty(0)))
+
     def read(self, texts: Sequence[str], words: Sequence[Sequence[str]]) -> Sparse:
         """One row a text, its features ascending."""
         parts: list[bytes] = []
