@@ -2,15 +2,12 @@
 
     python -m experiments.benchmarks.pairs [--encoder NAME] [NAME ...]
 
-Average precision over folds of training parts (`fold_labelled`); test parts are not read. MSRP has sentences of news,
-SemEval questions of a forum, ATEC Chinese questions to a payment service.
+Average precision over three folds of the training parts of `pair_tasks`; test parts are not read.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,10 +18,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from experiments import places
+from experiments.benchmarks.pair_tasks import TASKS
 from matchloom import Pair
 from matchloom.calibration import labels
-from matchloom.data.splits import fold_labelled
 from matchloom.evaluation.labelled import measure_labelled
 from matchloom.fitting.encoder import Encoded
 from matchloom.fitting.pair_classifier import PairClassifier
@@ -32,34 +28,7 @@ from matchloom.fitting.run import tokenizer_for
 from matchloom.search.features.dense import SentenceVectors
 from matchloom.text.tokenize import Tokenizer
 
-_FOLDS, _MOST = 3, 6_000
 Score = Callable[[Sequence[Pair], Sequence[Pair]], NDArray[np.float64]]
-
-
-def msrp() -> list[Pair]:
-    """Sentences of news."""
-    lines = (places.DATA / "msrp" / "msr_paraphrase_train.txt").read_text(encoding="utf-8-sig").split("\n")[1:]
-    return [Pair(row[3], row[4], float(row[0])) for line in lines if len(row := line.split("\t")) == 5]
-
-
-def semeval() -> list[Pair]:
-    """A new question and one of the forum."""
-    found = []
-    for name in ("subtaskB_train_part1_fromcsv.jsonl", "subtaskB_train_part2.jsonl"):
-        for line in (places.DATA / "semeval-cqa" / name).read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found.append(Pair(row["q_body"], row["r_body"], float(row["label"] != "Irrelevant")))
-    return found
-
-
-def atec() -> list[Pair]:
-    """Chinese questions of customers."""
-    with (places.DATA / "pairs" / "atec_train.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
-    return [Pair(row[0], row[1], float(row[2])) for row in rows[:_MOST]]
-
-
-TASKS: dict[str, Callable[[], list[Pair]]] = {"msrp": msrp, "semeval": semeval, "atec": atec}
 
 
 def rival(train: Sequence[Pair], asked: Sequence[Pair], *, chinese: bool) -> NDArray[np.float64]:
@@ -99,8 +68,8 @@ def main() -> None:
     options = parser.parse_args()
     table = Table("pairs", "count", "system", "AP", "seconds a fold (CPU)")
     for name in options.names:
-        pairs = TASKS[name]()
-        tokenizer, folds = tokenizer_for(pairs), np.array(fold_labelled(pairs, _FOLDS))
+        _, pairs, folds = TASKS[name]()
+        tokenizer = tokenizer_for(pairs)
         systems: dict[str, Score] = {
             "LR on TF-IDF": partial(rival, chinese=name == "atec"),
             "pair_classifier": partial(ours, tokenizer, None),

@@ -98,7 +98,11 @@ def test_long_words_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         ("thai", ["ลืมรหัสผ่านต้องทำอย่างไร", "ขอใบเสร็จได้ไหม"], ["รหัสผ่าน", "อยากได้ใบเสร็จ"]),
         ("arabic", ["نسيت كلمة المرور", "أين أجد الفاتورة"], ["كلمة مرور", "فاتوره"]),
         ("hebrew", ["שכחתי את הסיסמה", "איפה החשבונית שלי"], ["סיסמה", "חשבוניות"]),
-        ("german", ["Was kostet die Haftpflichtversicherung?", "Wie groß darf es sein?"], ["Haftpflicht", "GROESSE grösse"]),
+        (
+            "german",
+            ["Was kostet die Haftpflichtversicherung?", "Wie groß ist es?"],
+            ["Haftpflicht", "GROESSE grösse"],
+        ),
         ("french", ["Comment résilier ?", "Où est ma pièce jointe ?"], ["resiliation", "PIECES JOINTES"]),
     ],
 )

@@ -25,7 +25,7 @@ from matchloom.data.identity import both_sides, digest
 from matchloom.data.splits import fold_labelled
 from matchloom.data.tokenized import deduplicate
 from matchloom.evaluation.labelled import measure_labelled
-from matchloom.fitting.pair_features import ENCODER, NAMES, SCALE, PairFeatures, letter
+from matchloom.fitting.pair_features import CHARACTERS, ENCODER, NAMES, SCALE, PairFeatures, letter
 from matchloom.fitting.pair_trace import traced
 from matchloom.fitting.word_scorers import COUNTS, REMEDY, dump_collection, load_collection
 from matchloom.search.features.tfidf import TfIdf
@@ -50,7 +50,6 @@ _CHARACTERS = 10_000_000  # of all their texts, about: a number for each of thei
 _CHUNK = 8192
 _FLATTEST = 1e-3  # slope of the probabilities, where held-out pairs say that nothing was learnt: order stays
 _SEEN = 2  # pairs that have a column; what one alone has tells nothing of others
-_LETTERS = ("chinese", "japanese")  # kinds of texts where a character is nearly a word
 Floats = NDArray[np.float64]
 
 
@@ -317,7 +316,7 @@ def _words(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def _letters(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
-    return [letter(one) for word in words for one in word] if tokenizer.kind in _LETTERS else []
+    return [letter(one) for word in words for one in word] if tokenizer.kind in CHARACTERS else []
 
 
 def _counted(places: Sequence[tuple[int, int]], rows: int, columns: int) -> sp.csr_array:

@@ -1,27 +1,30 @@
-"""What is known of two texts, by name: features of `matchloom.data.features` in both directions, BM25, lengths."""
+"""What is known of two texts, by name: features of `matchloom.data.features` both ways, BM25, lengths, alignment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.data.features import ANSWER_TYPES, COVERAGE, FEATURES, OVERLAP, FeatureTexts, pair_features
 from matchloom.data.tokenized import deduplicate
+from matchloom.fitting.alignment import ALIGNED, aligned
 from matchloom.fitting.word_scorers import swapped
 from matchloom.lexical import BM25, WordStatistics
-from matchloom.text.tokenize import Tokenizer
+from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair
 
 BACK = "back: "  # of the text in the query
 COSINES = ("same words", "same character n-grams")
 ENCODER = "encoder's cosine"
+CHARACTERS = ("chinese", "japanese")  # kinds of texts where a character is nearly a word
 SCALE = 0.3  # of features and of pairs of words, beside words and n-grams
 _BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing
 _OWN = (*FEATURES["pair"], *(f"{BACK}{name}" for name in _BACK), *FEATURES["paraphrase"])
-NAMES = (*_OWN, "BM25", "back: BM25", "length ratio", *COSINES)
+NAMES = (*_OWN, "BM25", "back: BM25", "length ratio", *ALIGNED, *COSINES)
 _SIMILAR = {
     *OVERLAP,
     *COVERAGE,
@@ -74,7 +77,20 @@ class PairFeatures:
             np.array([len(text) for text in side])[rows] for side, rows in zip(words_of, (lefts, rights), strict=True)
         ]
         ratio = (np.minimum(*lengths) / np.maximum(1, np.maximum(*lengths)))[:, None]
-        return np.concatenate([forward, back, paraphrase, *bm25, ratio, cosines], axis=1).astype(np.float64)
+        in_order = self._aligned(left, right, lefts, rights)
+        return np.concatenate([forward, back, paraphrase, *bm25, ratio, in_order, cosines], axis=1).astype(np.float64)
+
+    def _aligned(
+        self, left: Sequence[str], right: Sequence[str], lefts: NDArray[np.int64], rights: NDArray[np.int64]
+    ) -> Floats:
+        language, characters = self.tokenizer.language, self.tokenizer.kind in CHARACTERS
+        ours, theirs = ([stems(self.tokenizer(text), language) for text in side] for side in (left, right))
+        rarity = partial(self.vocab.stem_idf, language=language)
+        found = [
+            aligned(ours[i], theirs[j], rarity, characters=characters)
+            for i, j in zip(lefts.tolist(), rights.tolist(), strict=True)
+        ]
+        return np.array(found).reshape(len(lefts), len(ALIGNED))
 
     def _counted(
         self,
