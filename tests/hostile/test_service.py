@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.retries import retried
 from tests.hostile.service import ATTACKS, attacked
 
 
@@ -14,4 +15,11 @@ from tests.hostile.service import ATTACKS, attacked
 def test_others_are_served_and_nothing_breaks(name: str, tmp_path: Path) -> None:
     found = attacked(tmp_path, name, seed=0, tries=20, seconds=1.0)
     assert found["tries"] > 0
+    assert not found["failures"], found
+
+
+@pytest.mark.slow
+def test_what_is_sent_again_to_workers_that_are_killed_is_done_once(tmp_path: Path) -> None:
+    found = retried(tmp_path, seed=0, kills=2, clients=4)
+    assert sum(found["confirmed"].values()) > 0
     assert not found["failures"], found

@@ -27,6 +27,7 @@ from matchloom.types import MatchloomError
 
 _HEAD = 10.0  # seconds in which the head of a request must have arrived
 _LAST = 0.5  # seconds that a new connection has for its first request when the service ends
+_NEW = 2  # what is worth most of all that could be closed
 _GRACE = 1.0  # seconds that a new connection may be silent before it is an idle one
 _IDLE = 30  # seconds that a connection may be kept without a request
 _END = 12  # seconds in which accepted requests are finished
@@ -65,22 +66,26 @@ class Punctual(H11Protocol):
         self._await_head()
 
     def _close_another(self) -> bool:
-        """Close one that awaits nothing but its client: of the address that has most of them, the idlest."""
+        """Close one, or some, that wait for their clients: of the address that has most of them, the idlest."""
         waiting = [one for one in self.connections if isinstance(one, Punctual) and one.waits]
         many = Counter(one.address for one in waiting)
         now = self.loop.time()
-        waiting.sort(key=lambda one: (-many[one.address], *one._worth(now)))
-        for one in waiting:
+        ordered = sorted((-many[one.address], *one._worth(now), n) for n, one in enumerate(waiting))
+        closed = 0
+        for _, worth, _, n in ordered:  # some at once, as looking at all of them takes a moment
+            if closed and (worth == _NEW or closed >= self.most // 32):
+                break
+            one = waiting[n]
             if not one.has_unread:  # what was sent and not yet read would be answered with a reset
                 self.connections.discard(one)
                 one.transport.close()
-                return True
-        return False
+                closed += 1
+        return closed > 0
 
     def _worth(self, now: float) -> tuple[int, float]:
         """What is closed last: those that are new, or send a body now, before which go half heads."""
         since = self._heard if self.conn.their_state is h11.SEND_BODY else self._since
-        return 0 if now - since >= _GRACE else 1 if self._half else 2, since
+        return 0 if now - since >= _GRACE else 1 if self._half else _NEW, since
 
     @property
     def address(self) -> str:
