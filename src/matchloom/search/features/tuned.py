@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from matchloom.basics.parallel import thread_pool
+from matchloom.basics.parallel import thread_pool, usable_cores
 from matchloom.search.features.dense import KnownVectors, SentenceVectors
 from matchloom.search.features.linear import folds_of
 
@@ -29,6 +29,7 @@ TUNED = "tuned"  # the name of what is saved
 MODEL = "sentence_bert"  # whose vectors the tuned layers make
 _EPOCHS, _LEAST_EPOCHS, _PASSES = 5, 2, 15_000  # epochs; of however many texts; texts that are read in all epochs
 _A_TEXT, _A_CHARACTER, _LONGEST = 0.001, 8e-5, 200  # seconds of a pass, about; characters of a text that are read
+_START = 4.0  # seconds before the first pass, and of what is learnt again from the new vectors
 _LEAST = 100  # questions that are left out, to tell whether tuning pays
 _FEWEST = 2.0  # questions an answer on the mean: of a single one there is nothing to learn what they have in common
 
@@ -52,9 +53,10 @@ def epochs_of(texts: int) -> int:
 
 
 def tuning_seconds(texts: Sequence[str], questions: int) -> float:
-    """A guess of how long tuning a small encoder takes on one core, on all questions and without each fold."""
-    times = epochs_of(len(texts)) * (1 + folds_of(questions, FOLDS) * (1 - 1 / FOLDS))
-    return times * sum(_A_TEXT + _A_CHARACTER * min(len(text), _LONGEST) for text in texts)
+    """A guess of how long tuning a small encoder takes, on all questions and, side by side, without each fold."""
+    others = folds_of(questions, FOLDS) * (1 - 1 / FOLDS)
+    times = epochs_of(len(texts)) * max(1.0, (1 + others) / usable_cores())
+    return _START + times * sum(_A_TEXT + _A_CHARACTER * min(len(text), _LONGEST) for text in texts)
 
 
 def tune(
