@@ -68,13 +68,13 @@ def test_the_verdict_names_the_figure_of_each_system() -> None:
 
 
 def test_the_verdict_says_why_one_was_chosen_that_has_not_the_highest_figure() -> None:
-    def told(ours: float, theirs: float, test: float) -> str:
+    def told(ours: float, theirs: float, test: float, p: float = 0.7) -> str:
         systems = [one for one in small_report().systems if not one.error]
-        other = replace(systems[1], name="linear_classifier", development={"P@1": theirs}, test={"P@1": test}, p=0.7)
+        other = replace(systems[1], name="linear_classifier", development={"P@1": theirs}, test={"P@1": test}, p=p)
         ranker = replace(systems[2], development={"P@1": ours}, test={"P@1": 0.714})
         return " ".join(verdict(replace(small_report(), systems=[other, ranker])))
 
-    assert "linear_classifier has 0.750, 0.036 more, which is no more than chance (p 0.70)." in told(0.54, 0.531, 0.75)
+    assert "linear_classifier has 0.750, 0.036 more, which is no more than chance (p 0.700)." in told(0.54, 0.531, 0.75)
     assert "chosen on development questions, where none has more: P@1 0.540, and linear_classifier 0.531" in told(
         0.54, 0.531, 0.75
     )
@@ -83,6 +83,7 @@ def test_the_verdict_says_why_one_was_chosen_that_has_not_the_highest_figure() -
         assert "answer_ranker is not chosen for the highest figure" in lines
         assert "linear_classifier has P@1 0.540, and answer_ranker 0.531" in lines
     assert "highest" not in told(0.54, 0.531, 0.7)
+    assert "0.500, 0.214 less, which is more than chance (p <.001)." in told(0.54, 0.531, 0.5, p=2e-5)
     assert "none has more" not in told(0.54, 0.531, 0.7)
     assert "linear_classifier has 0.714, too." in told(0.54, 0.531, 0.714)
 

@@ -34,6 +34,11 @@ class SystemFigures:
     error: str = ""
     baseline: bool = False
 
+    @property
+    def shown_p(self) -> str:
+        """As it stands in tables and sentences: no chance is told as none."""
+        return "" if self.p is None else "<.001" if self.p < 0.001 else f"{self.p:.3f}"
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -155,8 +160,7 @@ class FitReport:
         for one in self.systems:
             chosen = one.name == self.chosen
             values = [f"{one.test[name]:.3f}" if name in one.test else "" for name in self.measures]
-            p = "" if one.p is None else "<.001" if one.p < 0.001 else f"{one.p:.3f}"
-            figures = (Text(cell) for cell in (*values, p, f"{one.seconds:.1f}"))
+            figures = (Text(cell) for cell in (*values, one.shown_p, f"{one.seconds:.1f}"))
             about = "no figures, see below" if one.error else f"{'(chosen) ' if chosen else ''}{one.about}"
             # One line each, so that figures stand below figures; the page has all of it.
             table.add_row(

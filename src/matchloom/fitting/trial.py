@@ -303,7 +303,8 @@ class Trial:
     def _figures(self, one: Candidate, outcomes: Mapping[str, Outcome], kept: Candidate) -> SystemFigures:
         found = outcomes[one.name]
         p = None if one is kept else self._p(found, outcomes[kept.name])
-        developed, seconds = dict(self.developed[one.name].values), clock.written(self.seconds[one.name])
+        developed = dict(self.developed[one.name].values)
+        seconds = clock.written(self.finished.get(one.name, self.seconds[one.name]))
         return SystemFigures(one.name, one.about, developed, dict(found.values), p, seconds, baseline=one.baseline)
 
     def outcome(

@@ -109,7 +109,7 @@ def _what_to_use(report: FitReport, chosen: SystemFigures, systems: dict[str, Sy
         return (
             f"Use {chosen.name}: {told}. This figure has chosen it: development {of} had chosen {before.name}, "
             f"which has {before.test[report.measure]:.3f} on the test {of}, less by more than chance "
-            f"(p {before.p or 0:.3f}). So no clean figure is left; measure on {of} of your own."
+            f"(p {before.shown_p}). So no clean figure is left; measure on {of} of your own."
         )
     better = max(systems.values(), key=lambda one: one.test[report.measure])
     if better is not chosen and better.p is not None and better.p < CHANCE:
@@ -139,7 +139,7 @@ def _beside(report: FitReport, chosen: SystemFigures, systems: dict[str, SystemF
     difference = chosen.test[report.measure] - best.test[report.measure]
     clear = best.p is not None and best.p < CHANCE
     apart = f"{abs(difference):.3f} {'less' if difference > 0 else 'more'}, which is"
-    told = f"{apart} {'more than' if clear else 'no more than'} chance (p {best.p or 0:.2f})" if difference else "too"
+    told = f"{apart} {'more than' if clear else 'no more than'} chance (p {best.shown_p})" if difference else "too"
     about = f"Next to it: {best.name} has {best.test[report.measure]:.3f}, {told}."
     return [about, *_why_chosen(report, chosen, others)]
 
