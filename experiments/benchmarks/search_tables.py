@@ -36,8 +36,8 @@ _QUALITY = """## Knowing the answer, and knowing that there is none
 
 `python -m experiments.benchmarks.quality`, whose help says what each column is. Near questions have an answer that was
 taken away, far ones are of another field; ECE is the calibration error of the first answer's probability, where one is
-shown. Constants were chosen by `python -m experiments.benchmarks.development` on training parts alone. `tuned` is 1 where
-held-out questions kept the encoder that was tuned, 0 where they did not; without a figure none was tried.
+shown. Constants were chosen by `python -m experiments.benchmarks.development` on training parts alone. `tuned` is 1
+where held-out questions kept the encoder that was tuned, 0 where they did not; without a figure none was tried.
 """
 _ENGINES = """## Search beside engines
 
