@@ -74,7 +74,7 @@ SETS = (
 _FAR = 0.5  # of the questions without an answer, in weight
 _SURELY = 0.9
 _DRAWS = 20  # of who is right, were every probability true
-LEFT = 3  # the side of left-out questions
+LEFT = 3  # the side of held-out questions
 _RIDGE = 1e-4
 
 

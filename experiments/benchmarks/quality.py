@@ -18,7 +18,7 @@ training parts alone. Vectors of texts are kept in the user's cache.
              answers, which were taken away before fitting (`near`), or questions of another field (`far`)
     recall   of the questions without an answer, the part that is refused where 95% of the others are kept
     >= .9    of the far questions, the part whose first answer is shown with nine tenths or more
-    tuned    1 where left-out questions kept the encoder that was tuned on the known questions
+    tuned    1 where held-out questions kept the encoder that was tuned on the known questions
     .95      asked for a precision of .95: what it was, and for how many questions
 """
 

@@ -1,4 +1,4 @@
-"""An encoder that learns from a collection's questions: what it says of left-out ones, and how a folder keeps it."""
+"""An encoder that learns from a collection's questions: what it says of held-out ones, and how a folder keeps it."""
 
 from __future__ import annotations
 

@@ -98,13 +98,13 @@ class AnswersTask(Task):
         return Entries.of(pairs).note
 
     def learnt(self, scorer: Scorer) -> str:
-        """Whether its encoder was tuned, and what left-out questions said."""
+        """Whether its encoder was tuned, and what held-out questions said."""
         tuning = scorer.tuning if isinstance(scorer, Collection) else None
         if tuning is None:
             return ""
         count, before, after = tuning.questions, tuning.before, tuning.after
         done = "was tuned on your questions" if tuning.kept else "stays as it came: tuned, it is not clearly better"
-        return f"The encoder {done} ({count:,} left-out questions: right at first {before:.3f}, tuned {after:.3f})."
+        return f"The encoder {done} ({count:,} held-out questions: right at first {before:.3f}, tuned {after:.3f})."
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
         """Each is made for every round, for the test questions, and at last; something is loaded once."""

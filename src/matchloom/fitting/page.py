@@ -244,7 +244,7 @@ def _promises(report: FitReport) -> str:
         Column("least probability", "number"),
     ]
     about = (
-        "State a precision (--precision 0.95), and answers that are less sure are not given. Left-out questions chose "
+        "State a precision (--precision 0.95), and answers that are less sure are not given. Held-out questions chose "
         "the least probability; it holds for questions like those in the file."
     )
     return section("When to give no answer", table("Promises", columns, rows, narrow="stack"), about=about)

@@ -66,7 +66,7 @@ class Confusion:
 class Promise:
     """A precision that may be stated in a search: what it took, and what it gave on test questions.
 
-    `threshold` is None where left-out questions cannot prove it, `precision` where nothing was shown.
+    `threshold` is None where held-out questions cannot prove it, `precision` where nothing was shown.
     """
 
     stated: float

@@ -8,23 +8,23 @@ entry; `machine`, the probability of the first entry by the regression, and `ene
 entries of e^score by it (without a regression both are the best value of the support vector machine, the first brought
 to 0 to 1); `coverage`, the part of its stems, function words apart, that the collection has. Standardised
 features know which entry is best and not whether any is good; these do. z are the signals less their mean, over their
-deviation, on left-out questions of the user's own file, so that weights hold for any file.
+deviation, on held-out questions of the user's own file, so that weights hold for any file.
 
 The weights w come from training parts of several corpora from which some answers, or whole fields of them, were taken
 away: questions of those have none, nor have those of other corpora (`python -m experiments.benchmarks.development`).
 Learning them from one file alone, with its own answers left out, was worse; where a file has questions without an
-answer, these pull them. `rate` is how many questions are taken to have no answer. It is a choice: left-out questions
+answer, these pull them. `rate` is how many questions are taken to have no answer. It is a choice: held-out questions
 all have one.
 
-The temperature makes what is shown right on left-out questions: the log loss of the first answer's probability, drawn
-towards what fitted these corpora, which falls with the questions an answer has and rises with the answers. A left-out
+The temperature makes what is shown right on held-out questions: the log loss of the first answer's probability, drawn
+towards what fitted these corpora, which falls with the questions an answer has and rises with the answers. A held-out
 question leaves its answer with q - 1 of q questions, which is a harder collection than the user's: each counts
 ((q - 1) / q)^2. Where hardly any question can be left out (one question an entry) signals count as they are, and
 answers are given no probability: what other corpora teach of it was wrong by .07 with an encoder and by .09 and more
 without, whatever it was made of. How likely it is that there is any answer is still told.
 
 A stated precision: of the answers whose probability is at least a threshold, so many are right. The threshold is the
-lowest that left-out questions allow with nine chances in ten, tested from the strictest on and, among many, from a
+lowest that held-out questions allow with nine chances in ten, tested from the strictest on and, among many, from a
 quarter of them on (Learn then Test:
 Angelopoulos et al., 2021).
 """
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from matchloom.lexical.columns import Floats
 from matchloom.search.fusion import Cases, ranks
 
-ENOUGH = 20  # left-out questions to learn from
+ENOUGH = 20  # held-out questions to learn from
 SIGNALS = ("top", "cosine", "machine", "energy", "coverage")
 RATE = 0.1  # of the questions that have no answer here
 _PULL = 1000.0  # of the weights, towards those of other corpora
@@ -87,14 +87,14 @@ class Calibration(NamedTuple):
     weights: tuple[float, ...]  # the bias first
     mean: tuple[float, ...] = (0.0,) * len(SIGNALS)
     deviation: tuple[float, ...] = (1.0,) * len(SIGNALS)
-    # Of left-out questions, the probability of the first answer and whether it was right, the surest first.
+    # Of held-out questions, the probability of the first answer and whether it was right, the surest first.
     shown: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
     rate: float = RATE  # of the questions that are taken to have no answer
 
     @property
     def earned(self) -> bool:
-        """Whether left-out questions of the file chose the temperature: else no answer is given a probability."""
+        """Whether held-out questions of the file chose the temperature: else no answer is given a probability."""
         return bool(self.shown)
 
     def answerable(self, signals: Floats) -> Floats:
@@ -120,7 +120,7 @@ class Calibration(NamedTuple):
         return promised(np.array(self.shown), np.array(self.right, dtype=bool), 1 - precision)
 
     def coverage(self, threshold: float) -> float:
-        """The part of the left-out questions whose first answer has so much probability."""
+        """The part of the held-out questions whose first answer has so much probability."""
         return float(np.mean(np.array(self.shown) >= threshold)) if self.shown else 0.0
 
 
@@ -151,7 +151,7 @@ def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Float
 def learn_calibration(
     names: Sequence[str], cases: Cases, weights: Floats, unanswerable: Floats, questions: float = inf
 ) -> Calibration:
-    """From what a fusion with these weights says of left-out questions.
+    """From what a fusion with these weights says of held-out questions.
 
     `unanswerable` are signals of questions that have no answer (M, 5), `questions` how many an answer has on the mean.
     """
@@ -194,7 +194,7 @@ def _pulled(start: Calibration, answerable: Floats, unanswerable: Floats) -> tup
 def fit_temperature(
     scores: Floats, right: NDArray[np.bool_], answerable: Floats, start: float, questions: float = inf
 ) -> float:
-    """The temperature that left-out questions of answers with so many of them ask for, drawn towards the start."""
+    """The temperature that held-out questions of answers with so many of them ask for, drawn towards the start."""
     each = (1 - 1 / max(questions, 1.0)) ** 2
     losses = each * losses_of(first_shares(scores), right, answerable)
     losses += _PULL_OF_TEMPERATURE * (np.log(TEMPERATURES) - log(start)) ** 2

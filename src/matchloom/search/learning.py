@@ -78,7 +78,7 @@ class Settings(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """What came of tuning an encoder: how often left-out questions found their answer before and after."""
+    """What came of tuning an encoder: how often held-out questions found their answer before and after."""
 
     questions: int
     before: float
@@ -107,7 +107,7 @@ def learn(
 ) -> Learnt:
     """Read entries, make features, and learn their weights from questions that are left out: always the same bits.
 
-    With `tune` the last layers of a pretrained encoder learn, too, where that helps left-out questions (`tuned.py`).
+    With `tune` the last layers of a pretrained encoder learn, too, where that helps held-out questions (`tuned.py`).
     """
     with fixed_sums():
         return _learnt(entries, settings, sentences, tune, progress)
@@ -283,7 +283,7 @@ class Learner:
 
     @property
     def can_be_tuned(self) -> bool:
-        """Whether the encoder could learn from these questions, and left-out ones tell whether it should."""
+        """Whether the encoder could learn from these questions, and held-out ones tell whether it should."""
         own = self.settings
         wanted = own.words and own.use_questions and own.learn and not own.features and own.baseline is None
         pays = tuning_pays(len(self.rows), self.questions_per_answer) and self.member.shape[1] > 1
@@ -300,7 +300,7 @@ class Learner:
         self.features = [made.get(one.name, one) for one in self.features]
 
     def right_at_first(self, cases: Cases) -> NDArray[np.bool_]:
-        """Which left-out questions find their answer at the first place by the weights that they teach."""
+        """Which held-out questions find their answer at the first place by the weights that they teach."""
         names = [one.name for one in self.features]
         found: NDArray[np.bool_] = ranks(cases, learn_fusion(names, cases, self.prior(names)).weights) == 1
         return found
@@ -322,7 +322,7 @@ class Learner:
         times = np.bincount(asked.indices, minlength=asked.shape[1])
         times += np.bincount(self.known.texts.vectors.indices, minlength=asked.shape[1])
         names = [feature.name for feature in self.features]
-        for n, row in enumerate(track(rows.tolist(), "left-out questions", total=len(rows), show=progress)):
+        for n, row in enumerate(track(rows.tolist(), "held-out questions", total=len(rows), show=progress)):
             raw = np.stack([feature.leave_one_out(row) for feature in self.features])[None]
             chosen = candidates_of(names, raw[0]) if self.large else np.arange(len(self.entries))
             raw = raw[:, :, chosen]
@@ -339,7 +339,7 @@ class Learner:
         return cases
 
     def signals(self, names: Sequence[str], cases: Cases, weights: Floats) -> Floats:
-        """The signals of the left-out questions, see `matchloom.search.calibration`. (N, 5)"""
+        """The signals of the held-out questions, see `matchloom.search.calibration`. (N, 5)"""
         scores = np.where(cases.present, cases.features @ weights, -np.inf)
         top = scores.max(axis=1, initial=-np.inf) / max(float(weights.sum()), 1e-9)
         return np.column_stack([top, self._best, self._coverage])

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from matchloom.search.features.dense import KnownVectors
 
 FOLDS = 5
-_ENOUGH = 3_000  # left-out questions that weights and probabilities are learnt from
+_ENOUGH = 3_000  # held-out questions that weights and probabilities are learnt from
 SOLVED = 3_000  # examples of a regression that is solved
 _WORK = 1_500_000_000  # numbers in the examples times entries: above, a machine takes minutes
 _WEIGHTS = 60_000_000  # of a classifier, in single precision
@@ -158,7 +158,7 @@ def fit_linear(
     """The classifiers that pay for examples of this size, with what they say of questions that are left out.
 
     `worth` is how well an encoder knows the language of the texts, 0 to 1. Where it does, the joint regression takes
-    the place of both others. Questions are parted into so many `folds`; with 0 nothing is said of left-out questions.
+    the place of both others. Questions are parted into so many `folds`; with 0 nothing is said of held-out questions.
     """
     questions, texts, member = known
     rows, classes = examples_of(member)
