@@ -2,6 +2,7 @@
 
     python -m experiments.benchmarks.development --words      # from scratch
     python -m experiments.benchmarks.development --encoder    # with the first pretrained encoder that is found
+    python -m experiments.benchmarks.development --tuned      # with one that is tuned: half an hour
 
 Everything is chosen on collections drawn from training parts (`development_tasks`); no test file is opened. What the
 features say of each task is kept in a folder (--cache), so that choosing again takes minutes. To
@@ -21,7 +22,8 @@ experiments/results/development.json go, for each way:
                  with that, drawn towards what the other corpora say; of one question an answer it is by the other
                  corpora alone. `ECE by chance` is what it would be if every probability were true
 
-With --answerable only the last is chosen, and what is there of the others stays.
+With --answerable only the last is chosen, and what is there of the others stays. With --tuned nothing is chosen: on
+tasks of 100 to 1,100 questions the figures of `answerable` are those of the constants that are there.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from matchloom.evaluation.answerability import auroc, calibration_error, recall_
 from matchloom.lexical.columns import Floats
 from matchloom.search import fusion
 from matchloom.search.calibration import (
+    ENCODER,
     ENOUGH,
     RATE,
     SIGNALS,
@@ -113,7 +116,8 @@ def choose_priors(every: Sequence[Measured]) -> dict[str, Any]:
         for n, one in enumerate(every):
             own = {name: factors.get(name, 1.0) * prior for name, prior in prior_of(one.names, worth=one.worth).items()}
             pulled = pull * pull_of(one.names)
-            row[n] = right_at_first(one, learn_fusion(one.names, one.left, own, pulled).weights)
+            fused = learn_fusion(one.names, one.left, own, pulled, questions=one.questions)
+            row[n] = right_at_first(one, fused.weights)
         tables.append(row)
     families = sorted({one.family for one in every})
     left_out: dict[int, float] = {}
@@ -153,7 +157,8 @@ class Signalled:
 
     def __init__(self, one: Measured) -> None:
         self.one = one
-        weights = learn_fusion(one.names, one.left, prior_of(one.names, worth=one.worth)).weights
+        prior = prior_of(one.names, worth=one.worth)
+        weights = learn_fusion(one.names, one.left, prior, questions=one.questions).weights
         sides = (one.asked, one.gone, one.far)
         self.scores = [np.einsum("nea,e->na", standardised(side), weights) for side in sides]
         self.sides = [
@@ -237,6 +242,23 @@ def log_temperatures(some: Sequence[Signalled], weights: Floats) -> Floats:
     return found
 
 
+def figures_of(one: Signalled, weights: Floats, temperatures: Floats, draw: np.random.Generator) -> dict[str, float]:
+    """How well these constants tell questions with an answer from others, and how right the probabilities are."""
+    asked, gone, outside = (side @ weights[1:] for side in one.sides[:LEFT])
+    likely, far = one.shown(weights, temperatures)
+    drawn = [calibration_error(likely, draw.random(len(likely)) < likely) for _ in range(_DRAWS)]
+    return {
+        "near AUROC": auroc(asked, gone),
+        "far AUROC": auroc(asked, outside),
+        "near recall": recall_at_kept(asked, gone),
+        "far recall": recall_at_kept(asked, outside),
+        "far >= .9": float((far >= _SURELY).mean()),
+        "ECE": calibration_error(likely, one.right),
+        "shown less right": float(likely.mean() - one.right.mean()),
+        "ECE by chance": float(np.mean(drawn)),
+    }
+
+
 def choose_answerable(every: Sequence[Signalled], names: Sequence[str]) -> dict[str, Any]:
     """Coefficients of these signals, and how well those of other corpora tell questions with an answer from others."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
@@ -247,15 +269,8 @@ def choose_answerable(every: Sequence[Signalled], names: Sequence[str]) -> dict[
         weights = coefficients(some, names)
         others[family] = weights, log_temperatures(some, weights)
     for n, one in enumerate(every):
-        weights, temperatures = others[one.one.family]
-        asked, gone, outside = (side @ weights[1:] for side in one.sides[:LEFT])
-        found["near AUROC"][n], found["far AUROC"][n] = auroc(asked, gone), auroc(asked, outside)
-        found["near recall"][n], found["far recall"][n] = recall_at_kept(asked, gone), recall_at_kept(asked, outside)
-        likely, far = one.shown(weights, temperatures)
-        found["far >= .9"][n], found["ECE"][n] = float((far >= _SURELY).mean()), calibration_error(likely, one.right)
-        found["shown less right"][n] = float(likely.mean() - one.right.mean())
-        drawn = [calibration_error(likely, draw.random(len(likely)) < likely) for _ in range(_DRAWS)]
-        found["ECE by chance"][n] = float(np.mean(drawn))
+        for name, value in figures_of(one, *others[one.one.family], draw).items():
+            found[name][n] = value
     tasks = [one.one for one in every]
     weights = coefficients(every, names)
     return {
@@ -278,6 +293,21 @@ def chosen_answerable(every: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
+def by_what_is_there(every: Sequence[Measured]) -> dict[str, Any]:
+    """How well the constants of an encoder as it comes do with one that is tuned."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    draw = np.random.default_rng(0)
+    for n, one in enumerate(every):
+        weights, temperatures = (np.array(own) for own in (ENCODER.standardised, ENCODER.log_temperature))
+        for name, value in figures_of(Signalled(one), weights, temperatures, draw).items():
+            found[name][n] = value
+    return {
+        **{name: mean_of_corpora(values, every) for name, values in found.items()},
+        "by task": {name: by_task(values, every) for name, values in found.items()},
+        "commit": commit(),
+    }
+
+
 def chosen_priors(every: Sequence[Measured]) -> dict[str, Any]:
     """Priors of the fusion, on tasks that are drawn to compare rankings."""
     ranked = [one for one in every if not one.corpus.endswith(("_small", "_fields"))]
@@ -289,15 +319,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--encoder", action="store_true")
+    parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--answerable", action="store_true")
     parser.add_argument("--cache", type=Path, default=CACHE)
     arguments = parser.parse_args()
-    for way in ("words", "encoder"):
+    for way in ("words", "encoder", "tuned"):
         if not getattr(arguments, way):
             continue
-        every = load(arguments.cache, way == "encoder")
-        found = chosen_answerable(every)
-        if not arguments.answerable:
+        every = load(arguments.cache, way)
+        found = by_what_is_there(every) if way == "tuned" else chosen_answerable(every)
+        if way != "tuned" and not arguments.answerable:
             found |= chosen_priors(every)
         kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         kept[way] = {**kept.get(way, {}), **found}

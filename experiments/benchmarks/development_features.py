@@ -16,8 +16,13 @@ from matchloom.fitting.run import tokenizer_for
 from matchloom.lexical.columns import Floats
 from matchloom.search.entries import Entries
 from matchloom.search.features.dense import SentenceVectors
+from matchloom.search.features.linear import FOLDS
+from matchloom.search.features.tuned import FOLDS as TUNED_FOLDS
+from matchloom.search.features.tuned import tuning_pays
 from matchloom.search.fusion import Cases
 from matchloom.search.learning import Learner, Settings
+
+TUNED_AT_MOST = 1100  # questions of a task that an encoder is tuned on
 
 
 class Measured(NamedTuple):
@@ -41,10 +46,13 @@ class Measured(NamedTuple):
         return self.corpus.split("_")[0]
 
 
-def measured(task: Task, sentences: SentenceVectors | None, far: Sequence[str]) -> Measured:
-    """Fit a task's collection as `Collection.fit` does, and ask it."""
+def measured(task: Task, sentences: SentenceVectors | None, far: Sequence[str], tuned: bool = False) -> Measured:
+    """Fit a task's collection as `Collection.fit` does, and ask it; tuned, whether that pays or not."""
     entries = Entries.of(task.pairs)
-    learner = Learner(entries, Settings(tokenizer_for(task.pairs)), sentences, False)
+    folds = TUNED_FOLDS if tuned else FOLDS
+    learner = Learner(entries, Settings(tokenizer_for(task.pairs)), sentences, False, folds)
+    if tuned:
+        learner.tune()
     segment = learner.segment()
     cases = learner.cases()
     weights = np.ones(len(segment.names))
@@ -70,21 +78,28 @@ def measured(task: Task, sentences: SentenceVectors | None, far: Sequence[str]) 
     )
 
 
-def load(cache: Path, encoder: bool) -> list[Measured]:
-    """All tasks, from the cache where they are there."""
+def load(cache: Path, way: str) -> list[Measured]:
+    """All tasks by words, with an encoder, or with one that is tuned, from the cache where they are there."""
     cache.mkdir(parents=True, exist_ok=True)
-    every = list(tasks())
+    every = [task for task in tasks() if way != "tuned" or _tunable(task)]
     far = {corpus: far_questions(corpus) for corpus in {task.corpus for task in every}}
-    paths = [cache / f"{task.name}-{'encoder' if encoder else 'words'}.npz" for task in every]
+    paths = [cache / f"{task.name}-{way}.npz" for task in every]
     sentences = None
-    if encoder and not all(path.exists() for path in paths):
+    if way != "words" and not all(path.exists() for path in paths):
         sentences = encoder_vectors(cache)
         texts = [text for own in far.values() for text in own]
         keep_vectors(sentences, [*texts, *(text for task in every for text in task.texts())], cache)
     for path, task in track(zip(paths, every, strict=True), "tasks", total=len(every), show=True):
         if not path.exists():
-            _save(path, measured(task, sentences, far[task.corpus]))
+            _save(path, measured(task, sentences, far[task.corpus], way == "tuned"))
     return [_loaded(path, task) for path, task in zip(paths, every, strict=True)]
+
+
+def _tunable(task: Task) -> bool:
+    """Whether an encoder would be tuned on it, in a minute or two."""
+    entries = Entries.of(task.pairs)
+    questions, member = entries.known
+    return len(questions) <= TUNED_AT_MOST and tuning_pays(len(questions), float(member.nnz) / len(entries))
 
 
 def _save(path: Path, one: Measured) -> None:

@@ -88,6 +88,17 @@ def test_a_feature_that_beats_the_fusion_beyond_chance_is_used_alone(monkeypatch
     assert (ranks(cases, fusion.weights) == 1).mean() > (ranks(cases, stuck) == 1).mean() + 0.2
 
 
+def test_what_texts_say_of_answers_with_two_questions_does_not_throw_the_fusion_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Held out, a question leaves its answer with one of two: what needs no question looks better than it is."""
+    cases = made((2.0, 0.0, 0.0), questions=60)
+    monkeypatch.setattr("matchloom.search.fusion.learn_weights", lambda cases, prior, pull=0: 0.3 + 0 * prior)
+    many, two = (learn_fusion(NAMES, cases, PRIORS, questions=questions) for questions in (100, 2))
+    assert many.why.startswith("ridge alone: right on ")
+    assert "learnt" in two.why
+
+
 def test_chance_does_not_throw_the_fusion_away() -> None:
     assert "learnt" in learn_fusion(NAMES, made((1.0, 1.0, 1.0), questions=12), PRIORS).why
 

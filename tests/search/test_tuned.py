@@ -9,6 +9,7 @@ import pytest
 
 from matchloom import Matcher
 from matchloom.search import learning
+from matchloom.search.calibration import signals_of
 from matchloom.search.collection import Collection
 from matchloom.search.entries import Entries
 from matchloom.search.features import tuned
@@ -59,6 +60,8 @@ def test_questions_of_one_answer_move_closer_and_the_encoder_stays_as_it_was(sen
     made = _tuned(sentences, entries)
     assert _nearness(made, member.toarray()) > 1.2 * _nearness(before, member.toarray()) > 0
     assert made.sentences.untuned is sentences
+    assert made.untuned is not None
+    np.testing.assert_array_equal(made.untuned.questions, before.questions)
     again = SentenceVectors(sentences.matcher).of(questions)
     np.testing.assert_array_equal(again, before.questions)
 
@@ -127,6 +130,26 @@ def test_few_questions_or_one_an_answer_are_not_tried(sentences: SentenceVectors
     one = [Pair(f"question {n} about {n * 7}", f"Answer {n}.") for n in range(120)]
     for pairs in (few, one):
         assert Collection.fit(pairs, sentences=sentences, tune=True).tuning is None
+
+
+@pytest.mark.usefixtures("always")
+def test_both_encoders_say_how_near_a_question_is(sentences: SentenceVectors, tmp_path: Path) -> None:
+    """A tuned encoder moves foreign questions towards what it knows; the one that it was does not."""
+    made = Collection.fit(PAIRS, sentences=sentences, tune=True)
+    made.save(tmp_path / "faq")
+    made.add([Pair("how do i feed the cat", "Answer about a cat.", text_id="cat")])
+    for own in (made, Collection.open(tmp_path / "faq")):
+        first, *added = own._living.current().view.segments
+        names = list(own.fusion.names)
+        for segment in (first, *added):
+            queries = segment.reader.read([*ASKED, "feed a cat"])
+            raw, scores = segment.scores(queries), np.zeros((3, len(segment.entries)))
+            tuned_best, plain_best = (raw[:, names.index(one)].max(axis=1) for one in ("dense_nearest", "dense_untuned"))
+            found = signals_of(names, np.ones(len(names)), raw, scores, np.zeros(3))[:, 1]
+            np.testing.assert_array_equal(found, np.minimum(tuned_best, plain_best))
+            assert not np.array_equal(tuned_best, plain_best)
+            known = segment.questions[:1]
+            assert segment.scores(segment.reader.read(known))[0, names.index("dense_untuned")].max() == pytest.approx(1)
 
 
 @pytest.mark.usefixtures("always")

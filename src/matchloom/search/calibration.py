@@ -4,11 +4,12 @@
     p(a | q)             = p(answerable | q) * softmax over entries of score(q, .) / temperature
 
 Signals of a question: `top`, its best fused score over the sum of the weights; `cosine`, the best raw cosine with an
-entry; `machine`, the probability of the first entry by the regression, and `energy`, the logarithm of the sum over
-entries of e^score by it (without a regression both are the best value of the support vector machine, the first brought
-to 0 to 1); `coverage`, the part of its stems, function words apart, that the collection has. Standardised
-features know which entry is best and not whether any is good; these do. z are the signals less their mean, over their
-deviation, on held-out questions of the user's own file, so that weights hold for any file.
+entry (where an encoder was tuned, the lesser of its cosine and that of the encoder as it came); `machine`, the
+probability of the first entry by the regression, and `energy`, the logarithm of the sum over entries of e^score by it
+(without a regression both are the best value of the support vector machine, the first brought to 0 to 1); `coverage`,
+the part of its stems, function words apart, that the collection has. Standardised features know which entry is best and
+not whether any is good; these do. z are the signals less their mean, over their deviation, on held-out questions of the
+user's own file, so that weights hold for any file.
 
 The weights w come from training parts of several corpora from which some answers, or whole fields of them, were taken
 away: questions of those have none, nor have those of other corpora (`python -m experiments.benchmarks.development`).
@@ -39,11 +40,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.lexical.columns import Floats
-from matchloom.search.fusion import Cases, ranks
+from matchloom.search.fusion import Cases, held_out_share, ranks
 
 ENOUGH = 20  # held-out questions to learn from
 SIGNALS = ("top", "cosine", "machine", "energy", "coverage")
 RATE = 0.1  # of the questions that have no answer here
+_COSINES = ("dense_nearest", "dense_text", "centroid", "text")  # what tells the cosine: the first that there is
 _PULL = 1000.0  # of the weights, towards those of other corpora
 _PULL_OF_TEMPERATURE = 60.0  # of its logarithm, in questions
 _STEPS = 30  # of Newton's method
@@ -131,12 +133,13 @@ def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Float
     if not raw.shape[2]:
         return found
     found[:, 0] = scores.max(axis=1) / max(float(weights.sum()), 1e-9)
-    cosine = next((one for one in ("dense_nearest", "dense_text", "centroid", "text") if one in names), None)
+    cosine = next((one for one in _COSINES if one in names), None)
     machine = next((one for one in ("joint", "softmax", "svm") if one in names), None)
     for column, name in ((1, cosine), (3, machine)):
         if name is not None:
-            values = raw[:, list(names).index(name)]
-            found[:, column] = np.max(values, axis=1, where=~np.isnan(values), initial=-1.0)
+            found[:, column] = _highest(raw[:, list(names).index(name)])
+    if "dense_untuned" in names:  # a tuned encoder finds foreign questions near, too; the one that it was does not
+        found[:, 1] = np.minimum(found[:, 1], _highest(raw[:, list(names).index("dense_untuned")]))
     if machine == "svm":
         found[:, 2] = np.clip((1 + found[:, 3]) / 2, 0, 1)
     elif machine is not None:
@@ -145,6 +148,12 @@ def signals_of(names: Sequence[str], weights: Floats, raw: Floats, scores: Float
         every = np.maximum(np.exp(np.minimum(apart, 0)).sum(axis=1), 1.0)
         found[:, 2] = 1 / every
         found[:, 3] += np.log(every)
+    return found
+
+
+def _highest(values: Floats) -> Floats:
+    """Of the entries that have one. (N, C) -> (N,)"""
+    found: Floats = np.max(values, axis=1, where=~np.isnan(values), initial=-1.0)
     return found
 
 
@@ -195,8 +204,7 @@ def fit_temperature(
     scores: Floats, right: NDArray[np.bool_], answerable: Floats, start: float, questions: float = inf
 ) -> float:
     """The temperature that held-out questions of answers with so many of them ask for, drawn towards the start."""
-    each = (1 - 1 / max(questions, 1.0)) ** 2
-    losses = each * losses_of(first_shares(scores), right, answerable)
+    losses = held_out_share(questions) * losses_of(first_shares(scores), right, answerable)
     losses += _PULL_OF_TEMPERATURE * (np.log(TEMPERATURES) - log(start)) ** 2
     return float(TEMPERATURES[int(np.argmin(losses))])
 

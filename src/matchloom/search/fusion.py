@@ -19,7 +19,9 @@ With two features this is the sum alpha s_1 + (1 - alpha) s_2 of the CNTN paper 
 scale: alpha = w_1 / (w_1 + w_2) over standardised scores, learnt and not tried out on a grid.
 
 A fusion can still be worse than one of its features. If a single one is right at the first place on so many more of
-the held-out questions that chance is no explanation (sign test, p < .05), it is used alone, and `why` says so.
+the held-out questions that chance is no explanation (sign test, p < .05 over the number of features, for each of them
+has its chance), it is used alone, and `why` says so. A held-out question leaves its answer with q - 1 of q questions,
+which speaks for features that need none, such as the cosine with the answer's text: each counts ((q - 1) / q)^2.
 
 An entry that was added since has no score by classifiers. Its others count for these, too: their weights are scaled to
 the same sum.
@@ -28,6 +30,7 @@ the same sum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -148,10 +151,8 @@ def prior_of(names: Sequence[str], *, use_questions: bool = True, worth: float =
     if not any(name.startswith("dense") for name in names):
         return words
     words = {"joint" if name == "softmax" else name: weight for name, weight in words.items()}
-    return {
-        name: worth * own + (1 - worth) * words.get(name, _FOREIGN * own)
-        for name, own in (PRIOR_OF_JOINT if "joint" in names else PRIOR_OF_ENCODER).items()
-    }
+    encoder = {"dense_untuned": 0.0, **(PRIOR_OF_JOINT if "joint" in names else PRIOR_OF_ENCODER)}
+    return {name: worth * own + (1 - worth) * words.get(name, _FOREIGN * own) for name, own in encoder.items()}
 
 
 def pull_of(names: Sequence[str]) -> float:
@@ -159,17 +160,31 @@ def pull_of(names: Sequence[str]) -> float:
     return _PULL_OF_JOINT if "joint" in names else _PULL
 
 
-def learn_fusion(names: Sequence[str], cases: Cases, priors: Mapping[str, float], pull: float | None = None) -> Fusion:
-    """The weights that held-out questions ask for, or a single feature where that is better beyond chance."""
+def learn_fusion(
+    names: Sequence[str],
+    cases: Cases,
+    priors: Mapping[str, float],
+    pull: float | None = None,
+    *,
+    questions: float = inf,
+) -> Fusion:
+    """The weights that held-out questions ask for, or a single feature where that is better beyond chance.
+
+    `questions` is how many an answer has on the mean, of which a held-out one takes one away.
+    """
     prior = np.array([priors[name] for name in names])
     if not cases.counted.sum():
         return Fusion(tuple(names), prior, "the prior: no known question has an entry with another question")
     weights = learn_weights(cases, prior, pull_of(names) if pull is None else pull)
-    questions = len(cases.counted)
-    fusion = Fusion(tuple(names), weights, f"learnt from {questions} held-out questions")
+    fusion = Fusion(tuple(names), weights, f"learnt from {len(cases.counted)} held-out questions")
     if np.count_nonzero(weights) > 1:
-        return _guarded(fusion, cases, float(prior.sum()))
+        return _guarded(fusion, cases, float(prior.sum()), held_out_share(questions))
     return fusion
+
+
+def held_out_share(questions: float) -> float:
+    """How much a held-out question tells of an answer's use, which it leaves with one less of so many."""
+    return (1 - 1 / max(questions, 1.0)) ** 2
 
 
 def learn_weights(cases: Cases, prior: Floats, pull: float = _PULL) -> Floats:
@@ -190,17 +205,19 @@ def learn_weights(cases: Cases, prior: Floats, pull: float = _PULL) -> Floats:
     return np.asarray(found.x, dtype=np.float64)
 
 
-def _guarded(fusion: Fusion, cases: Cases, prior: float) -> Fusion:
+def _guarded(fusion: Fusion, cases: Cases, prior: float, share: float) -> Fusion:
     from matchloom.evaluation.significance import sign_test
 
-    fused = ranks(cases, fusion.weights) == 1
+    fused, chance = ranks(cases, fusion.weights) == 1, _CHANCE / len(fusion.names)
     best: tuple[int, int, int, float] | None = None
     for e in range(len(fusion.names)):
         alone = ranks(cases, np.eye(len(fusion.names))[e]) == 1
-        won, lost = (round(float(cases.counted[one & ~other].sum())) for one, other in ((alone, fused), (fused, alone)))
+        won, lost = (
+            round(share * float(cases.counted[one & ~other].sum())) for one, other in ((alone, fused), (fused, alone))
+        )
         if won > lost:
             p = sign_test(won, lost)
-            if p < _CHANCE and (best is None or won - lost > best[1] - best[2]):
+            if p < chance and (best is None or won - lost > best[1] - best[2]):
                 best = (e, won, lost, p)
     if best is None:
         return fusion

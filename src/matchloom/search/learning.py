@@ -7,6 +7,7 @@ documents and, with an encoder, the 100 nearest. Means and deviations are taken 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from matchloom.search.features.linear import FOLDS, LinearFeature, fit_linear, f
 from matchloom.search.features.ridge import LARGEST, Ridge
 from matchloom.search.features.translation import Translation
 from matchloom.search.features.tuned import FOLDS as TUNED_FOLDS
-from matchloom.search.features.tuned import can_be_tuned, tune, tuning_pays
+from matchloom.search.features.tuned import DenseUntuned, can_be_tuned, tune, tuning_pays
 from matchloom.search.fusion import (
     Cases,
     Fusion,
@@ -121,7 +122,7 @@ def _learnt(
     made, cases = tuned or _learner(entries, settings, untuned, progress)
     segment = made.segment()
     names = segment.names
-    fusion = learn_fusion(names, cases, made.prior(names))
+    fusion = made.fusion(cases)
     cases = cases._replace(signals=made.signals(names, cases, fusion.weights))
     calibration = None
     if settings.learn and not settings.features:
@@ -266,6 +267,8 @@ class Learner:
         if not self.settings.words:
             return [nearest]
         found: list[Feature] = [nearest, DenseText(self.dense)]
+        if self.dense.untuned is not None:
+            found.append(DenseUntuned(self.dense.untuned, self.member))
         if self.settings.learn and self.member.shape[1] > 1 and not self.large:
             found.append(DenseClassifier.fit(self.known, self.dense, folds=self.folds if len(self.rows) else 0))
         return found
@@ -297,13 +300,19 @@ class Learner:
         if any(one.name == "joint" for one in self.features):
             anew += self._linear()
         made = {one.name: one for one in anew}
-        self.features = [made.get(one.name, one) for one in self.features]
+        self.features = [made.pop(one.name, one) for one in self.features] + list(made.values())
 
     def right_at_first(self, cases: Cases) -> NDArray[np.bool_]:
         """Which held-out questions find their answer at the first place by the weights that they teach."""
-        names = [one.name for one in self.features]
-        found: NDArray[np.bool_] = ranks(cases, learn_fusion(names, cases, self.prior(names)).weights) == 1
+        found: NDArray[np.bool_] = ranks(cases, self.fusion(cases).weights) == 1
         return found
+
+    def fusion(self, cases: Cases) -> Fusion:
+        """The weights that held-out questions teach."""
+        names = tuple(one.name for one in self.features)
+        # Where texts alone are compared, a held-out question takes nothing from its answer.
+        questions = self.questions_per_answer if self.settings.use_questions else inf
+        return learn_fusion(names, cases, self.prior(names), questions=questions)
 
     def cases(self, *, progress: bool = False) -> Cases:
         """What the features say of known questions that are left out."""

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 FIRST_RATE = 0.05  # of the questions without an answer, where a calibration does not say it: it has four signals
 LOOKED_AT = 2**25  # numbers of one array
-_NUMBERS = (
-    r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|(dense|tuned)\..+"
-)
+_NUMBERS = r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|(dense|tuned|untuned)\..+"
 Shape = tuple[int | None, ...]
 
 
@@ -121,7 +119,7 @@ def _shapes(arrays: Mapping[str, NDArray[Any]], features: int) -> dict[str, Shap
         r"(ids|texts|columns|other_ids|other_texts|owned)\.starts": (entries + 1,),
         r"vectors\.starts": (questions + 1,),
         r"text_(keys|rows)": arrays["text_keys"].shape,
-        r"dense\.questions": (questions, size),
+        r"(dense|untuned)\.questions": (questions, size),
         r"dense\.texts": (entries, size),
         r"tfidf\.word_idf": (words,),
         r"tfidf\.ngram_idf": (ngrams,),

@@ -37,7 +37,7 @@ from matchloom.search.features.linear import LinearFeature
 from matchloom.search.features.ridge import Ridge
 from matchloom.search.features.tfidf import TfIdf
 from matchloom.search.features.translation import Translation
-from matchloom.search.features.tuned import TUNED, layers_of
+from matchloom.search.features.tuned import TUNED, UNTUNED, DenseUntuned, layers_of
 from matchloom.search.queries import Queries
 from matchloom.search.reader import Reader
 from matchloom.search.saved import check_arrays, check_lines
@@ -176,6 +176,8 @@ class Segment:
         dense = None
         if self.dense is not None:
             dense = KnownVectors.of(self.dense.sentences, questions, list(entries.texts))
+            if self.dense.untuned is not None:
+                dense.untuned = KnownVectors.of(self.dense.untuned.sentences, questions, list(entries.texts))
         features = [None if one is None else _extended(one, known, self.reader, dense) for one in self.features]
         vectors = known.questions.vector_rows
         return Segment(entries, questions, member, vectors, self.reader, self.names, features, dense)
@@ -207,6 +209,8 @@ class Segment:
         if self.dense is not None:
             found |= {"dense.questions": self.dense.questions, "dense.texts": self.dense.texts}
             found |= prefixed(TUNED, layers_of(self.dense.sentences))
+            if self.dense.untuned is not None:
+                found[f"{UNTUNED}.questions"] = self.dense.untuned.questions
         for feature in self.features:
             if feature is not None:
                 found |= prefixed(f"feature.{feature.name}", feature.arrays())
@@ -241,6 +245,8 @@ class Segment:
         dense = None
         if sentences is not None:
             dense = KnownVectors(sentences, arrays["dense.questions"], arrays["dense.texts"])
+            if sentences.untuned is not None and f"{UNTUNED}.questions" in arrays:
+                dense.untuned = KnownVectors(sentences.untuned, arrays[f"{UNTUNED}.questions"], dense.texts[:0])
         seen = TfIdf.load(inside("tfidf", arrays)) if "tfidf.word_idf" in arrays else None
         features = [_loaded(name, inside(f"feature.{name}", arrays), reader, member, dense, seen) for name in names]
         vectors = Rows(inside("vectors", arrays), reader.size)
@@ -258,6 +264,8 @@ def _extended(feature: Feature, known: Known, reader: Reader, dense: KnownVector
         return Centroid.fit(known, reader.dense, questions=feature.name == "centroid", large=True)
     if isinstance(feature, Translation):
         return feature.of(known)
+    if isinstance(feature, DenseUntuned):
+        return None if dense is None or dense.untuned is None else DenseUntuned(dense.untuned, known.member)
     if dense is not None and isinstance(feature, DenseNearest):
         return DenseNearest(dense, known.member)
     if dense is not None and isinstance(feature, DenseText):
@@ -287,6 +295,8 @@ def _loaded(
     if dense is not None:
         if name == DenseNearest.name:
             return _coded(DenseNearest(dense, member), arrays)
+        if name == DenseUntuned.name and dense.untuned is not None:
+            return DenseUntuned(dense.untuned, member)
         if name == DenseText.name:
             return _coded(DenseText(dense), arrays)
         if name == DenseClassifier.name:

@@ -68,7 +68,7 @@ class SentenceVectors:
 
     def asked(self, queries: Queries) -> Floats:
         """The vectors of questions from outside, of which the last are kept. (N, D)"""
-        return queries.once("dense", lambda own: self._all(own.texts))
+        return queries.once("dense" if self.untuned is None else "tuned", lambda own: self._all(own.texts))
 
     def one(self, text: str) -> Floats:
         """The vector of a text from outside. (D,)"""
@@ -114,7 +114,8 @@ class KnownVectors:
     """The vectors of some entries: their different questions, and their texts.
 
     Where the encoder was tuned on these questions, `without` has for each fold of them that is left out the vectors of
-    all questions and texts by an encoder that was tuned without it: only these say how a new question fares.
+    all questions and texts by an encoder that was tuned without it: only these say how a new question fares. `untuned`
+    are the vectors by the encoder as it came, which know foreign questions better.
     """
 
     def __init__(
@@ -124,11 +125,12 @@ class KnownVectors:
         texts: Vectors,
         without: Sequence[tuple[Vectors, Vectors]] = (),
         folds: int = FOLDS,
+        untuned: KnownVectors | None = None,
     ) -> None:
         self.sentences: SentenceVectors = sentences
         self.questions: Vectors = questions
         self.texts: Vectors = texts
-        self.without, self.folds = without, folds
+        self.without, self.folds, self.untuned = without, folds, untuned
 
     def left_out(self, row: int) -> tuple[Vectors, Vectors]:
         """The vectors of questions and texts by an encoder that has not learnt from this question."""

@@ -4,6 +4,12 @@ Questions are parted into three folds by their digests. For each fold that is le
 beside the one that learns from all: what features, weights and probabilities are told of a question then comes from an
 encoder that has not seen it. A collection's folder keeps the encoder as it came, and the layers that were tuned: a
 refit begins with the former.
+
+    untuned   the highest cosine with a known question of the entry, by the encoder as it came
+
+Tuning moves all texts towards the answers that it knows, foreign ones too. Whether there is an answer at all is
+therefore asked of the encoder as it came, too (`calibration.signals_of`); in the ranking this cosine starts with no
+weight.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from matchloom.basics.parallel import thread_pool, usable_cores
-from matchloom.search.features.dense import KnownVectors, SentenceVectors
+from matchloom.search.features.dense import DenseNearest, KnownVectors, SentenceVectors
 from matchloom.search.features.linear import folds_of
 
 if TYPE_CHECKING:
@@ -25,13 +31,19 @@ if TYPE_CHECKING:
 
 
 FOLDS = 3
-TUNED = "tuned"  # the name of what is saved
+TUNED, UNTUNED = "tuned", "untuned"  # the names of what is saved
 MODEL = "sentence_bert"  # whose vectors the tuned layers make
 _EPOCHS, _LEAST_EPOCHS, _PASSES = 5, 2, 15_000  # epochs; of however many texts; texts that are read in all epochs
 _A_TEXT, _A_CHARACTER, _LONGEST = 0.001, 8e-5, 200  # seconds of a pass, about; characters of a text that are read
 _START = 4.0  # seconds before the first pass, and of what is learnt again from the new vectors
 _LEAST = 100  # questions that are left out, to tell whether tuning pays
 _FEWEST = 2.0  # questions an answer on the mean: of a single one there is nothing to learn what they have in common
+
+
+class DenseUntuned(DenseNearest):
+    """Nearness to the best known question of an entry, by the encoder before it was tuned."""
+
+    name = "dense_untuned"
 
 
 def tuning_pays(questions: int, questions_per_answer: float) -> bool:
@@ -85,8 +97,8 @@ def tune(
         finally:  # also where Ctrl-C ends it, which waits for those that are at work
             stopped.set()
     without = [(own[:count], own[count:]) for own in map(lower.vectors, others)]
-    made = with_layers(sentences, top)
-    return KnownVectors(made, *_split(made.of([*questions, *texts]), count), without, FOLDS)
+    made, untuned = with_layers(sentences, top), KnownVectors.of(sentences, questions, texts)
+    return KnownVectors(made, *_split(made.of([*questions, *texts]), count), without, FOLDS, untuned)
 
 
 def with_layers(sentences: SentenceVectors, top: nn.ModuleList) -> SentenceVectors:
