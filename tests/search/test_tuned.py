@@ -144,7 +144,8 @@ def test_both_encoders_say_how_near_a_question_is(sentences: SentenceVectors, tm
         for segment in (first, *added):
             queries = segment.reader.read([*ASKED, "feed a cat"])
             raw, scores = segment.scores(queries), np.zeros((3, len(segment.entries)))
-            tuned_best, plain_best = (raw[:, names.index(one)].max(axis=1) for one in ("dense_nearest", "dense_untuned"))
+            best = raw.max(axis=2)
+            tuned_best, plain_best = (best[:, names.index(one)] for one in ("dense_nearest", "dense_untuned"))
             found = signals_of(names, np.ones(len(names)), raw, scores, np.zeros(3))[:, 1]
             np.testing.assert_array_equal(found, np.minimum(tuned_best, plain_best))
             assert not np.array_equal(tuned_best, plain_best)

@@ -72,8 +72,8 @@ class Prior(NamedTuple):
         return exp(float(np.dot(self.log_temperature, sizes_of(questions, answers))))
 
 
-WORDS = Prior((0.84, 0.18, 0.60, 0.61, 0.0, 0.57), (-2.80, 0.0, 3.15, 4.90, 0.0, 1.88), (0.38, -0.14, 0.22))
-ENCODER = Prior((1.55, 0.0, 0.57, 0.0, 1.61, 0.17), (-2.84, 0.0, 2.86, 6.24, 0.0, 0.41), (0.10, -0.09, 0.21))
+WORDS = Prior((0.84, 0.16, 0.60, 0.62, 0.0, 0.57), (-2.80, 0.0, 3.15, 4.90, 0.0, 1.88), (0.43, -0.11, 0.19))
+ENCODER = Prior((1.55, 0.0, 0.57, 0.0, 1.61, 0.17), (-2.84, 0.0, 2.86, 6.24, 0.0, 0.41), (0.11, -0.09, 0.20))
 
 
 def sizes_of(questions: float, answers: int) -> tuple[float, float, float]:

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 FIRST_RATE = 0.05  # of the questions without an answer, where a calibration does not say it: it has four signals
 LOOKED_AT = 2**25  # numbers of one array
-_NUMBERS = r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)|(dense|tuned|untuned)\..+"
+_NUMBERS = (
+    r".+\.(weights|bias|dual|lengths|squares|idf|new_idf|mean_length|background|word_idf|ngram_idf)"
+    r"|(dense|tuned|untuned)\..+"
+)
 Shape = tuple[int | None, ...]
 
 
