@@ -1,6 +1,6 @@
 """Do two texts match? The classifier beside scikit-learn's logistic regression on TF-IDF, on development data.
 
-    python -m experiments.benchmarks.pairs [--encoder NAME] [NAME ...]
+    python -m experiments.benchmarks.pairs [--encoder NAME [--tune]] [NAME ...]
 
 Average precision over three folds of the training parts of `pair_tasks`; test parts are not read.
 """
@@ -54,10 +54,18 @@ def rival(train: Sequence[Pair], asked: Sequence[Pair], *, chinese: bool) -> NDA
 
 
 def ours(
-    tokenizer: Tokenizer, sentences: SentenceVectors | None, train: Sequence[Pair], asked: Sequence[Pair]
+    tokenizer: Tokenizer,
+    sentences: SentenceVectors | None,
+    train: Sequence[Pair],
+    asked: Sequence[Pair],
+    *,
+    tune: bool = False,
 ) -> NDArray[np.float64]:
     """As `matchloom fit` makes it."""
-    return PairClassifier.fit(train, tokenizer, sentences=sentences).score(asked).astype(np.float64)
+    made = PairClassifier.fit(train, tokenizer, sentences=sentences, tune=tune)
+    if made.tuning is not None:
+        print(made.tuning)
+    return made.score(asked).astype(np.float64)
 
 
 def main() -> None:
@@ -65,6 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(TASKS), help=f"of {', '.join(TASKS)}")
     parser.add_argument("--encoder", default="", help="a name of 'matchloom encoders'")
+    parser.add_argument("--tune", action="store_true", help="with the encoder tuned on the pairs, too")
     options = parser.parse_args()
     table = Table("pairs", "count", "system", "AP", "seconds a fold (CPU)")
     for name in options.names:
@@ -79,6 +88,8 @@ def main() -> None:
 
             sentences = Encoded(find_encoder(options.encoder), tokenizer).sentences
             systems["encoder_classifier"] = partial(ours, tokenizer, sentences)
+            if options.tune:
+                systems["encoder_classifier, tuned"] = partial(ours, tokenizer, sentences, tune=True)
         for system, score in systems.items():
             found, begun = [], time.process_time()
             for fold in range(int(folds.max()) + 1):

@@ -80,7 +80,8 @@ def command(
     figures are of; in use answers have their questions, too. Questions that people asked (--test) tell more.
 
     Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains. Where
-    answers have several questions, its last layers then learn from them for some minutes; --no-tune leaves that out.
+    answers have several questions, or the file has labelled pairs, its last layers then learn from them for some
+    minutes; --no-tune leaves that out.
 
     With --feedback it learns at the end from thumbs up and down, if held-out questions are not worse for it; what that
     means is told by 'matchloom refit'. The figures are of the files alone.

@@ -5,13 +5,14 @@
                     + sum over features f of  w_f (x_f(q, t) - mean_f) / deviation_f
 
 The first line learns which words may differ and which must not, the second which words stand for each other, the third
-how much has to be shared (`pair_features.py`, with an encoder its cosine, too). How far weights are held back, the
-threshold and the probabilities come from folds of the training pairs. Nothing is drawn at random.
+how much has to be shared (`pair_features.py`, with an encoder its cosine, too, and that of its tuned self where this
+helps held-out pairs: `pair_tuning.py`). How far weights are held back, the threshold and the probabilities come from
+folds of the training pairs. Nothing is drawn at random but the batches of a tuned encoder, with a fixed seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,10 +26,14 @@ from matchloom.data.identity import both_sides, digest
 from matchloom.data.splits import fold_labelled
 from matchloom.data.tokenized import deduplicate
 from matchloom.evaluation.labelled import measure_labelled
-from matchloom.fitting.pair_features import CHARACTERS, ENCODER, NAMES, SCALE, PairFeatures, letter
+from matchloom.fitting.pair_features import CHARACTERS, ENCODER, NAMES, SCALE, TUNED, PairFeatures, letter
+from matchloom.fitting.pair_learning import FEW, HELD_BACK, in_folds, learn_weights
 from matchloom.fitting.pair_trace import traced
+from matchloom.fitting.pair_tuning import pairs_can_tune, tune_on_pairs, worth_keeping
 from matchloom.fitting.word_scorers import COUNTS, REMEDY, dump_collection, load_collection
+from matchloom.search.features.base import inside, prefixed
 from matchloom.search.features.tfidf import TfIdf
+from matchloom.search.features.tuned import layers_of, sentences_of
 from matchloom.text.tokenize import Tokenizer, replace_surrogates, word_hash
 from matchloom.text.vocab import Vocab
 from matchloom.types import MatchloomError, Pair, Scores, Trace
@@ -37,14 +42,13 @@ if TYPE_CHECKING:  # torch comes with it, and only who has an encoder needs it
     from matchloom.matcher import Matcher
     from matchloom.search.features.dense import SentenceVectors
 
+_TUNED = "tuned"  # the name of what is saved of an encoder that was tuned
 VOCAB, WEIGHTS, FORMAT = "vocab.txt", "weights.safetensors", 3  # 2 had no words of their own
 PLAIN = "tfidf_classifier"
-HELD_BACK = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # what the sum of losses counts against the weights; folds choose
 FOLDS = 5
 FAR = 4.0  # deviations from the mean beyond which a feature says no more
 PAIR_COLUMNS = 1 << 18  # of hashed pairs of words
 MOST_ALONE = 8  # words that one text alone has, beyond which no pairs of words are counted
-FEW = 2_000  # pairs up to which all folds choose, and weights are rather held back than not
 MOST = 50_000  # pairs to learn from
 _CHARACTERS = 10_000_000  # of all their texts, about: a number for each of their n-grams is in memory, some times over
 _CHUNK = 8192
@@ -62,20 +66,50 @@ class Columns(NamedTuple):
     pairs: sp.csr_array  # (B, P)
 
 
+class PairTuning(NamedTuple):
+    """What came of tuning an encoder: average precision of held-out pairs before and after."""
+
+    pairs: int
+    before: float
+    after: float
+    kept: bool
+
+
+class _Examples(NamedTuple):
+    """Pairs as scikit-learn takes them, and what folds of them chose."""
+
+    x: sp.csr_matrix
+    used: NDArray[np.int64]  # which of `size` columns those of x are
+    size: int
+    held_back: float
+    scores: Floats  # of held-out pairs
+
+
 class PairClassifier:
     """A logistic regression on two texts. `fit` makes it from labelled pairs, `load` from a folder."""
 
     def __init__(
-        self, features: PairFeatures, seen: TfIdf, *, plain: bool = False, matcher: Matcher | None = None
+        self,
+        features: PairFeatures,
+        seen: TfIdf,
+        *,
+        plain: bool = False,
+        matcher: Matcher | None = None,
+        tuned: SentenceVectors | None = None,
     ) -> None:
-        """`plain` is TF-IDF of words and nothing else, for comparison. A `matcher` has the vectors of texts."""
+        """`plain` is TF-IDF of words and nothing else, for comparison. A `matcher` has the vectors of texts.
+
+        `tuned` has those of the same encoder after it was tuned on pairs.
+        """
         self.features = features
         self.seen = seen
         self.plain = plain
-        self.matcher = matcher
+        self.matcher, self.tuned = matcher, tuned
+        self.tuning: PairTuning | None = None  # where it was tried
         self.tokenizer: Tokenizer = features.tokenizer
         self.name = PLAIN if plain else "pair_classifier" if matcher is None else "encoder_classifier"
-        self.names = () if plain else (*NAMES, *([] if matcher is None else [ENCODER]))
+        encoded = [*([] if matcher is None else [ENCODER]), *([] if tuned is None else [TUNED])]
+        self.names = () if plain else (*NAMES, *encoded)
         self.mean, self.deviation, self.weights = (np.full(len(self.names), x, np.float64) for x in (0, 1, 0))
         self.differ: NDArray[np.float32] = np.zeros(seen.size, np.float32)
         self.shared: NDArray[np.float32] = np.zeros(seen.size, np.float32)
@@ -93,34 +127,67 @@ class PairClassifier:
         *,
         sentences: SentenceVectors | None = None,
         plain: bool = False,
+        tune: bool = False,
     ) -> PairClassifier:
-        """Learn from labelled pairs of both labels; `calibration` is then that of their folds."""
+        """Learn from labelled pairs of both labels; `calibration` is then that of their folds.
+
+        With `tune` the last layers of a pretrained encoder learn, too, where that helps held-out pairs.
+        """
         pairs = sorted(pairs, key=_by_content)[: _most(pairs)]  # their order does not show, not in the last digit
         texts = [replace_surrogates(text) for text in sorted(both_sides(pairs))]
         features = PairFeatures.fit(texts, tokenizer)
         words = [_words(tokenizer, text) for text in texts]
         seen = TfIdf.fit([] if plain else texts, words)
         made = cls(features, seen, plain=plain, matcher=None if sentences is None else sentences.matcher)
-        columns, right = made.columns(pairs, sentences), labels(pairs)
-        made.mean, deviation = columns.features.mean(axis=0), columns.features.std(axis=0)
-        made.deviation = np.where(deviation > 1e-6, deviation, 1.0)
-        x, used, size = made._joined(columns)
-        held_back, scores = _in_folds(x, right, np.array(fold_labelled(pairs, FOLDS)), made._strengths(pairs))
-        # A regression that is held back says too little of everything, its bias included: a score of 0 is no even
-        # chance. What held-out pairs say of its scores is, and so it is a part of the weights.
-        slope, offset = platt(scores, right)
-        slope = max(slope, _FLATTEST)
-        weights = np.zeros(size)
-        learnt, bias = learn_weights(x, right, held_back)
-        weights[used], made.bias = slope * learnt, slope * bias + offset
-        made.calibration = Calibration(best_threshold(slope * scores + offset, right), 1.0, 0.0)
-        ends = np.cumsum([len(made.weights), len(made.differ), len(made.shared)])
-        made.weights, *rest = np.split(weights, ends)
-        made.differ, made.shared, made.word_pairs = (one.astype(np.float32) for one in rest)
+        columns, right, homes = made.columns(pairs, sentences), labels(pairs), np.array(fold_labelled(pairs, FOLDS))
+        examples = made._examples(columns, right, homes)
+        if tune and sentences is not None and pairs_can_tune(sentences, pairs):
+            made, examples = made._tuned(pairs, sentences, columns, examples, right, homes)
+        made._learn(examples, right)
         return made
 
-    def _strengths(self, pairs: Sequence[Pair]) -> Sequence[float]:
-        return (1.0,) if self.plain else HELD_BACK if len(pairs) <= FEW else HELD_BACK[3:]
+    def _examples(self, columns: Columns, right: NDArray[np.bool_], homes: NDArray[np.int64]) -> _Examples:
+        """What is learnt from; features are then known by their mean and deviation."""
+        self.mean, deviation = columns.features.mean(axis=0), columns.features.std(axis=0)
+        self.deviation = np.where(deviation > 1e-6, deviation, 1.0)
+        x, used, size = self._joined(columns)
+        return _Examples(x, used, size, *in_folds(x, right, homes, self._strengths(len(right))))
+
+    def _tuned(
+        self,
+        pairs: Sequence[Pair],
+        sentences: SentenceVectors,
+        columns: Columns,
+        examples: _Examples,
+        right: NDArray[np.bool_],
+        homes: NDArray[np.int64],
+    ) -> tuple[PairClassifier, _Examples]:
+        """The same with a tuned encoder, where held-out pairs are better for it; else as it is."""
+        learnt = tune_on_pairs(sentences, pairs)
+        other = PairClassifier(self.features, self.seen, matcher=self.matcher, tuned=learnt.sentences)
+        both = np.concatenate([columns.features, learnt.held_out[:, None]], axis=1)
+        found = other._examples(columns._replace(features=both), right, homes)
+        before, after = (measure_labelled(one.scores, right, None).each["AP"] for one in (examples, found))
+        kept = worth_keeping(after - before)
+        chosen = (other, found) if kept else (self, examples)
+        chosen[0].tuning = PairTuning(len(pairs), float(before.mean()), float(after.mean()), kept)
+        return chosen
+
+    def _learn(self, examples: _Examples, right: NDArray[np.bool_]) -> None:
+        # A regression that is held back says too little of everything, its bias included: a score of 0 is no even
+        # chance. What held-out pairs say of its scores is, and so it is a part of the weights.
+        slope, offset = platt(examples.scores, right)
+        slope = max(slope, _FLATTEST)
+        weights = np.zeros(examples.size)
+        learnt, bias = learn_weights(examples.x, right, examples.held_back)
+        weights[examples.used], self.bias = slope * learnt, slope * bias + offset
+        self.calibration = Calibration(best_threshold(slope * examples.scores + offset, right), 1.0, 0.0)
+        ends = np.cumsum([len(self.weights), len(self.differ), len(self.shared)])
+        self.weights, *rest = np.split(weights, ends)
+        self.differ, self.shared, self.word_pairs = (one.astype(np.float32) for one in rest)
+
+    def _strengths(self, pairs: int) -> Sequence[float]:
+        return (1.0,) if self.plain else HELD_BACK if pairs <= FEW else HELD_BACK[3:]
 
     def _joined(self, columns: Columns) -> tuple[sp.csr_matrix, NDArray[np.int64], int]:
         """The columns of two pairs or more, as scikit-learn takes them; which they are, of how many (F + 2 S + P)."""
@@ -170,9 +237,11 @@ class PairClassifier:
         found = self.features.of(pairs, cosines)
         if self.matcher is None:
             return found
-        vectors = self.matcher.vectors(texts) if sentences is None else sentences.of(texts)
-        cosine = (vectors[rows[::2]].astype(np.float64) * vectors[rows[1::2]]).sum(axis=1)
-        return np.concatenate([found, cosine[:, None]], axis=1)
+        every = [self.matcher.vectors(texts) if sentences is None else sentences.of(texts)]
+        if self.tuned is not None:
+            every.append(self.tuned.matcher.vectors(texts))
+        encoded = [(own[rows[::2]].astype(np.float64) * own[rows[1::2]]).sum(axis=1) for own in every]
+        return np.column_stack([found, *encoded])
 
     def word_pair_columns(self, left: Sequence[str], right: Sequence[str]) -> dict[tuple[str, str], int]:
         """The columns of the pairs of a word that only `left` has and one that only `right` has, in either order."""
@@ -211,10 +280,11 @@ class PairClassifier:
         """Write weights, vocabulary and word counts: numbers and text."""
         tensors: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _TENSORS}
         settings = {"tokenizer": self.tokenizer._asdict(), "bias": self.bias, "features": self.names}
+        layers = {} if self.tuned is None else prefixed(_TUNED, layers_of(self.tuned))
         files = {
             VOCAB: self.features.vocab.dumps().encode(),
             COUNTS: dump_collection(self.features.counts),
-            WEIGHTS: packed(tensors | self.seen.arrays()),
+            WEIGHTS: packed(tensors | self.seen.arrays() | layers),
         }
         inside: Any = {} if self.matcher is None else {"encoder": self.matcher}
         write(folder, "pair_classifier", FORMAT, settings, files, inside=inside)
@@ -225,14 +295,15 @@ class PairClassifier:
         saved = read(folder, "pair_classifier", FORMAT, remedy=REMEDY)
         settings, tensors = saved.settings, saved.tensors(WEIGHTS, finite=True)
         names = settings.get("features")
-        if names not in ([], [*NAMES], [*NAMES, ENCODER]):
+        if names not in ([], [*NAMES], [*NAMES, ENCODER], [*NAMES, ENCODER, TUNED]):
             raise MatchloomError(f"{folder} has the features of another version; {REMEDY}", code="wrong_format")
         with as_saved(folder, REMEDY):
             vocab = Vocab.loads(saved.content(VOCAB), Path(folder) / VOCAB)
             counts = load_collection(saved.content(COUNTS))
             features = PairFeatures(Tokenizer.from_dict(settings["tokenizer"]), vocab, counts)
             matcher = saved.inside("encoder") if ENCODER in names else None
-            made = cls(features, TfIdf.load(tensors), plain=not names, matcher=matcher)
+            tuned = _with_layers(matcher, inside(_TUNED, tensors)) if TUNED in names else None
+            made = cls(features, TfIdf.load(tensors), plain=not names, matcher=matcher, tuned=tuned)
             for name in _TENSORS:
                 own = getattr(made, name)
                 if tensors[name].shape != own.shape or tensors[name].dtype != own.dtype:
@@ -244,53 +315,16 @@ class PairClassifier:
         return made
 
 
+def _with_layers(matcher: Any, layers: Mapping[str, NDArray[Any]]) -> SentenceVectors:
+    """The encoder with the layers that were tuned; a ValueError where they do not fit."""
+    from matchloom.search.features.dense import SentenceVectors
+
+    if not layers:
+        raise ValueError(_TUNED)
+    return sentences_of(SentenceVectors(matcher), layers)
+
+
 _TENSORS = ("mean", "deviation", "weights", "differ", "shared", "word_pairs")
-
-
-def learn_weights(x: sp.csr_matrix, right: NDArray[np.bool_], held_back: float) -> tuple[Floats, float]:
-    """The weights (F,) and bias of least loss; a small `held_back` keeps weights small."""
-    from sklearn.linear_model import LogisticRegression
-
-    found = LogisticRegression(C=held_back, solver="liblinear").fit(x, right)
-    return np.asarray(found.coef_[0], np.float64), float(found.intercept_[0])
-
-
-def _in_folds(
-    x: sp.csr_matrix, right: NDArray[np.bool_], folds: NDArray[np.int64], strengths: Sequence[float]
-) -> tuple[float, Floats]:
-    """Of the strengths the one with the highest average precision of held-out pairs, and these pairs' scores.
-
-    Of many pairs two folds choose: the others would cost more than they tell.
-    """
-
-    def held_out(held_back: float, some: Iterable[int]) -> Floats:
-        scores = np.full(len(right), np.nan)
-        for fold in some:
-            if len(set(right[folds != fold])) < 2:
-                raise MatchloomError("too few groups of pairs have both labels to learn from; label more pairs")
-            weights, bias = learn_weights(x[folds != fold], right[folds != fold], held_back)
-            scores[folds == fold] = x[folds == fold] @ weights + bias
-        return scores
-
-    every = range(int(folds.max()) + 1)
-    first = every if len(right) <= FEW else every[:2]
-    found = {held_back: held_out(held_back, first) for held_back in strengths}
-    best = _least(found, right)
-    rest = held_out(best, every[len(first) :])
-    return best, np.where(np.isnan(rest), found[best], rest)
-
-
-def _least(found: Mapping[float, Floats], right: NDArray[np.bool_]) -> float:
-    """The strength with the highest average precision; of few pairs the least that is within a standard error of it."""
-    each = {}
-    for strength, scores in found.items():
-        asked = ~np.isnan(scores)
-        each[strength] = measure_labelled(scores[asked], right[asked], None).each["AP"]
-    best = max(each, key=lambda strength: each[strength].mean())
-    if len(right) > FEW:
-        return best
-    apart = {strength: each[best] - own for strength, own in each.items()}
-    return next(s for s, gap in apart.items() if gap.mean() <= gap.std() / np.sqrt(len(gap)))
 
 
 def some_pairs(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:

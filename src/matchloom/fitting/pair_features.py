@@ -19,7 +19,7 @@ from matchloom.types import MatchloomError, Pair
 
 BACK = "back: "  # of the text in the query
 COSINES = ("same words", "same character n-grams")
-ENCODER = "encoder's cosine"
+ENCODER, TUNED = "encoder's cosine", "tuned encoder's cosine"
 CHARACTERS = ("chinese", "japanese")  # kinds of texts where a character is nearly a word
 SCALE = 0.3  # of features and of pairs of words, beside words and n-grams
 _BACK = tuple(name for name in FEATURES["pair"] if name not in ANSWER_TYPES)  # an answer asks for nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.encoder import Encoded, development_seconds
 from matchloom.fitting.highlights import moved_most
 from matchloom.fitting.pair_classifier import FOLDS, PLAIN, PairClassifier, some_pairs
+from matchloom.fitting.pair_tuning import FEWEST, pair_tuning_seconds
 from matchloom.fitting.report import Asked
 from matchloom.fitting.systems import Candidate, Data, Outcome, Round, Task
 from matchloom.fitting.word_scorers import WordScorer
@@ -28,7 +30,7 @@ ABOUT = {
     PLAIN: "a logistic regression on TF-IDF of words: what differs, what is shared",
     WORDS: "a logistic regression on words, character n-grams and what both texts share",
     "encoder_cosine": "the pretrained encoder as it is: cosine of the two texts",
-    WITH_ENCODER: "the same logistic regression, with the pretrained encoder's cosine",
+    WITH_ENCODER: "the same logistic regression, with the pretrained encoder's cosine, tuned where that helps",
     "mv_lstm": "words in their context, exact matches, and features of the pair",
 }
 NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
@@ -72,8 +74,19 @@ class PairsTask(Task):
         return rounds if both else super().rounds(data, seed)
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
-        """Each is made for every round, and for the test pairs."""
-        return super().guess(candidates, rounds) * (rounds + 1)
+        """Each is made for every round, and for the test pairs; the chosen one once more."""
+        finish = max((one.finish_seconds for one in candidates), default=0.0)
+        return super().guess(candidates, rounds) * (rounds + 1) + 2 * finish
+
+    def learnt(self, scorer: Scorer) -> str:
+        """Whether its encoder was tuned, and what held-out pairs said."""
+        own = scorer.scorer if isinstance(scorer, Calibrated) else None
+        tuning = own.tuning if isinstance(own, PairClassifier) else None
+        if tuning is None:
+            return ""
+        done = "was tuned on your pairs" if tuning.kept else "stays as it came: tuned, it is not clearly better"
+        figures = f"AP {tuning.before:.3f}, tuned {tuning.after:.3f}"
+        return f"The encoder {done} ({tuning.pairs:,} held-out pairs: {figures})."
 
     def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
         """All that the user gave to learn from; a test file of theirs stays unseen."""
@@ -93,7 +106,11 @@ class PairsTask(Task):
             make, reading = _cosine(self.encoder, tokenizer), development_seconds(pairs)
             found.append(Candidate("encoder_cosine", ABOUT["encoder_cosine"], make, True, reading))
             make, seconds = _classifier(tokenizer, encoded), seconds + 5 * reading
-            found.append(Candidate(WITH_ENCODER, ABOUT[WITH_ENCODER], make, seconds=seconds, learns_all=True))
+            fused = Candidate(WITH_ENCODER, ABOUT[WITH_ENCODER], make, seconds=seconds, learns_all=True)
+            if self.tune and len(pairs) >= FEWEST:
+                finish = _classifier(tokenizer, encoded, tune=True)
+                fused = replace(fused, finish=finish, finish_seconds=pair_tuning_seconds(pairs))
+            found.append(fused)
         if len(pairs) >= NETWORK_FROM and has("torch"):
             seconds = 10 + len(pairs) / 100  # the best of its epochs is that of the development pairs
             make = _network(tokenizer, seed)
@@ -150,10 +167,12 @@ def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
     return make
 
 
-def _classifier(tokenizer: Tokenizer, encoded: Encoded | None = None, *, plain: bool = False) -> Make:
+def _classifier(
+    tokenizer: Tokenizer, encoded: Encoded | None = None, *, plain: bool = False, tune: bool = False
+) -> Make:
     def make(train: Sequence[Pair], development: Sequence[Pair], folder: Path, seconds: float) -> Scorer:
         sentences = None if encoded is None else encoded.sentences
-        made = PairClassifier.fit(train, tokenizer, sentences=sentences, plain=plain)
+        made = PairClassifier.fit(train, tokenizer, sentences=sentences, plain=plain, tune=tune)
         return Calibrated(made, made.calibration, tokenizer)
 
     return make

@@ -74,8 +74,8 @@ def fit(
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         encoder: A pretrained encoder that may be used, a folder or a name of 'matchloom encoders'; "auto" takes the
             first that is found, if there is one, and None none.
-        tune: Tune the last layers of the encoder on your questions, where time allows; kept where held-out questions
-            are better for it.
+        tune: Tune the last layers of the encoder on your questions or pairs, where time allows; kept where held-out
+            ones are better for it.
         seed: Of the split and the draws.
         overwrite: Replace a folder that `fit` wrote before.
         resume: Go on with a fit that was stopped: what it measured in `out` is not measured again.

@@ -47,6 +47,7 @@ SIGNALS = ("top", "cosine", "machine", "energy", "coverage")
 RATE = 0.1  # of the questions that have no answer here
 _COSINES = ("dense_nearest", "dense_text", "centroid", "text")  # what tells the cosine: the first that there is
 _PULL = 1000.0  # of the weights, towards those of other corpora
+_PULL_OF_BIAS = 5.0  # questions without an answer that count as much as what other corpora say of it
 _PULL_OF_TEMPERATURE = 60.0  # of its logarithm, in questions
 _STEPS = 30  # of Newton's method
 TEMPERATURES = np.exp(np.linspace(log(0.3), log(6), 100))
@@ -184,7 +185,11 @@ def learn_calibration(
 
 
 def _pulled(start: Calibration, answerable: Floats, unanswerable: Floats) -> tuple[float, ...]:
-    """Logistic regression of questions with and without an answer, both sides counting alike, drawn to the start."""
+    """Logistic regression of questions with and without an answer, both sides counting alike, drawn to the start.
+
+    A handful of questions without an answer says little of where to part them from others: on development tasks two of
+    them alone were worse than none, and with the pull better.
+    """
     rows = np.concatenate([answerable, unanswerable])
     z = np.clip((rows - np.array(start.mean)) / np.array(start.deviation), -8, 8)
     x = np.hstack([np.ones((len(z), 1)), z])
@@ -197,6 +202,8 @@ def _pulled(start: Calibration, answerable: Floats, unanswerable: Floats) -> tup
         slope = x.T @ (each * (p - y)) + pull * (w - first)
         curve = (x * (each * p * (1 - p))[:, None]).T @ x + np.diag(pull)
         w = w - np.linalg.solve(curve, slope)
+    own = len(unanswerable) / (len(unanswerable) + _PULL_OF_BIAS)
+    w[0] = own * w[0] + (1 - own) * first[0]
     return tuple(w.tolist())
 
 

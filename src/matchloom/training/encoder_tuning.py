@@ -4,6 +4,10 @@
     p_c  = softmax over the answers of  s cos(u, w_c)        w_c begins as the mean of what is known of answer c
     loss = - mean over the answers of a text of ln p_c
 
+or on pairs that match or do not, whose cosines move apart:
+
+    loss = - ln sigmoid(y (a cos(u, v) + b))                 y = 1 or -1; a and b learn, too
+
 What the layers below make of a text does not change while the last ones learn, so it is computed once and kept. Nothing
 is dropped out, and batches are drawn with a fixed seed: of the same texts in the same order the same layers come out,
 however many cores there are. SetFit (Tunstall et al., 2022) tunes an encoder by pairs of questions before a classifier
@@ -21,7 +25,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import log_softmax, normalize
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from matchloom.batches import Pieces
@@ -33,9 +37,10 @@ from matchloom.training.step import clip_gradients, rate_factor, set_rates
 Rows = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 LAYERS = 3  # that learn
-RATE, _DECAY, _CLIP, _WARMUP = 4e-4, 0.01, 1.0, 0.1
-_FASTER = 20.0  # the rate of the answers' vectors, which are far from where they end
+RATE, PAIR_RATE, _DECAY, _CLIP, _WARMUP = 4e-4, 1.5e-4, 0.01, 1.0, 0.1
+_FASTER = 20.0  # the rate of what learns beside the layers, which is far from where it ends
 _SCALE = 20.0  # s
+_PAIR_SCALE, _MEASURED = 10.0, 500  # a, to begin with; pairs whose median cosine b begins with
 _BATCH, _BUCKET = 32, 16  # texts; batches whose texts are sorted by length, so that little padding is read
 MOST = 48  # pieces of a text that are learnt from
 _IN_MEMORY = 256 * 2**20  # bytes of what lies below; more is mapped
@@ -92,13 +97,8 @@ def tuned_layers(
     rate: float = RATE,
     stopped: Callable[[], bool] = lambda: False,
 ) -> nn.ModuleList:
-    """The last layers after learning from these texts, whose answers are (len(rows), A), 1 where one is right.
-
-    On one thread: several can be tuned side by side. They end where they are once it is `stopped`.
-    """
-    top = copy.deepcopy(lower.top)
-    for parameter in top.parameters():
-        parameter.requires_grad_(True)
+    """The last layers after learning from these texts, whose answers are (len(rows), A), 1 where one is right."""
+    top = _copied(lower)
     right = torch.from_numpy(answers.toarray().astype(np.float32))
     right /= right.sum(1, keepdim=True)
     with torch.no_grad():
@@ -106,23 +106,80 @@ def tuned_layers(
             [lower.sentences(top, some, MOST) for some in np.array_split(rows, len(rows) // _AT_ONCE + 1)]
         )
         means = nn.Parameter(normalize(right.T @ known, dim=1))
+
+    def loss(batch: Rows) -> Tensor:
+        cosines = lower.sentences(top, rows[batch], MOST) @ normalize(means, dim=1).T
+        return -(right[batch] * log_softmax(_SCALE * cosines, dim=1)).sum(1).mean()
+
+    return _learnt(top, [means], np.minimum(lower.lengths[rows], MOST), loss, epochs, rate, stopped)
+
+
+def layers_tuned_by_pairs(
+    lower: LowerOutputs,
+    rows: Rows,
+    match: NDArray[np.bool_],
+    epochs: int,
+    *,
+    rate: float = PAIR_RATE,
+    stopped: Callable[[], bool] = lambda: False,
+) -> nn.ModuleList:
+    """The last layers after learning which pairs of texts match, from pairs whose texts are the rows (N, 2)."""
+    top = _copied(lower)
+    with torch.no_grad():
+        some = rows[:: len(rows) // _MEASURED + 1]
+        middle = _cosines(lower, top, some).median()
+    scale, shift = nn.Parameter(torch.tensor(_PAIR_SCALE)), nn.Parameter(-_PAIR_SCALE * middle)
+    right = torch.from_numpy(match.astype(np.float32))
+
+    def loss(batch: Rows) -> Tensor:
+        return binary_cross_entropy_with_logits(scale * _cosines(lower, top, rows[batch]) + shift, right[batch])
+
+    lengths = np.minimum(lower.lengths[rows].max(axis=1), MOST)
+    return _learnt(top, [scale, shift], lengths, loss, epochs, rate, stopped)
+
+
+def _cosines(lower: LowerOutputs, top: nn.ModuleList, rows: Rows) -> Tensor:
+    """Of the two texts of each pair. (B, 2) -> (B,)"""
+    u = lower.sentences(top, rows.T.reshape(-1), MOST)
+    return (u[: len(rows)] * u[len(rows) :]).sum(1)
+
+
+def _copied(lower: LowerOutputs) -> nn.ModuleList:
+    """The last layers, to be moved."""
+    top = copy.deepcopy(lower.top)
+    for parameter in top.parameters():
+        parameter.requires_grad_(True)
+    return top
+
+
+def _learnt(
+    top: nn.ModuleList,
+    others: Sequence[nn.Parameter],
+    lengths: Rows,
+    loss_of: Callable[[Rows], Tensor],
+    epochs: int,
+    rate: float,
+    stopped: Callable[[], bool],
+) -> nn.ModuleList:
+    """The layers after so many epochs in which `others` learn beside them.
+
+    On one thread: several can be tuned side by side. They end where they are once it is `stopped`.
+    """
     optimizer = eager(torch.optim.AdamW)(
         [
             {"params": list(top.parameters()), "lr": rate, "weight_decay": _DECAY},
-            {"params": [means], "lr": _FASTER * rate, "weight_decay": 0.0},
+            {"params": list(others), "lr": _FASTER * rate, "weight_decay": 0.0},
         ]
     )
-    learning = [*top.parameters(), means]
-    lengths = np.minimum(lower.lengths[rows], MOST)
-    steps, done = epochs * -(-len(rows) // _BATCH), 0
+    learning = [*top.parameters(), *others]
+    steps, done = epochs * -(-len(lengths) // _BATCH), 0
     draw = np.random.default_rng(0)
     for _ in range(epochs):
         for batch in _batches(lengths, draw):
             if stopped():
                 return top
             set_rates(optimizer, rate_factor(done / steps, _WARMUP))
-            cosines = lower.sentences(top, rows[batch], MOST) @ normalize(means, dim=1).T
-            loss = -(right[batch] * log_softmax(_SCALE * cosines, dim=1)).sum(1).mean()
+            loss = loss_of(batch)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             clip_gradients(learning, _CLIP)

@@ -14,7 +14,7 @@ weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,12 @@ def tuning_seconds(texts: Sequence[str], questions: int) -> float:
     """A guess of how long tuning a small encoder takes, on all questions and, side by side, without each fold."""
     others = folds_of(questions, FOLDS) * (1 - 1 / FOLDS)
     times = epochs_of(len(texts)) * max(1.0, (1 + others) / usable_cores())
-    return _START + times * sum(_A_TEXT + _A_CHARACTER * min(len(text), _LONGEST) for text in texts)
+    return _START + times * sum(map(pass_seconds, texts))
+
+
+def pass_seconds(text: str) -> float:
+    """A guess of how long the last layers of a small encoder take to learn from a text once, on one core."""
+    return _A_TEXT + _A_CHARACTER * min(len(text), _LONGEST)
 
 
 def tune(
@@ -79,26 +84,31 @@ def tune(
 
     count = len(questions)
     read = sentences.matcher.reader.text_pieces
-    lower = LowerOutputs(_transformer(sentences), [read(text).ids for text in (*questions, *texts)])
+    lower = LowerOutputs(transformer_of(sentences), [read(text).ids for text in (*questions, *texts)])
     answers = sp.vstack([member, sp.eye_array(len(texts))], format="csr")
     rows = np.arange(len(lower.lengths))
     known = np.bincount(member.indices, minlength=len(texts)) > 0
     # A long answer tells less of how it is asked for than its questions do.
     rows = rows[np.concatenate([np.ones(count, dtype=bool), ~known | (lower.lengths[count:] <= MOST)])]
 
-    def work(n: int) -> nn.ModuleList:
+    def work(n: int, stopped: Callable[[], bool]) -> nn.ModuleList:
         own = rows if n < 0 else rows[(rows >= count) | (rows % FOLDS != n)]
-        return tuned_layers(lower, own, answers[own], epochs_of(len(rows)), stopped=stopped.is_set)
+        return tuned_layers(lower, own, answers[own], epochs_of(len(rows)), stopped=stopped)
 
-    stopped = Event()
-    with thread_pool() as pool:
-        try:
-            top, *others = pool.map(work, range(-1, folds_of(count, FOLDS)))
-        finally:  # also where Ctrl-C ends it, which waits for those that are at work
-            stopped.set()
+    top, *others = tuned_side_by_side(work, folds_of(count, FOLDS))
     without = [(own[:count], own[count:]) for own in map(lower.vectors, others)]
     made, untuned = with_layers(sentences, top), KnownVectors.of(sentences, questions, texts)
     return KnownVectors(made, *_split(made.of([*questions, *texts]), count), without, FOLDS, untuned)
+
+
+def tuned_side_by_side(work: Callable[[int, Callable[[], bool]], nn.ModuleList], folds: int) -> list[nn.ModuleList]:
+    """The layers that learn from all (fold -1), and those that learn without each of so many folds."""
+    stopped = Event()
+    with thread_pool() as pool:
+        try:
+            return list(pool.map(lambda n: work(n, stopped.is_set), range(-1, folds)))
+        finally:  # also where Ctrl-C ends it, which waits for those that are at work
+            stopped.set()
 
 
 def with_layers(sentences: SentenceVectors, top: nn.ModuleList) -> SentenceVectors:
@@ -108,7 +118,7 @@ def with_layers(sentences: SentenceVectors, top: nn.ModuleList) -> SentenceVecto
     from matchloom.training.encoder_tuning import with_layers
 
     own = sentences.matcher
-    encoder = with_layers(_transformer(sentences), top)
+    encoder = with_layers(transformer_of(sentences), top)
     model = build_model(own.name, own.arguments, encoder, seed=0).eval()
     others = {name: x for name, x in own.model.state_dict().items() if not name.startswith("encoder.")}
     model.load_state_dict(others, strict=False)
@@ -119,7 +129,7 @@ def layers_of(sentences: SentenceVectors) -> dict[str, NDArray[Any]]:
     """What is saved of a tuned encoder: its last layers; nothing of one that was not tuned."""
     if sentences.untuned is None:
         return {}
-    own, before = (_transformer(one).layers for one in (sentences, sentences.untuned))
+    own, before = (transformer_of(one).layers for one in (sentences, sentences.untuned))
     tuned = [n for n, (one, other) in enumerate(zip(own, before, strict=True)) if one is not other]
     return {f"{n}.{name}": x.numpy() for n in tuned for name, x in own[n].state_dict().items()}
 
@@ -143,7 +153,7 @@ def _with_saved(sentences: SentenceVectors, arrays: Mapping[str, NDArray[Any]]) 
 
     import torch
 
-    layers = _transformer(sentences).layers
+    layers = transformer_of(sentences).layers
     numbers = sorted({int(name.split(".")[0]) for name in arrays})
     if numbers != list(range(numbers[0], len(layers))):
         raise ValueError(f"tuned layers {numbers} of an encoder with {len(layers)}")
@@ -157,7 +167,8 @@ def _with_saved(sentences: SentenceVectors, arrays: Mapping[str, NDArray[Any]]) 
     return with_layers(sentences, top.requires_grad_(False))
 
 
-def _transformer(sentences: SentenceVectors) -> Any:
+def transformer_of(sentences: SentenceVectors) -> Any:
+    """The encoder of these vectors."""
     return sentences.matcher.model.encoder
 
 
