@@ -17,6 +17,7 @@ from experiments.benchmarks.search_tables import (
     engines_table,
     faq_table,
     living_table,
+    pairs_table,
     quality_table,
     service_table,
 )
@@ -46,6 +47,7 @@ _PICTURE = """
 ANSWERS = (
     "An FAQ with few and with many questions",
     "Knowing the answer, and knowing that there is none",
+    "Do two texts match",
     "Search beside engines",
     "What an install costs",
 )
@@ -68,6 +70,7 @@ def results_page() -> str:
     others = {
         "faq": faq_table,
         "quality": quality_table,
+        "pairs": pairs_table,
         "engines": engines_table,
         "install": install_table,
         "living": living_table,

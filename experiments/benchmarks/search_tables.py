@@ -39,6 +39,13 @@ taken away, far ones are of another field; ECE is the calibration error of the f
 shown. Constants were chosen by `python -m experiments.benchmarks.development` on training parts alone. `tuned` is 1
 where held-out questions kept the encoder that was tuned, 0 where they did not; without a figure none was tried.
 """
+PAIRS = ("LR on TF-IDF", "pair_classifier", "encoder_classifier", "encoder_classifier, tuned")
+_PAIRS = """## Do two texts match
+
+`python -m experiments.benchmarks.pairs --encoder all-MiniLM-L6-v2 --tune`: average precision over three folds of
+training parts, which also chose settings; `pair_tasks.py` says what the pairs are. What `fit` keeps stands beside
+scikit-learn's logistic regression on TF-IDF. A tuned encoder is that which held-out pairs kept.
+"""
 _ENGINES = """## Search beside engines
 
 `python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
@@ -96,6 +103,17 @@ def _size(row: tuple[str, Any]) -> tuple[str, str, int]:
     """By data, words or encoder, and questions an answer; all of them last."""
     data, size, by = row[0].rsplit(", ", 2)
     return data, by, int(size) if size.isdigit() else 10**9
+
+
+def pairs_table(done: dict[str, Any]) -> str:
+    """What pairs.py found on training parts."""
+    rows = []
+    for name, systems in done.items():
+        own = [systems[one] for one in PAIRS if one in systems]
+        commits = ", ".join(dict.fromkeys(one["commit"][:7] for one in own))
+        found = (f"{systems[one]['AP']:.3f}" if one in systems else "" for one in PAIRS)
+        rows.append([name, f"{own[0]['pairs']:,}", *found, commits])
+    return "\n".join([_PAIRS, *markdown(["data", "pairs", *PAIRS, "commit"], *rows), ""])
 
 
 def engines_table(done: dict[str, Any]) -> str:

@@ -84,6 +84,12 @@ def test_quality() -> None:
     assert search_tables.quality_table({}) == ""
 
 
+def test_pairs() -> None:
+    rival, ours = {"AP": 0.48, "pairs": 6000, "commit": "abc"}, {"AP": 0.52, "pairs": 6000, "commit": "def"}
+    section = search_tables.pairs_table({"atec": {"pair_classifier": ours, "LR on TF-IDF": rival}})
+    assert cells(section)["atec"] == ["6,000", "0.480", "0.520", "", "", "abc, def"]
+
+
 def test_engines() -> None:
     one = {"searches_a_second": {"collection, not learnt": 500.0, "tantivy, top 100": 2000.0}, "open_seconds": 0.05}
     one["searches_a_cpu_second"] = {"collection, not learnt": 800.0, "tantivy, top 100": 2000.0}
