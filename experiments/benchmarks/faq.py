@@ -46,7 +46,7 @@ def with_encoder() -> dict[str, Callable[[Sequence[Pair]], Scorer]]:
     sentences = SentenceVectors(Matcher.untrained(found.folder, model="sentence_bert"))
     return {
         "encoder_nearest": lambda pairs: Collection.fit(pairs, sentences=sentences, words=False),
-        "encoder_ranker": lambda pairs: Collection.fit(pairs, sentences=sentences),
+        "encoder_ranker": lambda pairs: Collection.fit(pairs, sentences=sentences, tune=True),
     }
 
 
