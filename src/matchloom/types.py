@@ -96,8 +96,29 @@ class Ranked(NamedTuple):
     text: str
 
 
+class Sureness(NamedTuple):
+    """How sure a collection is of texts that it has ranked: what `Hits` say of what a search found.
+
+    Args:
+        probabilities: Of each text, best first, how likely it is the right answer; None of one that is no answer of the
+            collection, and where that was not learnt.
+        known: How likely it is that any answer of the collection is right.
+        answered: Whether the first text is as sure as a stated precision or coverage asks for; None where none was.
+        confident: Whether it is sure enough to be given as the answer, where nothing was stated.
+    """
+
+    probabilities: tuple[float | None, ...]
+    known: float | None = None
+    answered: bool | None = None
+    confident: bool | None = None
+
+
 class Ranking(list[Ranked]):
-    """Candidates, best first: a list that a notebook shows as a table."""
+    """Candidates, best first: a list that a notebook shows as a table, with `sureness` where a collection ranked."""
+
+    def __init__(self, found: Iterable[Ranked] = (), sureness: Sureness | None = None) -> None:
+        super().__init__(found)
+        self.sureness: Sureness | None = sureness
 
     def _repr_html_(self) -> str:
         return _table(self)
@@ -135,8 +156,8 @@ class Hits(list[Hit]):
     """What a search found, best first. `known` is how likely it is that any answer of the collection is right.
 
     The probabilities of all answers add up to it; it is None where nothing is known of that. `answered` says whether
-    the first answer is as sure as a stated precision asks for; None where none was stated. `confident` says whether it
-    is sure enough to be given as the answer, where nothing was stated; None where nothing is known of that.
+    the first answer is as sure as a stated precision or coverage asks for; None where none was stated. `confident` says
+    whether it is sure enough to be given as the answer, where nothing was stated; None where nothing is known of that.
     """
 
     def __init__(

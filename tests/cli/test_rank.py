@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from matchloom import Matcher, Pair
+from matchloom import Collection, Matcher, Pair
 from matchloom.lexical import BM25
 from tests.cli import conftest
 from tests.cli.conftest import THINGS, Run, error_of
+from tests.search.collections import many
 
 TEXTS = list(conftest.TEXTS.values())
 
@@ -108,3 +109,39 @@ def test_bad_requests(run: Run, candidates: Path, tmp_path: Path) -> None:
     assert "'matchloom fit' makes one from your file" in error_of(run("rank", "x" * 5000, "a", candidates))
     assert "--top" in error_of(run("rank", "bm25", "a", candidates, "--top", 0))
     assert "klingon" in error_of(run("rank", "bm25", "a", candidates, "--tokenizer", "klingon"))
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> tuple[Path, Path]:
+    """A collection with probabilities, and some of its answers in a file beside a text of another's."""
+    pairs = many(12, 3)
+    Collection.fit(pairs).save(tmp_path / "faq")
+    path = tmp_path / "answers.txt"
+    path.write_text("\n".join(["a text of my own", *dict.fromkeys(one.text for one in pairs[:9])]), encoding="utf-8")
+    return tmp_path / "faq", path
+
+
+def test_a_collection_says_how_likely_its_own_answers_are_right(run: Run, answers: tuple[Path, Path]) -> None:
+    folder, texts = answers
+    question = "about thing1 cover number 1"
+    found = json.loads(run("rank", folder, question, texts, "--json", "--coverage", "0.5").out)
+    expected = {hit.text: hit.probability for hit in Collection.open(folder).search(question, top=None)}
+    told = {row["text"]: row["probability"] for row in found["ranking"]}
+    assert told.pop("a text of my own") is None
+    assert told == {text: expected[text] for text in told}
+    assert isinstance(found["answered"], bool)
+    assert {"known", "confident"} <= set(found)
+
+
+def test_where_none_is_sure_three_are_shown(run: Run, answers: tuple[Path, Path]) -> None:
+    folder, texts = answers
+    shown = run("rank", folder, "who won the cup?", texts, "--coverage", "0.5").out.splitlines()
+    assert shown[0].startswith("No answer here is sure enough")
+    assert shown[-1].startswith("3 of 4 texts")
+
+
+@pytest.mark.parametrize("option", ["--precision", "--coverage"])
+def test_a_scorer_that_does_not_know_how_sure_it_is_is_told_apart(run: Run, candidates: Path, option: str) -> None:
+    done = run("rank", "bm25", "threads", candidates, option, "0.9")
+    assert done.code == 2
+    assert option in error_of(done)

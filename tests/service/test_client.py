@@ -53,6 +53,14 @@ def test_it_gives_what_the_library_gives(url: str, folder: Path) -> None:
         assert service.search(question, top=3) == fitted.rank(question, top=3)
         assert service.search(question, top=3, system="tickets") == index.search(question, top=3)
         assert service.search("reset my password", top=2, by="bm25")[0].id == "password"
+        by_itself = Collection.open(folder / "faq").rank(question, TEXTS)
+        ranked = service.rank(question, TEXTS, system="faq")
+        assert (ranked, ranked.sureness) == (by_itself, by_itself.sureness)
+        assert service.rank(question, TEXTS, system="mv").sureness is None
+        for stated in ({"precision": 0.9}, {"coverage": 0.5}):
+            with pytest.raises(ServiceError) as error:
+                service.rank(question, TEXTS, system="mv", **stated)
+            assert (error.value.status, error.value.code) == (409, "cannot_promise")
         told = service.search(question, top=1, system="tickets", explain=True)[0]
         assert _parts(told.explanation)[:-1] == _parts(_why(index, question))[:-1], "all but the map"
         why = service.explain(question, TEXTS[0], system="mv")

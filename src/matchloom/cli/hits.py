@@ -15,8 +15,9 @@ from matchloom.cli.printing import console, in_words, note, print_json, table
 
 if TYPE_CHECKING:
     from matchloom.explanation import Explanation
-    from matchloom.types import Hit, Hits
+    from matchloom.types import Hit, Hits, Sureness
 
+NOT_SURE = "No answer here is sure enough. Perhaps one of these:"
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 
@@ -68,10 +69,14 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
         shown.add_row(str(n), f"{hit.score:.2f}", *chance, _answer(hit), *told)
     printer = console()
     printer.print(printable(question), style="bold")
-    sure = found.confident if found.answered is None else found.answered
-    if found and sure is False:
-        printer.print("No answer here is sure enough. Perhaps one of these:", style="yellow")
+    if found and not is_sure(found):
+        printer.print(NOT_SURE, style="yellow")
     printer.print(shown if found else "nothing found")
+
+
+def is_sure(found: Hits | Sureness) -> bool:
+    """Whether the first answer may be given as the answer: as was stated, or as the collection thinks."""
+    return (found.confident if found.answered is None else found.answered) is not False
 
 
 def _answer(hit: Hit) -> Text:

@@ -102,6 +102,23 @@ CollectionOption = Annotated[
     ),
 ]
 
+PrecisionOption = Annotated[
+    float | None,
+    typer.Option(
+        "--precision",
+        help="Answer only where so many of the answers shown are right, such as 0.95; else say that none is sure.",
+        show_default=False,
+    ),
+]
+CoverageOption = Annotated[
+    float | None,
+    typer.Option(
+        "--coverage",
+        help="Answer so many of the questions, such as 0.8, the surest ones; else say that none is sure.",
+        show_default=False,
+    ),
+]
+
 SnapshotKeyOption = Annotated[
     Path | None,
     typer.Option(

@@ -13,8 +13,10 @@ from matchloom.artifact import kind_of
 from matchloom.cli.hits import Asked, show_hits
 from matchloom.cli.options import (
     CandidatesOption,
+    CoverageOption,
     MovedOption,
     PlaceArgument,
+    PrecisionOption,
     RerankOption,
     SeedOption,
     VectorsOption,
@@ -48,13 +50,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            help="Answer only where so many of the answers shown are right, such as 0.95; else say that none is sure.",
-            show_default=False,
-        ),
-    ] = None,
+    precision: PrecisionOption = None,
+    coverage: CoverageOption = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -87,7 +84,8 @@ def command(
     than four in five like it are.
 
     --precision 0.95 answers only what is sure: of the answers that are shown, at least 95 in 100 are right, as far as
-    questions are like those in the file. Where no answer is, it says so and shows the nearest three.
+    questions are like those in the file. Where no answer is, it says so and shows the nearest three. --coverage 0.8
+    answers 80 of 100 such questions, the surest ones; the report of 'fit' says how many of them are right.
 
     Of a LanceDB archive, candidates come from the full-text index and, where it has a matcher with sentence vectors,
     from those that come nearest to the question. Each gets alpha * similarity + (1 - alpha) * match: similarity is that
@@ -118,7 +116,7 @@ def command(
         collection = cast("Collection", matchloom.load(folder))
         for one in questions:
             found = collection.search(
-                one, top=asked.top, where=wanted, explain=asked.wants_reasons, precision=precision
+                one, top=asked.top, where=wanted, explain=asked.wants_reasons, precision=precision, coverage=coverage
             )
             if top is None and found.confident is False and not json:
                 del found[NEAREST:]
@@ -126,9 +124,10 @@ def command(
     else:
         from matchloom.cli.archives import search_archive
 
-        if precision is not None:
+        if precision is not None or coverage is not None:
+            name = "--coverage" if precision is None else "--precision"
             raise MatchloomError(
-                f"--precision: {folder} is a LanceDB archive, which has no probabilities", code="not_supported"
+                f"{name}: {folder} is a LanceDB archive, which has no probabilities", code="not_supported"
             )
         if wanted:
             raise MatchloomError(

@@ -13,7 +13,7 @@ from matchloom.client.sending import Call
 from matchloom.data.entries import Entry
 from matchloom.data.formats import PairsLike, as_pairs, scorable
 from matchloom.explanation import Explanation
-from matchloom.types import Added, Hit, Hits, Ranked, Ranking, Scores
+from matchloom.types import Added, Hit, Hits, Ranked, Ranking, Scores, Sureness
 
 
 def systems() -> Call[list[dict[str, Any]]]:
@@ -34,15 +34,34 @@ def score(pairs: PairsLike, text: str | None, system: str | None) -> Call[Any]:
     return Call("/v1/score", {"system": system, "pairs": plain}, read)
 
 
-def rank(query: str, candidates: Iterable[str], top: int | None, system: str | None) -> Call[Ranking]:
+def rank(
+    query: str,
+    candidates: Iterable[str],
+    top: int | None,
+    system: str | None,
+    precision: float | None,
+    coverage: float | None,
+) -> Call[Ranking]:
     """Candidates by falling score."""
-    texts = many_texts("candidates", candidates)
-    body = {"system": system, "query": one_text("query", query), "candidates": texts, "top": top}
-    return Call(
-        "/v1/rank",
-        body,
-        lambda found: Ranking(Ranked(one["index"], one["score"], one["text"]) for one in found["ranking"]),
-    )
+    body = {
+        "system": system,
+        "query": one_text("query", query),
+        "candidates": many_texts("candidates", candidates),
+        "top": top,
+        "precision": precision,
+        "coverage": coverage,
+    }
+    return Call("/v1/rank", body, _ranking)
+
+
+def _ranking(found: Any) -> Ranking:
+    """What was ranked, and how sure a collection is of it."""
+    rows, known = found["ranking"], found.get("known")
+    sureness = None
+    if known is not None:
+        likely = tuple(one["probability"] for one in rows)
+        sureness = Sureness(likely, known, found["answered"], found["confident"])
+    return Ranking((Ranked(one["index"], one["score"], one["text"]) for one in rows), sureness)
 
 
 def search(question: str | Iterable[str], options: dict[str, Any]) -> Call[Any]:

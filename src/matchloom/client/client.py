@@ -78,17 +78,26 @@ class Client:
         return self._ask(calls.score(pairs, text, system))
 
     def rank(
-        self, query: str, candidates: Iterable[str], *, top: int | None = None, system: str | None = None
+        self,
+        query: str,
+        candidates: Iterable[str],
+        *,
+        top: int | None = None,
+        system: str | None = None,
+        precision: float | None = None,
+        coverage: float | None = None,
     ) -> Ranking:
-        """As `Matcher.rank`: the candidates by falling score.
+        """As `Matcher.rank` or `Collection.rank`: the candidates by falling score; `sureness` where a collection ranks.
 
         Args:
             query: The query.
             candidates: Texts.
             top: At most this many; all by default.
             system: A served system, or bm25.
+            precision: As of `search`.
+            coverage: As of `search`.
         """
-        return self._ask(calls.rank(query, candidates, top, system))
+        return self._ask(calls.rank(query, candidates, top, system, precision, coverage))
 
     def search(
         self,
@@ -102,6 +111,7 @@ class Client:
         explain: bool = False,
         where: Mapping[str, str | Sequence[str]] | None = None,
         precision: float | None = None,
+        coverage: float | None = None,
     ) -> Any:
         """As `Collection.search`: the best answers.
 
@@ -115,6 +125,7 @@ class Client:
             explain: Add to each answer why it was found.
             where: Collections: values that answers must have in your own columns.
             precision: Collections: of the answers shown, so many are right; `answered` says whether one is so sure.
+            coverage: Collections: so many of the questions get an answer, the surest ones; not with `precision`.
         """
         options = {
             "system": system,
@@ -125,6 +136,7 @@ class Client:
             "explain": explain,
             "where": None if where is None else dict(where),
             "precision": precision,
+            "coverage": coverage,
         }
         return self._ask(calls.search(question, options))
 

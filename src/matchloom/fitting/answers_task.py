@@ -51,7 +51,8 @@ _FIRST = 100  # ranks that count in RR
 _SHOWN = 5
 _MADE = 8  # rounds whose entries are kept
 _LOADED = 0.7  # seconds, for what is imported when it is first used
-_STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report tells of
+_STATED = (0.8, 0.9, 0.95, 0.99)  # precisions that the report has
+_COVERED = (0.5, 0.7, 0.8, 0.9)  # and coverages
 
 
 class Ranker(Protocol):
@@ -203,30 +204,32 @@ class AnswersTask(Task):
                 confused[key] += 1
                 examples.setdefault(key, question)
             asked.append(Asked(question, right, first[0].text, rank, first[0].score))
-        promises = _promises(ranker, pairs) if isinstance(ranker, Collection) else []
+        promises, coverages = _promises(ranker, pairs) if isinstance(ranker, Collection) else ([], [])
         return {
             "promises": promises,
+            "coverages": coverages,
             "confusions": [Confusion(*key, n, examples[key]) for key, n in confused.most_common(8) if n > 1],
             "best": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank == 1)],
             "worst": [_explained(scorer, one) for one in _ends(asked, lambda one: one.rank != 1)],
         }
 
 
-def _promises(collection: Collection, pairs: Sequence[Pair]) -> list[Promise]:
-    """What stated precisions give on test questions: how many get an answer, and how often it is right."""
+def _promises(collection: Collection, pairs: Sequence[Pair]) -> tuple[list[Promise], list[Promise]]:
+    """What stated precisions, and coverages, give on test questions: how many get an answer, how often it is right."""
     calibration = collection.calibration
     if calibration is None or not calibration.shown:
-        return []
+        return [], []
     asked = list(questions_of(pairs))
     first = [hits[0].probability or 0.0 if hits else 0.0 for hits in collection.search(asked, top=1)]
     likely, right = np.array(first), np.array([rank == 1 for rank in right_ranks(collection, pairs)], dtype=bool)
-    made = []
-    for stated in _STATED:
-        threshold = calibration.threshold(stated)
+
+    def promise(stated: float, threshold: float | None) -> Promise:
         shown = likely >= (2.0 if threshold is None else threshold)
         precision = float(right[shown].mean()) if shown.any() else None
-        made.append(Promise(stated, threshold, float(shown.mean()) if len(shown) else 0.0, precision))
-    return made
+        return Promise(stated, threshold, float(shown.mean()) if len(shown) else 0.0, precision)
+
+    precisions = [promise(stated, calibration.threshold(stated)) for stated in _STATED]
+    return precisions, [promise(stated, calibration.threshold_for(stated)) for stated in _COVERED]
 
 
 def _held_out(

@@ -82,13 +82,35 @@ class Fitted:
 
     @overload
     def rank(  # type: ignore[overload-overlap]  # a text is many letters too
-        self, question: str, *, top: int | None = 10, explain: bool = False
+        self,
+        question: str,
+        *,
+        top: int | None = 10,
+        explain: bool = False,
+        precision: float | None = None,
+        coverage: float | None = None,
     ) -> Hits: ...
 
     @overload
-    def rank(self, question: Iterable[str], *, top: int | None = 10, explain: bool = False) -> list[Hits]: ...
+    def rank(
+        self,
+        question: Iterable[str],
+        *,
+        top: int | None = 10,
+        explain: bool = False,
+        precision: float | None = None,
+        coverage: float | None = None,
+    ) -> list[Hits]: ...
 
-    def rank(self, question: str | Iterable[str], *, top: int | None = 10, explain: bool = False) -> Hits | list[Hits]:
+    def rank(
+        self,
+        question: str | Iterable[str],
+        *,
+        top: int | None = 10,
+        explain: bool = False,
+        precision: float | None = None,
+        coverage: float | None = None,
+    ) -> Hits | list[Hits]:
         """The best answers of the collection, each once; none where nothing of the question is known.
 
         Only for files of questions with answers. `known` of what is found says how likely it is that any answer is
@@ -98,8 +120,10 @@ class Fitted:
             question: The question; many of them, in a list, give a ranking each.
             top: At most this many; None for all.
             explain: Add to each answer why it got its score; the question is still read once.
+            precision: Of the answers that you show, so many shall be right: as of `Collection.search`.
+            coverage: So many of the questions shall get an answer: as of `Collection.search`.
         """
-        return self._collection().search(question, top=top, explain=explain)
+        return self._collection().search(question, top=top, explain=explain, precision=precision, coverage=coverage)
 
     def known(self, question: str) -> float | None:
         """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.

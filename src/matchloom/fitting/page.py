@@ -247,7 +247,22 @@ def _promises(report: FitReport) -> str:
         "State a precision (--precision 0.95), and answers that are less sure are not given. Held-out questions chose "
         "the least probability; it holds for questions like those in the file."
     )
-    return section("When to give no answer", table("Promises", columns, rows, narrow="stack"), about=about)
+    made = table("Promises", columns, rows, narrow="stack") + _coverages(report)
+    return section("When to give no answer", made, about=about)
+
+
+def _coverages(report: FitReport) -> str:
+    """What a stated coverage gives."""
+    rows = [
+        Row([f"{one.stated:.0%}", f"{one.coverage:.0%}", "" if one.precision is None else f"{one.precision:.1%}"])
+        for one in report.coverages
+    ]
+    columns = [
+        Column("questions that shall get an answer (--coverage)"),
+        Column("test questions that got one", "number"),
+        Column("right on test questions", "number"),
+    ]
+    return table("Coverages", columns, rows, narrow="stack") if rows else ""
 
 
 def _left_out(count: int) -> str:

@@ -64,7 +64,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Promise:
-    """A precision that may be stated in a search: what it took, and what it gave on test questions.
+    """A precision or a coverage that may be stated in a search: what it took, and what it gave on test questions.
 
     `threshold` is None where held-out questions cannot prove it, `precision` where nothing was shown.
     """
@@ -133,6 +133,7 @@ class FitReport:
     worst: Sequence[Asked] = ()
     notes: Sequence[str] = ()
     promises: Sequence[Promise] = ()
+    coverages: Sequence[Promise] = ()
     chosen_before: str = ""  # what development questions chose, where the test questions were clearly against it
     language: str = ""  # that the texts were taken for
     likeness: Likeness | None = None  # of the file's questions, where answers have several

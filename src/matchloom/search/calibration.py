@@ -122,6 +122,17 @@ class Calibration(NamedTuple):
         """The least probability from which on answers are right so often; None where that cannot be promised."""
         return promised(np.array(self.shown), np.array(self.right, dtype=bool), 1 - precision)
 
+    def threshold_for(self, coverage: float) -> float | None:
+        """The highest probability from which on so many of the questions get an answer; None without held-out ones.
+
+        One question more than this part of them, as split conformal prediction has it: a new question that is like the
+        held-out ones then gets an answer with at least this chance.
+        """
+        wanted = ceil((len(self.shown) + 1) * coverage)
+        if not self.shown:
+            return None
+        return self.shown[wanted - 1] if wanted <= len(self.shown) else 0.0
+
     def coverage(self, threshold: float) -> float:
         """The part of the held-out questions whose first answer has so much probability."""
         return float(np.mean(np.array(self.shown) >= threshold)) if self.shown else 0.0

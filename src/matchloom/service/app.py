@@ -259,7 +259,8 @@ def _add_reading(app: FastAPI, service: Service) -> None:
         async with workers.admitted():
             await workers.call(limits.text_steps, [asked.query, *asked.candidates], handlers.tokenizer_of(system))
             explained = limits if asked.explain else None
-            steps = handlers.rank(system, asked.query, asked.candidates, asked.top, explained)
+            stated = {name: getattr(asked, name) for name in handlers.NOTHING_STATED}
+            steps = handlers.rank(system, asked.query, asked.candidates, asked.top, explained, stated)
             return answer(await workers.call(encoded, steps))
 
     @app.post("/v1/search", tags=["ask"], response_model=s.SearchAnswer | s.SearchManyAnswer, responses=ERRORS)

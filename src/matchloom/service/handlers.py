@@ -22,13 +22,26 @@ from matchloom.service.problems import Refused
 from matchloom.service.steps import Steps, blocks_of, score_steps
 from matchloom.service.systems import BM25, ServedSystem
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Calibrates, EncodesCandidates, Hit, Hits, MatchloomError, Pair, Ranked, Scorer, Scores
+from matchloom.types import (
+    Calibrates,
+    EncodesCandidates,
+    Hit,
+    Hits,
+    MatchloomError,
+    Pair,
+    Ranked,
+    Scorer,
+    Scores,
+    Sureness,
+)
 
 if TYPE_CHECKING:  # importing it takes a second, which a service without a fitted system need not wait
     from matchloom.search.collection import Collection
     from matchloom.search.entries import Entries
 
 Plain = dict[str, Any]
+NOTHING_STATED: Mapping[str, float | None] = {"precision": None, "coverage": None}
+_NO_PROMISE = "only a collection that ranks by itself knows how sure it is"
 T = TypeVar("T")
 _AT_ONCE = 32  # questions that are compared in one step
 _LONGEST = 100  # answers that are looked through for the one to explain
@@ -50,11 +63,29 @@ def probabilities(scorer: Scorer, scores: Scores) -> list[float] | None:
 
 
 def rank(
-    system: ServedSystem | None, query: str, candidates: Sequence[str], top: int | None, explained: Limits | None = None
+    system: ServedSystem | None,
+    query: str,
+    candidates: Sequence[str],
+    top: int | None,
+    explained: Limits | None = None,
+    stated: Mapping[str, float | None] = NOTHING_STATED,
 ) -> Steps[Plain]:
-    """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them."""
+    """Candidates by falling score; without a system by stemmed BM25, whose words are counted in them.
+
+    `stated` is a precision or a coverage, which only a collection knows how to keep.
+    """
+    collection = None if system is None else system.collection
+    if collection is None and any(value is not None for value in stated.values()):
+        raise Refused(409, "cannot_promise", _NO_PROMISE)
     scorer, found = yield from ranked(system, query, candidates, top)
-    likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
+    sureness: Sureness | None = None
+    likely: Sequence[float | None] | None
+    if collection is None:
+        likely = probabilities(scorer, np.array([one.score for one in found], np.float32))
+    else:
+        sureness = collection.sureness(query, [one.text for one in found], **stated)
+        likely = sureness.probabilities
+        yield
     rows: list[Plain] = [{**one._asdict(), "probability": None, "explanation": None} for one in found]
     if explained is not None:
         reasons = yield from _reasons(scorer, query, [one.text for one in found[:_LONGEST]], explained)
@@ -62,7 +93,8 @@ def rank(
             row["explanation"] = why
     for row, value in zip(rows, likely or [], strict=False):
         row["probability"] = value
-    return {"system": BM25 if system is None else system.name, "scorer": scorer.name, "ranking": rows}
+    sure = {name: None if sureness is None else getattr(sureness, name) for name in ("known", "answered", "confident")}
+    return {"system": BM25 if system is None else system.name, "scorer": scorer.name, **sure, "ranking": rows}
 
 
 def _reasons(scorer: Any, query: str, texts: Sequence[str], limits: Limits) -> Steps[list[msgspec.Raw]]:
@@ -191,8 +223,8 @@ def _found(
     own = system.collection is not None and by is None
     if options.get("where") is not None and not own:
         raise Refused(409, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
-    if options.get("precision") is not None and not own:
-        raise Refused(409, "cannot_promise", "only a collection that ranks by itself knows how sure it is")
+    if any(options.get(name) is not None for name in NOTHING_STATED) and not own:
+        raise Refused(409, "cannot_promise", _NO_PROMISE)
     asked = [question for question in questions if question.strip()]
     cells = int(options.get("explain") or 0)  # that are left for explanations of all answers
     size = _AT_ONCE if own and not cells else 1
@@ -213,7 +245,7 @@ def _found(
 
 def _found_by_itself(system: ServedSystem, asked: Sequence[str], options: Mapping[str, Any]) -> list[Hits]:
     assert system.collection is not None
-    how: Any = {name: options.get(name) for name in ("top", "explain", "where", "precision")}
+    how: Any = {name: options.get(name) for name in ("top", "explain", "where", *NOTHING_STATED)}
     try:
         if len(asked) == 1:
             return [system.collection.search(asked[0], **how)]

@@ -41,6 +41,7 @@ class PlainSearch(Struct, forbid_unknown_fields=True):
     explain: bool = False
     where: None = None
     precision: None = None
+    coverage: None = None
 
 
 class _Waiting(NamedTuple):

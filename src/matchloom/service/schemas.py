@@ -74,6 +74,17 @@ class ScoreAnswer(Answered):
     probabilities: list[float] | None = Field(description="How likely each pair matches, where the system knows.")
 
 
+_Part = Annotated[float | None, Field(default=None, gt=0, lt=1, allow_inf_nan=False)]
+Precision = Annotated[
+    _Part,
+    Field(description="Collections: of the answers shown, so many are right; `answered` says whether one is so sure."),
+]
+Coverage = Annotated[
+    _Part,
+    Field(description="Collections: so many of the questions get an answer, the surest ones. Not with `precision`."),
+]
+
+
 class RankRequest(Asked):
     """Rank candidates for a query."""
 
@@ -87,6 +98,8 @@ class RankRequest(Asked):
     explain: Annotated[bool, Field(default=False, description="Say why each of the best 100 got its score.")]
     candidates: Annotated[Listed[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
     top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
+    precision: Precision
+    coverage: Coverage
 
 
 class RankedText(Answered):
@@ -100,10 +113,13 @@ class RankedText(Answered):
 
 
 class RankAnswer(Answered):
-    """The candidates by falling score."""
+    """The candidates by falling score; a collection also says how sure it is, as it does of a search."""
 
     system: str
     scorer: str
+    known: float | None
+    answered: bool | None
+    confident: bool | None
     ranking: list[RankedText]
 
 
@@ -123,16 +139,8 @@ class _Search(Asked):
     ]
     candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
     explain: Annotated[bool, Field(default=False, description="Say why each answer was found.")]
-    precision: Annotated[
-        float | None,
-        Field(
-            default=None,
-            gt=0,
-            lt=1,
-            allow_inf_nan=False,
-            description="Collections: of the answers shown, so many are right; `answered` says whether one is so sure.",
-        ),
-    ]
+    precision: Precision
+    coverage: Coverage
     where: Annotated[
         dict[str, str | Listed[str]] | None,
         Field(
@@ -180,7 +188,7 @@ class SearchAnswer(Answered):
     kind: str
     by: str | None
     known: float | None = Field(description="How likely any answer is right.")
-    answered: bool | None = Field(description="Whether the first answer is as sure as `precision` asks for.")
+    answered: bool | None = Field(description="Whether the first answer is as sure as was asked for.")
     confident: bool | None = Field(description="Whether the first answer is sure enough to be shown as the answer.")
     answers: list[Found]
 

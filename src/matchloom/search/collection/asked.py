@@ -19,9 +19,10 @@ from matchloom.search.entries import Entries
 from matchloom.search.explaining import with_known_question
 from matchloom.search.fusion import Fusion, LeaveOneOut
 from matchloom.search.learning import Settings, Tuning
+from matchloom.search.reranking import ranked
 from matchloom.search.view import View, Where
 from matchloom.text.tokenize import Tokenizer
-from matchloom.types import Hits, MatchloomError, Pair, Scores, Trace
+from matchloom.types import Hits, MatchloomError, Pair, Ranking, Scores, Sureness, Trace
 
 if TYPE_CHECKING:
     from matchloom.matcher import Matcher
@@ -215,6 +216,7 @@ class Asked:
         where: Where | None = None,
         explain: bool | int = False,
         precision: float | None = None,
+        coverage: float | None = None,
     ) -> Hits: ...
 
     @overload
@@ -226,6 +228,7 @@ class Asked:
         where: Where | None = None,
         explain: bool | int = False,
         precision: float | None = None,
+        coverage: float | None = None,
         progress: bool = False,
     ) -> list[Hits]: ...
 
@@ -237,6 +240,7 @@ class Asked:
         where: Where | None = None,
         explain: bool | int = False,
         precision: float | None = None,
+        coverage: float | None = None,
         progress: bool = False,
     ) -> Hits | list[Hits]:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
@@ -254,11 +258,13 @@ class Asked:
                 best ones while their maps have so many cells in all (pairs of words in one channel).
             precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
                 says whether the first one is sure enough. Where it is not, the nearest three are given.
+            coverage: State that so many of the questions that are like the collection's own shall get an answer, such
+                as 0.8: the surest ones do. `precision` and this exclude each other.
             progress: Whether to show a bar.
         """
         if top is not None:
             at_least_one("top", top)
-        threshold = None if precision is None else self.threshold(precision)
+        threshold = self._threshold(precision, coverage)
         if isinstance(question, str):
             if not question.strip():
                 raise MatchloomError(f"the question is {question!r}; expected a text", code="no_data")
@@ -268,13 +274,66 @@ class Asked:
         asked, budget = many_texts("question", question), CellBudget(explain)
         return self._asking.many(asked, top=top, where=where, budget=budget, least=threshold, progress=progress)
 
-    def threshold(self, precision: float) -> float:
-        """The least probability from which on so many of the answers are right, by what held-out questions prove.
+    def threshold(self, precision: float | None = None, *, coverage: float | None = None) -> float:
+        """The least probability that an answer needs to be shown, by what held-out questions prove.
 
         Args:
             precision: Such as 0.95, for at least 95 right answers among 100 that are shown.
+            coverage: Such as 0.8, for an answer to 80 of 100 questions, the surest ones; in place of a precision.
         """
-        return threshold_of(self._living.current().calibration, precision)
+        found = self._threshold(precision, coverage)
+        if found is None:
+            raise MatchloomError("state a precision or a coverage, such as 0.95", code="bad_value")
+        return found
+
+    def _threshold(self, precision: float | None, coverage: float | None) -> float | None:
+        return threshold_of(self._living.current().calibration, precision, coverage)
+
+    def rank(
+        self,
+        question: str,
+        candidates: Iterable[str],
+        *,
+        top: int | None = None,
+        precision: float | None = None,
+        coverage: float | None = None,
+    ) -> Ranking:
+        """Texts of your own, such as answers that another engine found, by falling score; equal ones by their text.
+
+        `sureness` of the ranking says how likely each is right that is an answer of the collection, and whether the
+        first one is sure enough, as `search` does.
+
+        Args:
+            question: The question.
+            candidates: The texts.
+            top: At most this many; None for all.
+            precision: As of `search`.
+            coverage: As of `search`.
+        """
+        texts = many_texts("candidates", candidates)
+        if top is not None:
+            at_least_one("top", top)
+        found = ranked(self, one_text("question", question), texts, top)
+        sureness = self.sureness(question, [one.text for one in found], precision=precision, coverage=coverage)
+        return Ranking(found, sureness)
+
+    def sureness(
+        self,
+        question: str,
+        texts: Sequence[str],
+        *,
+        precision: float | None = None,
+        coverage: float | None = None,
+    ) -> Sureness:
+        """How sure the collection is of texts that were ranked by it for a question, best first.
+
+        Args:
+            question: The question.
+            texts: The ranked texts.
+            precision: As of `search`.
+            coverage: As of `search`.
+        """
+        return self._asking.sureness(question, texts, self._threshold(precision, coverage))
 
     def signals(self, questions: Sequence[str]) -> Floats:
         """What `p(answerable)` is made of, for each question (`search/calibration.py`). (N, 5)

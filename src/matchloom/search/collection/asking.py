@@ -11,7 +11,7 @@ from matchloom.search.calibration import Calibration
 from matchloom.search.collection.living import LivingState
 from matchloom.search.confidence import Confidence
 from matchloom.search.view import Where
-from matchloom.types import Hits, MatchloomError
+from matchloom.types import Hits, MatchloomError, Sureness
 
 _PERHAPS = 3  # answers that are given where none is sure enough
 _AT_ONCE = 256  # questions that are compared together
@@ -67,11 +67,42 @@ class Asking:
             hits.confident = self._confidence.of(state.calibration, hits)
         return [_answered(hits, least) for hits in found]
 
+    def sureness(self, question: str, texts: Sequence[str], least: float | None) -> Sureness:
+        """How sure it is of texts that were ranked for a question, best first."""
+        state = self._living.current()
+        found = state.search([question], top=None)[0] if question.strip() else Hits()
+        answers = {hit.id: hit for hit in found}
+        rows = [state.view.row_of_text(text) for text in texts]
+        own = [None if row is None else answers.get(state.view.entry(row).id) for row in rows]
+        probabilities = tuple(None if hit is None else hit.probability for hit in own)
+        first = Hits([own[0]] if own and own[0] is not None else [], found.known)
+        answered = None if least is None else bool(first) and (first[0].probability or 0.0) >= least
+        return Sureness(probabilities, found.known, answered, self._confidence.of(state.calibration, first))
 
-def threshold_of(calibration: Calibration | None, precision: float) -> float:
-    """The least probability from which on so many of the answers are right; refused where that is not proven."""
-    if not 0 < precision < 1:
-        raise MatchloomError(f"precision is {precision}; expected a number between 0 and 1", code="bad_value")
+
+def threshold_of(calibration: Calibration | None, precision: float | None, coverage: float | None) -> float | None:
+    """The least probability that a first answer needs to be shown; None where neither is stated.
+
+    With `precision`, that from which on so many of the answers are right, refused where that is not proven; with
+    `coverage`, that which so many of the first answers have.
+    """
+    if precision is None and coverage is None:
+        return None
+    if precision is not None and coverage is not None:
+        raise MatchloomError("precision and coverage exclude each other; state one of them", code="conflict")
+    for name, value in (("precision", precision), ("coverage", coverage)):
+        if value is not None and not 0 < value < 1:
+            raise MatchloomError(f"{name} is {value}; expected a number between 0 and 1", code="bad_value")
+    if coverage is not None:
+        found = None if calibration is None else calibration.threshold_for(coverage)
+        if found is None:
+            raise MatchloomError(
+                "coverage needs probabilities, which this collection has not learnt: give answers more questions, and "
+                "refit",
+                code="not_supported",
+            )
+        return found
+    assert precision is not None
     found = None if calibration is None else calibration.threshold(precision)
     if found is None:
         count = 0 if calibration is None else len(calibration.shown)
