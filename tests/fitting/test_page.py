@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matchloom.data.kinds import LISTS, PAIRS
 from matchloom.evaluation.significance import interval
 from matchloom.fitting.page import fragment, render
-from matchloom.fitting.report import Asked, Confusion, FitReport, SystemFigures
+from matchloom.fitting.report import Asked, Confusion, FitReport, Promise, SystemFigures
 from tests.drawing import examples
 from tests.explanation.test_html import NASTY
 from tests.fitting.samples import bare_report, small_report
@@ -269,3 +269,10 @@ def test_a_notebook_shows_the_page_in_a_frame_without_scripts() -> None:
     assert attributes["srcdoc"] == render(report)
     assert attributes["sandbox"] == ""
     assert report._repr_html_() == fragment(report)
+
+
+def test_what_a_stated_coverage_gave_is_shown_below_the_precisions() -> None:
+    promises, coverages = [Promise(0.9, 0.5, 0.84, 0.904)], [Promise(0.8, 0.31, 0.79, 0.913)]
+    page = render(replace(small_report(), promises=promises, coverages=coverages))
+    assert page.index("--precision 0.95") < page.index("--coverage 0.8") < page.index("91.3%")
+    assert "--coverage" not in render(replace(small_report(), promises=promises))

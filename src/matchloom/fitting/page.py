@@ -258,11 +258,12 @@ def _coverages(report: FitReport) -> str:
         for one in report.coverages
     ]
     columns = [
-        Column("questions that shall get an answer (--coverage)"),
+        Column("questions that should get an answer"),
         Column("test questions that got one", "number"),
         Column("right on test questions", "number"),
     ]
-    return table("Coverages", columns, rows, narrow="stack") if rows else ""
+    about = '<p class="note">Or state how many questions should get an answer (--coverage 0.8): the surest do.</p>'
+    return f"\n{about}\n" + table("Coverages", columns, rows, narrow="stack") if rows else ""
 
 
 def _left_out(count: int) -> str:
