@@ -75,14 +75,14 @@ def test_everything_is_on_the_page() -> None:
     assert page.texts("h2") == [
         "How good, on 100 test questions",
         "Would more questions help?",
-        "Answers taken for one another",
+        "Answers that are confused",
         "Where it is wrong",
         "Where it is right",
         "Notes",
         "What next",
     ]
     assert "100 held-out test questions, measured once" in page.texts("dd")
-    rule = "the best equipped system, unless another is better by more than chance"
+    rule = "the most complete system, unless another is significantly better"
     assert f"1 development question, by P@1: {rule}" in page.texts("dd")
     assert page.texts("li") == ["14 questions stand twice in the file."]
     assert page.texts("code")[0] == 'matchloom search DIR "question"'

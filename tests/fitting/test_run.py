@@ -143,7 +143,7 @@ def test_an_answer_with_one_question_is_measured_by_its_text_and_kept_with_its_q
     assert report.texts_alone
     assert report.chosen == "answer_ranker"
     assert "found by its text alone" in report.verdict[0]
-    assert "leaves its answer with none" in report.verdict[1]
+    assert "only the answer's text is left" in report.verdict[1]
     assert not {"nearest_question"} & {one.name for one in report.systems}  # it has nothing to be near to
     # 36 answers, by what they say: each thing has three.
     assert next(one for one in report.systems if one.name == "answer_ranker").test["R@3"] > 0.5

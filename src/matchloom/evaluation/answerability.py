@@ -1,11 +1,11 @@
-"""Does a collection know when it has no answer? Measured on questions with their answers, and on some that have none.
+"""Does a collection detect questions without an answer? Measured on questions with answers and on some without.
 
-AUROC              how often a question that has an answer is thought the likelier of two to have one
+AUROC              how often a question with an answer gets a higher answerability than one without
 recall at 95%      of the questions without an answer, how many are refused where 95% of the others are kept
 ECE                expected calibration error: how far probabilities of first answers are from how often they are
                    right, over ten bins; a first answer to a question that has none is wrong
-selective          the surest answers are given first: of so many of the questions (coverage), how many of the
-                   answers are right (precision). Equally sure ones are given together
+selective          answers are given in the order of their probability: for each part of the questions (coverage), how
+                   many of the answers are right (precision). Answers of the same probability are given together
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Answers(Protocol):
 
 
 class Selected(NamedTuple):
-    """The surest answers: what part of the questions gets one, how many of these are right, and from what on."""
+    """The most probable answers: which part of the questions gets one, how many are right, and the threshold."""
 
     coverage: float
     precision: float
@@ -66,7 +66,7 @@ class Selected(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerabilityReport:
-    """The figures of one collection; None where the file or the collection does not tell. It shows itself."""
+    """The figures of one collection; None where the file or the collection lacks what it takes. It shows itself."""
 
     scorer: str
     answerable: int
@@ -82,21 +82,21 @@ class AnswerabilityReport:
         return {**asdict(self), "kept": KEPT, "selective": [one._asdict() for one in self.selective]}
 
     def __rich__(self) -> Group:
-        told = {
+        figures_by_name = {
             "AUROC of answerable against unanswerable": self.auroc,
-            f"unanswerable refused where {KEPT:.0%} are kept": self.recall,
+            f"unanswerable refused where {KEPT:.0%} of the answerable are kept": self.recall,
             "expected calibration error": self.calibration_error,
         }
         figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-        for name, value in told.items():
-            figures.add_row(name, "not to be told" if value is None else f"{value:.3f}")
+        for name, value in figures_by_name.items():
+            figures.add_row(name, "not available" if value is None else f"{value:.3f}")
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in ("questions answered", "right", "from probability"):
             table.add_column(name, justify="right")
         for one in self.selective:
             table.add_row(f"{one.coverage:.0%}", f"{one.precision:.1%}", f"{one.threshold:.2f}")
         count = f"{self.answerable:,} questions with an answer, {self.unanswerable:,} without"
-        return Group(Text(f"Does it know when it has none? {count}"), figures, Text(), table)
+        return Group(Text(f"Does it detect questions without an answer? {count}"), figures, Text(), table)
 
 
 def evaluate_answers(collection: Answers, pairs: PairsLike) -> AnswerabilityReport:
@@ -104,12 +104,12 @@ def evaluate_answers(collection: Answers, pairs: PairsLike) -> AnswerabilityRepo
 
     Args:
         collection: What `fit` kept (`matchloom.load`), or any Collection.
-        pairs: Questions with their answers, and questions without; negatives (label 0) are left out.
+        pairs: Questions with their answers, and questions without; negatives (label 0) are not used.
     """
     rows, outside = without_unanswerable((pair, None) for pair in as_pairs(pairs))
     asked = questions_of([pair for pair, _ in rows])
     if not asked:
-        raise MatchloomError("no question has an answer; to measure, some must", code="bad_labels")
+        raise MatchloomError("no question has an answer; at least one is needed to measure", code="bad_labels")
     others = sorted(set(outside) - asked.keys())
     entries = collection.entries
     found = collection.search([*asked, *others], top=1)
@@ -159,7 +159,7 @@ def calibration_error(likely: Floats, right: NDArray[np.bool_]) -> float:
 
 
 def selective(surest: Floats, right: NDArray[np.bool_], coverages: Sequence[float] = COVERAGES) -> list[Selected]:
-    """At least so many of the questions get an answer, the surest first; what is equally sure is shown, too."""
+    """At least so many of the questions get an answer, the most probable first; equal ones are shown together."""
     order = np.sort(surest)[::-1]
     found = []
     for wanted in coverages:

@@ -64,8 +64,8 @@ class Report:
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.4f}" for name, value in self.values.items())
         count = len(self.warnings)
-        told = f", {count} warning{'' if count == 1 else 's'}" if count else ""
-        return f"Report({self.name}: {values}; {self.subset.kept} questions{told})"
+        warnings = f", {count} warning{'' if count == 1 else 's'}" if count else ""
+        return f"Report({self.name}: {values}; {self.subset.kept} questions{warnings})"
 
     def __rich__(self) -> RenderableType:
         return self._shown().for_terminal()

@@ -34,10 +34,10 @@ ABOUT = {
     "bm25_stemmed": "stemmed BM25 of the question with each answer",
     "nearest_question": "stemmed BM25 with each known question; an answer is as good as its best one",
     "trans_lm": "translation-based language model, learnt from questions and answers",
-    "linear_classifier": "scikit-learn: TF-IDF of words and letters, a linear SVM, one class an answer",
+    "linear_classifier": "scikit-learn: TF-IDF of words and character n-grams, linear SVM, one class per answer",
     RANKER: "a learnt fusion of classifiers, centroids, BM25 of questions and answers, and translations",
-    NEAREST: "the pretrained encoder as it is: cosine with each known question and answer",
-    WITH_ENCODER: "the same fusion, with what the pretrained encoder makes of questions and answers",
+    NEAREST: "the pretrained encoder without tuning: cosine with each known question and answer",
+    WITH_ENCODER: "the same fusion, with the pretrained encoder's vectors of questions and answers",
 }
 _TEST, _FOLDS = 0.2, 5
 _LEAST = 5  # questions to learn from and to measure on
@@ -69,7 +69,7 @@ class Ranker(Protocol):
 
 
 class AnswersTask(Task):
-    """Ranks questions that were left out against every answer of the collection.
+    """Ranks every answer of the collection for held-out questions.
 
     What ranks answers is made in seconds: for each round, for the test questions, and at last from everything.
     """
@@ -95,17 +95,17 @@ class AnswersTask(Task):
         return [_held_out(data.train, 1 / _FOLDS, seed + 1, fold_number=n) for n in range(folds)]
 
     def note(self, pairs: Sequence[Pair]) -> str:
-        """How answers are told apart, where text_ids do not name them."""
+        """How answers are identified, where text_ids do not name them."""
         return Entries.of(pairs).note
 
     def learnt(self, scorer: Scorer) -> str:
-        """Whether its encoder was tuned, and what held-out questions said."""
+        """Whether its encoder was tuned, and the figures of held-out questions."""
         tuning = scorer.tuning if isinstance(scorer, Collection) else None
         if tuning is None:
             return ""
         count, before, after = tuning.questions, tuning.before, tuning.after
-        done = "was tuned on your questions" if tuning.kept else "stays as it came: tuned, it is not clearly better"
-        return f"The encoder {done} ({count:,} held-out questions: right at first {before:.3f}, tuned {after:.3f})."
+        done = "was tuned on your questions" if tuning.kept else "is used without tuning: tuning was not clearly better"
+        return f"The encoder {done} ({count:,} held-out questions: P@1 {before:.3f} without, {after:.3f} with tuning)."
 
     def guess(self, candidates: Sequence[Candidate], rounds: int) -> float:
         """Each is made for every round, for the test questions, and at last; something is loaded once."""
@@ -239,7 +239,7 @@ def _held_out(
     asked = len(questions_of(pairs))
     if asked < _LEAST:
         raise MatchloomError(
-            f"found {asked} different questions; fit needs {_LEAST} or more to learn from some and measure on others"
+            f"found {asked} different questions; fit needs {_LEAST} or more, to learn from some and measure on others"
         )
     vast = len(pairs) > _VAST and len(set(answers_of([pair for pair in pairs if pair.is_positive]))) > _VAST
     most = _MOST_TESTED // 3 if vast else _MOST_TESTED

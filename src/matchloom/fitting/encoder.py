@@ -28,9 +28,9 @@ def encoder_for(wanted: Path | str | None, say: Callable[[str], None]) -> Found 
     if found is None:
         return None
     if not (has("torch") and has("tokenizers")):
-        say(f"The pretrained encoder {found.name} is there, but not used; for it: {install_command('encoder')}")
+        say(f"The pretrained encoder {found.name} is not used; to use it: {install_command('encoder')}")
         return None
-    say(f"The pretrained encoder {found.name} is found and tried, too; encoder 'none' leaves it out.")
+    say(f"The pretrained encoder {found.name} was found and is tried, too; encoder 'none' turns this off.")
     return found
 
 

@@ -5,7 +5,7 @@
 d_e is the deviation of a scorer's scores within a list, taken over all development lists together. A deviation for each
 list would follow a query's own scale; but then a text's score would depend on the other texts of its list, and a single
 pair would have neither score nor explanation. The lexical scorers here have no scale of the query's own to
-begin with, and development questions told no difference.
+begin with, and development questions showed no difference.
 
 The weights are learnt as those of answer ranking are (`matchloom.search.fusion`).
 """

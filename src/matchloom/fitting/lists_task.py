@@ -46,13 +46,13 @@ NETWORKS: dict[str, tuple[str, Mapping[str, Argument], Mapping[str, Any]]] = {
 ENSEMBLE_SIZE, _FEW = 5, 25_000
 MAXSIM, TUNED = "encoder_maxsim", "encoder_tuned"
 ENCODERS = {
-    MAXSIM: "the pretrained encoder as it is: each question word's best partner in the text",
+    MAXSIM: "the pretrained encoder without tuning: for each question word the most similar word of the text",
     TUNED: "the same, the encoder fine-tuned on your questions",
 }
 WORDS = {
     "bm25": "rare words of the question in the text",
-    "bm25_stemmed": "the same with word forms joined, without function words",
-    "overlap": "which part of the question's words the text holds",
+    "bm25_stemmed": "the same on stems, without function words",
+    "overlap": "the share of the question's words that the text has",
 }
 
 

@@ -29,14 +29,14 @@ _MEANINGS = (
     (r"P@1", "how often the first answer is right"),
     (r"(?:R|Success)@(\d+)", r"how often a right answer is among the first \1"),
     (r"RR(?:@\d+)?", "one divided by the rank of the right answer: 1 if it came first, 0.5 if second"),
-    (r"AP", "average precision: 1 if all right answers stand above all others"),
-    (r"nDCG@(\d+)", r"how near the first \1 are to the best order possible"),
-    (r"accuracy", "how often match or no match was told rightly"),
+    (r"AP", "average precision: 1 if all right answers are ranked above all others"),
+    (r"nDCG@(\d+)", r"how near the first \1 are to the best possible order"),
+    (r"accuracy", "how often the decision match or no match is right"),
     (r"AUC", "how often a pair that matches scores above one that does not"),
-    (r"F1", "between precision and recall of the pairs told to match"),
+    (r"F1", "harmonic mean of precision and recall of the pairs that were decided to match"),
 )
 
-_FOOTER = "Test figures were measured once, when everything was chosen. Figures are rounded. Made by matchloom."
+_FOOTER = "Test figures were measured once, after everything was chosen. Figures are rounded. Made by matchloom."
 
 
 def render(report: FitReport) -> str:
@@ -54,8 +54,8 @@ def body(report: FitReport) -> str:
         of_what(report),
         _promises(report),
         _confusions(report),
-        _asked_section(report, report.worst, "Where it is wrong", "The mistakes it was surest of."),
-        _asked_section(report, report.best, "Where it is right", "The clearest hits."),
+        _asked_section(report, report.worst, "Where it is wrong", "The wrong answers with the highest scores."),
+        _asked_section(report, report.best, "Where it is right", "The right answers that are clearest."),
         _notes(report),
         _next(report),
     ]
@@ -81,7 +81,7 @@ def _verdict(report: FitReport) -> str:
         (
             "Chosen on",
             f"{report.developed:,} development {_unit(report, report.developed)}, by {truncate(report.measure, 40)}"
-            ": the best equipped system, unless another is better by more than chance"
+            ": the most complete system, unless another is significantly better"
             + (f"; then by the test {_unit(report)}" if report.chosen_before else ""),
         ),
         *([("Language", truncate(report.language, _LINE))] if report.language else []),
@@ -110,8 +110,8 @@ def _systems(report: FitReport) -> str:
     rows = [_system(report, one, others, bars) for one in report.systems]
     shown = table("Systems", columns, rows, css="systems", narrow="stack")
     about = (
-        "Test figures; higher is better. p is the chance of a difference as large as that from "
-        f"{truncate(report.chosen, 60)}, were both equally good. Time is what making the system took."
+        "Test figures; higher is better. p is the probability of a difference from "
+        f"{truncate(report.chosen, 60)} this large if both were equally good. Time is for making the system."
     )
     if bars.intervals:
         widest = "" if _is_proportion(report) else ", at its widest"
@@ -147,7 +147,7 @@ def _system(report: FitReport, one: SystemFigures, others: Sequence[str], bars: 
 
 
 def _said_of(report: FitReport, one: SystemFigures) -> str:
-    """What p says of a difference, in a word or two."""
+    """Whether a difference is significant, in a word or two."""
     if not (one.p is not None and one.p < _SURE):
         return "may be chance"
     chosen = next((other for other in report.systems if other.name == report.chosen), None)
@@ -205,8 +205,8 @@ def _curve(report: FitReport) -> str:
         f"<details><summary>The figures</summary>\n{table('Figures of the learning curve', columns, rows)}</details>"
     )
     about = (
-        f"{truncate(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. Where the bold line "
-        "still rises at its end, more would probably help."
+        f"{truncate(report.measure, 40)} of each system when it learns from fewer {_unit(report)}. If the bold line "
+        f"still rises at its end, more {_unit(report)} would probably help."
     )
     return section(f"Would more {_unit(report)} help?", f"{drawn}\n{figures}", about=about)
 
@@ -218,34 +218,32 @@ def _confusions(report: FitReport) -> str:
         Row([quoted(one.right, _ANSWER), quoted(one.first, _ANSWER), f"{one.times:,}", quoted(one.example, _QUESTION)])
         for one in report.confusions[:_CONFUSIONS]
     ]
-    columns = [Column("right answer"), Column("taken for", "whole"), Column("times", "number times")]
+    columns = [Column("right answer"), Column("confused with", "whole"), Column("times", "number times")]
     columns.append(Column("for example", "whole"))
-    about = "If two answers say nearly the same, join them; if not, add questions that tell them apart."
+    about = "If two answers say nearly the same, merge them; if not, add questions that distinguish them."
     shown = table("Confusions", columns, rows, css="confusions", narrow="stack")
-    return section(
-        "Answers taken for one another", shown + _left_out(len(report.confusions) - _CONFUSIONS), about=about
-    )
+    return section("Answers that are confused", shown + _more(len(report.confusions) - _CONFUSIONS), about=about)
 
 
 def _promises(report: FitReport) -> str:
-    """What a stated precision gives."""
+    """For each stated precision: how many questions get an answer."""
     if not report.promises:
         return ""
     rows = []
     for one in report.promises:
         measured = "" if one.precision is None else f"{one.precision:.1%}"
-        least = "cannot be promised" if one.threshold is None else f"{one.threshold:.2f}"
+        least = "cannot be guaranteed" if one.threshold is None else f"{one.threshold:.2f}"
         answered = "" if one.threshold is None else f"{one.coverage:.0%}"
         rows.append(Row([f"{one.stated:.0%}", answered, measured, least]))
     columns = [
-        Column("of the answers shown, right at least"),
+        Column("stated precision of the answers shown"),
         Column("questions that get an answer", "number"),
         Column("right on test questions", "number"),
         Column("least probability", "number"),
     ]
     about = (
-        "State a precision (--precision 0.95), and answers that are less sure are not given. Held-out questions chose "
-        "the least probability; it holds for questions like those in the file."
+        "State a precision (--precision 0.95), and less certain answers are not shown. The least probability was "
+        "chosen on held-out questions; it holds for questions like those in the file."
     )
     made = table("Promises", columns, rows, narrow="stack") + _coverages(report)
     return section("When to give no answer", made, about=about)
@@ -266,7 +264,7 @@ def _coverages(report: FitReport) -> str:
     return f"\n{about}\n" + table("Coverages", columns, rows, narrow="stack") if rows else ""
 
 
-def _left_out(count: int) -> str:
+def _more(count: int) -> str:
     return f'\n<p class="note">({count:,} more are in fit.json)</p>' if count > 0 else ""
 
 
@@ -274,7 +272,7 @@ def _asked_section(report: FitReport, asked: Sequence[Asked], name: str, about: 
     if not asked:
         return ""
     cards = "\n".join(_asked(report, one) for one in asked[:_ASKED])
-    return section(name, f'<div class="questions">\n{cards}\n</div>{_left_out(len(asked) - _ASKED)}', about=about)
+    return section(name, f'<div class="questions">\n{cards}\n</div>{_more(len(asked) - _ASKED)}', about=about)
 
 
 def _asked(report: FitReport, one: Asked) -> str:
@@ -298,7 +296,7 @@ def _asked(report: FitReport, one: Asked) -> str:
 
 
 def _reasons(words: Sequence[tuple[str, float]]) -> str:
-    """The words that moved the score of what came first, each with a bar from a common zero."""
+    """The words that changed the score of the first answer most, each with a bar from a common zero."""
     found = [(word, added) for word, added in words if drawable(added)][:_WORDS]
     if not found:
         return ""
@@ -314,7 +312,7 @@ def _reasons(words: Sequence[tuple[str, float]]) -> str:
         )
         for word, added in found
     ]
-    name = "Words that moved the score most"
+    name = "Words that changed the score most"
     shown = table(name, [Column(""), Column("", "fall"), Column("", "number")], rows, narrow="")
     return f'\n<div class="reasons"><p class="note">{name}</p>\n{shown}</div>'
 
@@ -327,16 +325,14 @@ def _notes(report: FitReport) -> str:
 
 
 def _next(report: FitReport) -> str:
-    """What to type now. The page does not know the name of its folder, which may be moved."""
+    """The next commands. The page does not know the name of its folder, which may be moved."""
     commands = [
         ("Rank texts of your own, one per line:", 'matchloom rank DIR "question" texts.txt'),
-        ("See why a text gets its score:", 'matchloom explain DIR "question" "text"'),
+        ("See why a text got its score:", 'matchloom explain DIR "question" "text"'),
     ]
     if report.kind == ANSWERS:
         commands.insert(0, ("Ask it a question:", 'matchloom search DIR "question"'))
     inside = "\n".join(
         f"<div><p>{about}</p><pre><code>{safe_text(line)}</code></pre></div>" for about, line in commands
     )
-    return section(
-        "What next", f'<div class="next">\n{inside}\n</div>', about="DIR is the folder that this page lies in."
-    )
+    return section("What next", f'<div class="next">\n{inside}\n</div>', about="DIR is the folder of this page.")

@@ -1,4 +1,4 @@
-"""Independent labelled pairs: each is told to match or not (MSRP, Quora, LCQMC)."""
+"""Independent labelled pairs: each matches or not (MSRP, Quora, LCQMC)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from matchloom.types import Pair, Scorer
 
 WORDS, WITH_ENCODER = "pair_classifier", "encoder_classifier"
 ABOUT = {
-    "overlap_both": "which part of each text's words the other holds",
-    PLAIN: "a logistic regression on TF-IDF of words: what differs, what is shared",
-    WORDS: "a logistic regression on words, character n-grams and what both texts share",
-    "encoder_cosine": "the pretrained encoder as it is: cosine of the two texts",
+    "overlap_both": "the share of each text's words that the other one has",
+    PLAIN: "a logistic regression on TF-IDF of the words that differ and of those that are shared",
+    WORDS: "a logistic regression on words, character n-grams and overlap of both texts",
+    "encoder_cosine": "the pretrained encoder without tuning: cosine of the two texts",
     WITH_ENCODER: "the same logistic regression, with the pretrained encoder's cosine, tuned where that helps",
     "mv_lstm": "words in their context, exact matches, and features of the pair",
 }
 NETWORK_FROM = 2_000  # training pairs from which a network is worth its time
-_LOOKED_AT = 3_000  # development pairs that choose the epoch
+_MOST_DEVELOPMENT = 3_000  # development pairs that choose the epoch
 _SHOWN = 5
 _MODEL = "mv_lstm"
 _ARGUMENTS: dict[str, Any] = {"interaction": "cosine", "lexical": True, "features": "pair"}
@@ -79,13 +79,13 @@ class PairsTask(Task):
         return super().guess(candidates, rounds) * (rounds + 1) + 2 * finish
 
     def learnt(self, scorer: Scorer) -> str:
-        """Whether its encoder was tuned, and what held-out pairs said."""
+        """Whether its encoder was tuned, and the figures of held-out pairs."""
         own = scorer.scorer if isinstance(scorer, Calibrated) else None
         tuning = own.tuning if isinstance(own, PairClassifier) else None
         if tuning is None:
             return ""
-        done = "was tuned on your pairs" if tuning.kept else "stays as it came: tuned, it is not clearly better"
-        figures = f"AP {tuning.before:.3f}, tuned {tuning.after:.3f}"
+        done = "was tuned on your pairs" if tuning.kept else "is used without tuning: tuning was not clearly better"
+        figures = f"AP {tuning.before:.3f} without, {tuning.after:.3f} with tuning"
         return f"The encoder {done} ({tuning.pairs:,} held-out pairs: {figures})."
 
     def learns_more(self, data: Data, pairs: Sequence[Pair]) -> bool:
@@ -162,7 +162,7 @@ def _cosine(encoder: Path, tokenizer: Tokenizer) -> Make:
         from matchloom.matcher import Matcher  # torch comes with it
 
         matcher = Matcher.untrained(encoder, model="sentence_bert", tokenizer=tokenizer)
-        return Calibrated.fit(matcher, some_pairs(development, _LOOKED_AT), tokenizer)
+        return Calibrated.fit(matcher, some_pairs(development, _MOST_DEVELOPMENT), tokenizer)
 
     return make
 
@@ -186,7 +186,7 @@ def _network(tokenizer: Tokenizer, seed: int) -> Make:
         matcher = train_within(
             seconds,
             [pair._replace(label=float(pair.is_labelled_positive)) for pair in train],
-            one_list(development)[:_LOOKED_AT],
+            one_list(development)[:_MOST_DEVELOPMENT],
             folder / "training",
             model=_MODEL,
             arguments=_ARGUMENTS,

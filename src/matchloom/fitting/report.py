@@ -36,7 +36,7 @@ class SystemFigures:
 
     @property
     def shown_p(self) -> str:
-        """As it stands in tables and sentences: no chance is told as none."""
+        """As it is shown in tables and sentences."""
         return "" if self.p is None else "<.001" if self.p < 0.001 else f"{self.p:.3f}"
 
 
@@ -162,7 +162,7 @@ class FitReport:
             chosen = one.name == self.chosen
             values = [f"{one.test[name]:.3f}" if name in one.test else "" for name in self.measures]
             figures = (Text(cell) for cell in (*values, one.shown_p, f"{one.seconds:.1f}"))
-            about = "no figures, see below" if one.error else f"{'(chosen) ' if chosen else ''}{one.about}"
+            about = "not measured, see below" if one.error else f"{'(chosen) ' if chosen else ''}{one.about}"
             # One line each, so that figures stand below figures; the page has all of it.
             table.add_row(
                 Text(printable(one.name)),
@@ -173,7 +173,7 @@ class FitReport:
         unit = "pair" if self.kind == PAIRS else "question"
         count = f"{self.tested:,} test {unit}{'' if self.tested == 1 else 's'}"
         return Group(
-            Text(printable(f"On {count}, measured once (p: against {self.chosen}):")),
+            Text(printable(f"On {count}, measured once (p: difference from {self.chosen}):")),
             table,
             *(Text(printable(f"{one.name}: {one.error}"), "dim") for one in self.systems if one.error),
             Text(),
@@ -193,9 +193,9 @@ class FitReport:
 
 def _promised(promises: Sequence[Promise]) -> list[str]:
     """What a stated precision gives, in a line."""
-    told = [
-        f"{one.stated:.0%} right: {one.coverage:.0%} of the questions get an answer ({one.precision:.1%} right on test)"
+    shown = [
+        f"{one.stated:.0%}: {one.coverage:.0%} of the questions get an answer ({one.precision:.1%} right on test)"
         for one in promises
         if one.threshold is not None and one.precision is not None
     ]
-    return [f"With --precision, for so many of the shown answers {'; '.join(told)}."] if told else []
+    return [f"With --precision, at least this part of the answers is right. {'; '.join(shown)}."] if shown else []

@@ -34,7 +34,7 @@ WORK = "work"  # what a fit works in, inside its folder
 _CHECKED = 30_000  # pairs that are checked before a fit; it takes seconds there
 _SHOWN = 4  # kinds of finds that a fit tells of
 MOST = 1_000_000  # pairs of shards: a fit holds all of them, and looks at them many times
-_INSTEAD = "give some of the shards, or build an unlearnt search of all by 'matchloom index --store lance --engine'"
+_INSTEAD = "give some of the shards, or index all of them without learning: 'matchloom index --store lance --engine'"
 
 
 def fit(
@@ -68,9 +68,9 @@ def fit(
         test: Pairs to measure on, where you have your own; else a part of the sources is held out.
         feedback: Judgements of answers, or the file of them that 'matchloom serve' kept. They are learnt at the end, if
             held-out questions are not worse for it (`Collection.refit`); the figures are of the sources alone.
-        kind: answers, lists or pairs, where it should not be told from the file.
-        minutes: How long it may take; systems that would take longer are left out.
-        tokenizer: How texts become words; told from their script by default.
+        kind: answers, lists or pairs; detected from the file by default.
+        minutes: The time limit; systems that would take longer are skipped.
+        tokenizer: How texts become words; detected from their script by default.
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         encoder: A pretrained encoder that may be used, a folder or a name of 'matchloom encoders'; "auto" takes the
             first that is found, if there is one, and None none.
@@ -95,9 +95,9 @@ def fit(
         _refuse_negatives(sources, [[row.pair for row, _ in own] for own in read])
     found = kind_of([pair for pair, _ in answered], kind)
     if judgements is not None and found.name != ANSWERS:
-        raise MatchloomError(f"feedback= is of answers, and this is {found}", code="conflict")
+        raise MatchloomError(f"feedback= needs questions with answers, and this is {found}", code="conflict")
     if unanswerable and found.name == ANSWERS:
-        say(f"{len(unanswerable):,} questions have no answer in the file: they teach when there is none.")
+        say(f"{len(unanswerable):,} questions have no answer in the file: from these it learns when to give none.")
         rows = [row for _, row in answered]
     pairs = [row.pair for row, _ in rows]
     say(f"Found {found}.")
@@ -131,7 +131,7 @@ def _run(
 ) -> Fitted:
     """Fit, save and tidy up; what a fit that was stopped had measured stays."""
     if run.measured.resumed:
-        run.say(f"Going on with a fit that was stopped: {run.measured.resumed} measurements are kept.")
+        run.say(f"Resuming a stopped fit: {run.measured.resumed} measurements are reused.")
     run.tidy(measurements=False)
     try:
         with machines_once(), words_once():
@@ -150,7 +150,7 @@ def _run(
         try:
             fitted.save(folder)
         except KeyboardInterrupt:  # half a folder would be none
-            run.stop("Stopped while the folder was written; it is written to its end.")
+            run.stop("Stopped while writing the folder; the folder is completed first.")
             fitted.save(folder)
     run.tidy(measurements=not run.stopped)
     return fitted
@@ -187,7 +187,7 @@ def _refuse_negatives(sources: Sequence[PairsLike], read: Sequence[Sequence[Pair
         names = [str(one) if isinstance(one, str | Path) else f"source {n + 1}" for n, one in enumerate(sources)]
         raise MatchloomError(
             f"{names[wrong]} has pairs with label 0, and {names[plain]} has questions with answers and no labels; give "
-            f"judgements of these as feedback='{names[wrong]}', or say with kind= what both are",
+            f"judgements of these as feedback='{names[wrong]}', or name the kind of both with kind=",
             code="conflict",
         )
 
@@ -221,10 +221,14 @@ def _look_at(folder: Path | None, *, overwrite: bool, resume: bool) -> None:
         return
     stopped = holds(folder / WORK, "measured")
     if resume and not stopped:
-        raise MatchloomError(f"the fit in {folder} was not stopped, there is nothing to resume; overwrite fits anew")
+        raise MatchloomError(
+            f"the fit in {folder} was not stopped, so there is nothing to resume; overwrite=True fits again"
+        )
     if not resume:
-        other = "resume=True to go on with it, " if stopped else ""
-        raise MatchloomError(f"{folder} holds a fitted system already; add {other}overwrite=True, or choose another")
+        other = "resume=True to continue it, " if stopped else ""
+        raise MatchloomError(
+            f"{folder} holds a fitted system already; add {other}overwrite=True, or choose another folder"
+        )
 
 
 def tokenizer_for(pairs: Sequence[Pair]) -> Tokenizer:

@@ -49,7 +49,7 @@ class Candidate:
     about: str
     make: Callable[[Sequence[Pair], Sequence[Pair], Path, float], Scorer]
     baseline: bool = False
-    seconds: float = 1.0  # a guess of how long it takes, to be told beforehand
+    seconds: float = 1.0  # a guess of how long it takes, shown beforehand
     needs_significance: bool = False
     report_only: bool = False
     learns_all: bool = False

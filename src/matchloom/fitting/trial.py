@@ -34,7 +34,7 @@ _POINTS, _CURVE_SECONDS = 3, 60.0  # of a learning curve, and what it may cost
 
 
 class Tested(NamedTuple):
-    """What the test questions said: the figures of all systems, which one is kept, and on how many questions."""
+    """The result on test questions: the figures of all systems, which one is kept, and on how many questions."""
 
     systems: list[SystemFigures]
     kept: Candidate
@@ -74,19 +74,19 @@ class Trial:
         rounds = self.task.rounds(data, self.seed)
         guess = self.task.guess(candidates, len(rounds))
         left = self.deadline - time.perf_counter()
-        told = f"about {_duration(guess)}" if guess < left else f"at most {_duration(left)}"
-        self.say(f"Trying {', '.join(one.name for one in candidates)}: {told}.")
+        takes = f"about {_duration(guess)}" if guess < left else f"at most {_duration(left)}"
+        self.say(f"Trying {', '.join(one.name for one in candidates)}: {takes}.")
         tried = self.develop(candidates, rounds)
         chosen = self.choose(tried)
         shown = [one for one in tried if one in (chosen, _best_baseline(tried, self))]
         curve = self.optional("the learning curve", lambda: self.curve(rounds[0], shown)) or []
         systems, kept, scorer, tested = self.test(tried, chosen, data)
-        if told := self.task.learnt(scorer):
-            self.say(told)
-            self.notes.append(told)
+        if learnt := self.task.learnt(scorer):
+            self.say(learnt)
+            self.notes.append(learnt)
         details = {
             **(self.optional("the examples", lambda: self.task.details(scorer, data.test)) or {}),
-            **(self.optional("how like each other questions are", lambda: self.promise(kept, data, rounds[0])) or {}),
+            **(self.optional("how similar the questions are", lambda: self.promise(kept, data, rounds[0])) or {}),
         }
         before, chosen = chosen.name, kept
         self.say(f"Chosen: {chosen.name}.")
@@ -95,10 +95,10 @@ class Trial:
             longest = max(self.seconds[chosen.name], self.finished.get(chosen.name, 0.0))
             if self.late(longest) and not texts_alone(data.train):
                 self.notes.append(
-                    "There was no time to learn from the test questions too: it is kept as it was measured."
+                    "There was no time to learn from the test questions, too: the system is kept as it was measured."
                 )
             else:
-                self.say("It learns from everything now.")
+                self.say("It now learns from all questions.")
                 again = self.optional(
                     "learning from the test questions too", lambda: self.make(chosen, pairs, [], finish=True)
                 )
@@ -133,7 +133,7 @@ class Trial:
             spent = {each: self.seconds[each.name] for each in done}
             known = not done or self.measured.has("development", one.name, 0)
             if not known and self.task.needed(one, spent, len(rounds)) > left:
-                self.failed[one.name] = f"left out: it would take longer than the {_duration(max(0.0, left))} left"
+                self.failed[one.name] = f"skipped: it would take longer than the {_duration(max(0.0, left))} left"
                 continue
             try:
                 found = [self.outcome(one, *parts, "development", one.name, n) for n, parts in enumerate(rounds)]
@@ -143,7 +143,7 @@ class Trial:
             except KeyboardInterrupt:
                 if not done:
                     raise
-                self.stop(f"Stopped while {one.name} was tried; the best of those before it is kept.")
+                self.stop(f"Stopped during {one.name}; the best of the systems before it is kept.")
                 break
             outcomes = [outcome for outcome, _ in found]
             self.seconds[one.name] = sum(seconds for _, seconds in found) / len(rounds)
@@ -163,7 +163,7 @@ class Trial:
         try:
             return work()
         except KeyboardInterrupt:
-            self.stop(f"Stopped; left out: {what}.")
+            self.stop(f"Stopped; skipped: {what}.")
             return None
 
     def stop(self, line: str) -> None:
@@ -222,7 +222,7 @@ class Trial:
     def test(self, tried: list[Candidate], chosen: Candidate, data: Data) -> Tested:
         """Every system learns from training and development questions, and is measured once.
 
-        Where one is clearly better than what was chosen, it is kept in its place: this figure has chosen, then.
+        Where one is clearly better than what was chosen, it is kept in its place: the test figure has chosen, then.
         """
         self.say(f"Measuring once on {self.task.count(data.test):,} test {self.task.unit}.")
         outcomes: dict[str, Outcome] = {}
@@ -234,7 +234,7 @@ class Trial:
             try:
                 self._test_one(one, chosen, data, outcomes, scorers)
             except KeyboardInterrupt:
-                self.stop(f"Stopped while {one.name} was measured on the test {self.task.unit}; {chosen.name} is kept.")
+                self.stop(f"Stopped while measuring {one.name} on the test {self.task.unit}; {chosen.name} is kept.")
                 if one is chosen:  # a folder without its figure would be no use; a second Ctrl-C ends the fit
                     self._test_one(one, chosen, data, outcomes, scorers)
                 left = (other.name for other in tried if other.name not in outcomes)
@@ -264,7 +264,7 @@ class Trial:
             scorers[one.name] = made
 
     def promise(self, chosen: Candidate, data: Data, first: Round) -> dict[str, Any]:
-        """What the figure holds for: how like each other the questions are, how far test questions are from them.
+        """What the figure holds for: how similar the questions are, how far test questions are from them.
 
         The chosen system is made once more, without what is similar to held-out questions: those of the test set, or
         of the first round where the test set is the user's own.
@@ -297,7 +297,7 @@ class Trial:
         return found
 
     def _learnt(self, one: Candidate, data: Data) -> Round:
-        """What a system learns from before it is measured, and what it is told to choose by."""
+        """What a system learns from before it is measured, and the development pairs it may choose by."""
         return ([*data.train, *data.development], []) if one.learns_all else (data.train, data.development)
 
     def _figures(self, one: Candidate, outcomes: Mapping[str, Outcome], kept: Candidate) -> SystemFigures:
@@ -360,7 +360,7 @@ class Trial:
             return False
         if not self.late(wanted):
             return True
-        self.notes.append(f"There was no time to tune the encoder on the questions: {_duration(wanted)}, about.")
+        self.notes.append(f"There was no time to tune the encoder on the questions (about {_duration(wanted)}).")
         return False
 
     def late(self, seconds: float) -> bool:

@@ -8,17 +8,17 @@ from matchloom.pages.markup import number, truncate
 
 
 def of_what(report: FitReport) -> str:
-    """How like each other the file's questions are and what the figure owes to it; how far test questions are."""
-    parts = [_likeness(report), _distance(report)]
+    """How similar the file's questions are and what the figure owes to it; how far test questions are."""
+    parts = [_similarity(report), _distance(report)]
     about = (
-        "Every figure holds for questions like those it was measured on. Here is how like each other these are, and "
-        "how far others are from them."
+        "Every figure holds for questions like those it was measured on. This section shows how similar they are to "
+        "each other, and how far your test questions are from them."
     )
     shown = "\n".join(filter(None, parts))
     return section("For which questions this holds", shown, about=about) if shown else ""
 
 
-def _likeness(report: FitReport) -> str:
+def _similarity(report: FitReport) -> str:
     like = report.likeness
     if like is None:
         return ""
@@ -54,9 +54,12 @@ def _distance(report: FitReport) -> str:
         Column(f"{far.questions:,} of your test questions", "number"),
         Column(f"{far.compared:,} questions of the file", "number"),
     ]
-    said = badge("far from the file", "bad") if far.is_far else badge("like the file", "good")
-    told = f"A test question is farther from the file than one of its own in {far.farther:.0%} of all comparisons."
-    return f'{table("Distance", columns, rows)}\n<p class="note">{told} {said}</p>'
+    mark = badge("far from the file", "bad") if far.is_far else badge("like the file", "good")
+    shown = (
+        f"In {far.farther:.0%} of all comparisons, a test question is farther from the file than one of the file's own "
+        "questions."
+    )
+    return f'{table("Distance", columns, rows)}\n<p class="note">{shown} {mark}</p>'
 
 
 def _both_unknown(far: Distance) -> tuple[float, float]:
