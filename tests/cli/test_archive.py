@@ -57,7 +57,7 @@ def test_index_builds_appends_replaces_deletes_and_says_what_is_there(run: Run, 
     deleted = json.loads(done.out)
     assert (deleted["deleted"], deleted["pairs"]) == (3, 10)
     assert done.code == 2
-    assert "1 of 4 ids to remove are not there, such as 'nobody'" in done.err
+    assert "1 of 4 ids to remove do not exist, such as 'nobody'" in done.err
     assert not any(b"with rain" in path.read_bytes() for path in archive.rglob("*") if path.is_file())
     status = json.loads(run("index", archive, "--json").out)
     assert (status["pairs"], status["matcher"], status["alpha"]) == (10, None, 0.7)
@@ -129,7 +129,7 @@ def test_questions_of_one_answer_are_all_kept_and_it_is_shown_once(run: Run, tmp
         ("loom", "how do I make cloth"),
         ("mill", "how do I make cloth of corn"),
     ]
-    assert "2 of 3 answers: the archive has no more" in run("search", archive, "make cloth", "--top", 3).out
+    assert "2 of 3 answers: the archive has no others" in run("search", archive, "make cloth", "--top", 3).out
     few = run("search", archive, "weave", "--top", 3).out
     assert "1 of 3 answers: none of the other 1 shares a word with the question" in few
     assert json.loads(run("index", archive, "--delete", "loom", "--json").out)["deleted"] == 3
@@ -172,7 +172,7 @@ def test_an_untrained_encoder_searches_and_says_why(run: Run, faq: Path, tmp_pat
     archive, matcher = tmp_path / "a", tmp_path / "m"
     assert run("encoders", "use", write_folder(tmp_path / "small"), "--out", matcher).code == 0
     built = run("index", archive, faq, "--matcher", matcher)
-    assert f"late_interaction ({matcher}), 8 numbers a word" in " ".join(built.out.split())
+    assert f"late_interaction ({matcher}), 8 numbers per word" in " ".join(built.out.split())
     found = json.loads(run("search", archive, "making soap", "--json", "--explain", "--top", 3).out)["answers"]
     assert found[0]["id"] == "soap"
     named = {channel["name"].split(":")[0] for channel in found[0]["explanation"]["channels"]}
@@ -223,7 +223,7 @@ def test_wrong_use_is_one_line(run: Run, archive: Path, faq: Path, encoder: Path
     assert "is no archive" in error_of(run("search", tmp_path, "x"))
     assert "matchloom fit" in error_of(run("search", tmp_path / "nowhere", "x"))
     assert "is no collection" in error_of(run("index", tmp_path / "nothing"))
-    assert "is an archive, which 'matchloom search' searches" in error_of(run("score", archive, faq))
+    assert "is an archive, not a scorer" in error_of(run("score", archive, faq))
     assert "cannot be read" in error_of(run("index", tmp_path / "b", tmp_path / "none.tsv"))
     assert not (tmp_path / "b").exists()
     assert "leave it out" in error_of(run("index", archive, faq, "--tokenizer", "chinese"))

@@ -76,7 +76,7 @@ def test_remove_takes_ids_and_files_of_them(run: Run, faq: Path, tmp_path: Path)
     listed = write_tsv(tmp_path / "old.txt", ["parcel", "", "nobody"])
     done = run("remove", faq, listed, "password", "--json")
     assert (done.code, json.loads(done.out)["removed"]) == (2, 2)
-    assert "1 of 3 ids to remove are not there, such as 'nobody'" in done.err
+    assert "1 of 3 ids to remove do not exist, such as 'nobody'" in done.err
     assert ids(run, faq, "parcel invoice") == ["invoice"]
     assert "keeps one entry at least" in error_of(run("remove", faq, "invoice"))
 
@@ -172,7 +172,7 @@ def test_a_blank_is_no_answer(run: Run, tmp_path: Path) -> None:
     blanks = "weather,\njoke,  \nnothing,\u200b\nspace,\u00a0\u3164\nlove,no_answer\n"
     file.write_text(f"question,answer\nlost password,Reset it\nlate parcel,Track it\n{blanks}", encoding="utf-8")
     made = run("index", tmp_path / "faq", file)
-    assert "5 pairs have no answer: left out." in made.err
+    assert "5 pairs have no answer: skipped." in made.err
     assert len(Collection.open(tmp_path / "faq")) == 2
     again = run("add", tmp_path / "faq", file)
     assert "5 pairs" in again.err

@@ -34,10 +34,10 @@ def test_lists_adds_and_uses(run: Run, tmp_path: Path) -> None:
     assert listed in added.out
     assert listed.splitlines() == [
         "mine",
-        "  2 layers, 8 numbers a word, 0 MB; from your cache",
+        "  2 layers, 8 numbers per word, 0 MB; from your cache",
         "  licence mit",
         "  trained on set-0, set-1, set-2, set-3, set-4, set-5, and 3 more",
-        "  it has seen texts of citations (S2ORC): figures on citations are too good",
+        "  its training data holds texts of citations (S2ORC): figures on citations are too high",
     ]
     used = run("encoders", "use", "mine", "--out", tmp_path / "matcher")
     assert used.out == f"The matcher is in {tmp_path / 'matcher'}; nothing of it was trained.\n"

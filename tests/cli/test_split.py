@@ -20,7 +20,7 @@ def test_questions_are_parted_and_none_is_lost(
     assert [len(ids) for ids in questions] == ([19, 3, 2] if parts == "8,1,1" else [16, 8])  # of 24
     assert len(set().union(*questions)) == 24
     for name, ids in zip(names, questions, strict=True):
-        counts = f"{len(ids)} questions, {3 * len(ids)} pairs, {len(ids)} right"
+        counts = f"{len(ids)} questions, {3 * len(ids)} pairs, {len(ids)} positive"
         assert f"{tmp_path}/new/{name}.tsv: {counts}\n" in result.out
 
 

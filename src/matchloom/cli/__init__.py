@@ -52,22 +52,22 @@ def about(
     """Match two texts and show why: answers to questions from your own file, on a CPU, in minutes.
 
     \b
-    With a file of questions and answers of your own:
+    With your own file of questions and answers:
       matchloom fit faq.tsv --out faq
       matchloom search faq "I forgot my password" --top 3 --explain
       matchloom serve faq
 
     \b
-    With no file of your own (the texts come from Python's own documentation):
+    Without a file (the texts come from Python's own documentation):
       matchloom demo
 
-    A file has the columns query and text (or question and answer), and label where some texts are wrong for their
-    query. Each command has its own --help, with examples.
+    A file has the columns query and text (or question and answer), and a column label if some texts are wrong for
+    their query. Each command has its own --help, with examples.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, 2 for what the user can put right, 130 for Ctrl-C."""
+    """Run one command and return its exit code: 0, 2 for what the user can correct, 130 for Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end a run
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(line)
         elif isinstance(error, OSError) and error.errno in _REFUSALS:
             where = f"{error.filename}: " if error.filename is not None else ""
-            _complain(f"{where}{error.strerror}; check permissions, limits and the room on the disk")
+            _complain(f"{where}{error.strerror}; check permissions, limits and free disk space")
         else:
             raise  # a bug of ours, which needs its traceback
         return 2
@@ -127,5 +127,5 @@ def _complain(message: str) -> None:
     from matchloom.basics.screen import printable
 
     if "MASTER_ADDR" in os.environ and os.environ.get("RANK", "0") != "0":
-        return  # of several processes the first says what all of them were told (training/team.py)
+        return  # of several processes only the first prints the error of all (training/team.py)
     print(f"matchloom: error: {printable(' '.join(message.split()))}", file=sys.stderr)

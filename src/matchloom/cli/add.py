@@ -25,7 +25,7 @@ def command(
     ] = None,
     answer: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Its answer; not needed with the --id of one.", show_default=False),
+        typer.Option(metavar="TEXT", help="Its answer; not needed with the --id of an answer.", show_default=False),
     ] = None,
     id: Annotated[  # noqa: A002
         str | None, typer.Option("--id", metavar="ID", help="The answer's id, old or new.", show_default=False)
@@ -37,9 +37,9 @@ def command(
 ) -> None:
     """Add questions and answers to a collection.
 
-    What was added is found by the next search, of every process, and stays even if the process is killed. A question of
-    an answer that is there (the same text, or text_id) is one more of its questions; an answer whose text_id is there
-    with another text takes the new text. 'matchloom refit' then learns from what was added.
+    The next search of every process finds what was added, and it is kept even if the process is killed. If the answer
+    exists already (the same text, or text_id), the question is added to it. If its text_id exists with another text,
+    the new text replaces the old one. 'matchloom refit' then learns from what was added.
 
     \b
     Examples:
@@ -62,10 +62,10 @@ def command(
 
 
 def _pairs(collection: Collection, questions: list[str], answer: str | None, name: str | None) -> list[Pair]:
-    """What the options say; an answer that is there need not be written again."""
+    """The pairs that the options name; an existing answer need not be written again."""
     if answer is None:
         if name is None:
-            raise MatchloomError("--question needs --answer, or the --id of an answer that is there", code="conflict")
+            raise MatchloomError("--question needs --answer, or the --id of an existing answer", code="conflict")
         answer = collection[name].text
     if not answer.strip():
         raise MatchloomError("--answer is empty; expected a text", code="no_data")

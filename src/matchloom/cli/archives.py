@@ -124,15 +124,15 @@ def show_archive(index: LanceCollection, done: dict[str, Any], json: bool) -> No
     """Print what was done and what there is."""
     status = index.status()
     behind = status["pairs"] - status["words_indexed"]
-    told = [
+    rows = [
         ("pairs", f"{status['pairs']:,}"),
         ("answers", f"{status['answers']:,}"),
         ("searched by", _searched_by(status)),
-        ("not indexed yet", f"{behind:,}, which are searched one by one"),
+        ("not indexed yet", f"{behind:,} (searched one by one)"),
         ("alpha", f"{status['alpha']:.2f}"),
         *([] if status["bytes"] is None else [("on the disk", f"{status['bytes'] / 1e6:,.1f} MB")]),
     ]
-    show_status(done, status, told, json)
+    show_status(done, status, rows, json)
 
 
 def _searched_by(status: dict[str, Any]) -> str:
@@ -140,7 +140,7 @@ def _searched_by(status: dict[str, Any]) -> str:
         return "BM25 alone"
     by = str(status["matcher"]) + (f" ({status['matcher_folder']})" if status["matcher_folder"] else "")
     if status["position_size"]:
-        return f"{by}, {status['position_size']} numbers a word"
+        return f"{by}, {status['position_size']} numbers per word"
     return by + (f", vectors of {status['vector_size']}" if status["vector_size"] else ", no sentence vectors")
 
 
@@ -172,7 +172,7 @@ def search_archive(
         else:
             _show(question, found, asked.explain, titled=asked.many)
             if 0 < len(found) < asked.top:
-                _tell_fewer(status(), len(found), asked.top)
+                _explain_fewer(status(), len(found), asked.top)
 
 
 def reranker(index: LanceCollection, name: str, vectors: Path | None, seed: int = 0) -> Scorer:
@@ -212,10 +212,10 @@ def _show(question: str, found: Hits, explained: bool, *, titled: bool) -> None:
         printer.print()
 
 
-def _tell_fewer(status: dict[str, Any], found: int, top: int) -> None:
+def _explain_fewer(status: dict[str, Any], found: int, top: int) -> None:
     """Why there are fewer answers than were asked for."""
     if status["answers"] <= found:
-        why = "the archive has no more"
+        why = "the archive has no others"
     elif status["vector_size"] is None:
         why = f"none of the other {status['answers'] - found:,} shares a word with the question"
     else:

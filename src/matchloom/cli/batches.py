@@ -17,7 +17,7 @@ def do_batch(work: Work, source: Path, out: Path | None, engine: str, address: s
     from matchloom.batch.run import run_batch
 
     done = run_batch(work, source, folder_of(out), engine=engine, address=address, progress=True)
-    skipped = f", {done.skipped:,} of them finished before" if done.skipped else ""
+    skipped = f", {done.skipped:,} of them already finished" if done.skipped else ""
     say(f"{out}: {done.shards:,} shards{skipped}; {done.rows:,} rows written")
 
 
@@ -34,7 +34,7 @@ def refuse_without_engine(address: str | None, **given: Any) -> None:
         if value is not None:
             raise MatchloomError(f"--{name} is for shards; it needs --engine", code="conflict")
     if address is not None:
-        raise MatchloomError("--address is of a Ray cluster; it needs --engine ray", code="conflict")
+        raise MatchloomError("--address names a Ray cluster; it needs --engine ray", code="conflict")
 
 
 def refuse_with_engine(**given: Any) -> None:

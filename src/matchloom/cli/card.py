@@ -13,14 +13,14 @@ def command(
         Path,
         typer.Argument(metavar="FOLDER", help="What 'fit', 'train', 'index' or 'trans-lm' made.", show_default=False),
     ],
-    show: Annotated[bool, typer.Option("--print", help="Print it, and write nothing.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace a README.md that somebody else wrote.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the card, and write nothing.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace a README.md that is not a card of matchloom.")] = False,
 ) -> None:
-    """Write into a folder what it is, and how good.
+    """Write a card into a folder: what it is, and how good.
 
-    The card is README.md in the folder: what it is, the digest of its data and of itself, figures of its report with
-    95% intervals beside the other systems', limits, and the licence of a pretrained encoder inside. It begins as the
-    cards of model hubs do. No text of your data is in it. Write it again after a refit.
+    The card is the README.md of the folder. It has a description, digests of the data and of the folder, the figures of
+    its report with 95% intervals beside those of the other systems, limits, and the licence of a pretrained encoder. It
+    begins with the metadata that model hubs expect. It holds no text of your data. Write it again after a refit.
 
     \b
     Examples:
@@ -32,4 +32,4 @@ def command(
     if show:
         print(card(folder), end="")
     else:
-        print(f"{write_card(folder, overwrite=overwrite)} is written; read it before you give the folder away.")
+        print(f"{write_card(folder, overwrite=overwrite)} is written; read it before you share the folder.")

@@ -16,27 +16,28 @@ def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A pairs file, or a folder.", show_default=False)],
     test: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Pairs to measure on, which must not stand in FILE.", show_default=False),
+        typer.Option(metavar="FILE", help="Test pairs, whose questions must not be in FILE.", show_default=False),
     ] = None,
     columns: ColumnsOption = None,
-    most: Annotated[int, typer.Option(min=0, help="How many finds of each kind to show.")] = 5,
+    most: Annotated[int, typer.Option(min=0, help="How many problems of each kind to show.")] = 5,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with the finds.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Write a page with the problems.", show_default=False)
     ] = None,
     fix: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the pairs without what can be fixed.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the pairs with fixable problems fixed.", show_default=False),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON with all finds.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON with all problems.")] = False,
 ) -> None:
-    """Check a pairs file for what makes a bad collection.
+    """Check a pairs file for problems.
 
-    Looks for rows that cannot be read, empty questions and answers, one question with several answers, nearly the same
-    question with another answer, answers that hardly differ, repeated rows, HTML tags, broken characters, rows in
-    another language than most, and with --test for test questions that stand in FILE. Each find names its lines. 'fit'
-    shows the first lines of this.
+    It looks for unreadable rows, empty questions and answers, one question with several answers, nearly the same
+    question with another answer, nearly equal answers, repeated rows, HTML tags, broken characters, rows in another
+    language than most, and, with --test, for test questions that are in FILE. Each problem is shown with its lines.
+    'fit' shows the first lines of this.
 
-    --fix removes tags, and rows that cannot be read, are empty on a side, are repeated, or stand in the test. It leaves
-    contradictions, which only you can decide. Nothing else is changed, and FILE never is.
+    --fix removes tags, and removes rows that are unreadable, empty on one side, repeated, or in the test file. It keeps
+    contradictions, which only you can decide. Nothing else is changed; FILE is never changed.
 
     \b
     Examples:

@@ -33,11 +33,11 @@ class Changes:
         """Ids, or files with an id on each line."""
         return cls(list(dict.fromkeys(one for name in given for one in _ids(name))))
 
-    def tell_unknown(self) -> None:
-        """Refuse what was not there; said last, with all else done: a list may be removed a second time."""
+    def refuse_unknown(self) -> None:
+        """Report ids that do not exist; last, with all else done: a list may be removed a second time."""
         if self.unknown:
             raise MatchloomError(
-                f"{len(self.unknown):,} of {len(self.ids):,} ids to remove are not there, such as "
+                f"{len(self.unknown):,} of {len(self.ids):,} ids to remove do not exist, such as "
                 f"{self.unknown[0]!r}; 'matchloom search' shows ids",
                 code="missing",
             )
@@ -56,8 +56,8 @@ def open_collection(folder: Path | str) -> Collection:
     """What `fit` or `index` made, or one line that says what the folder is."""
     if kind_of(folder) not in _SEARCHABLE:
         raise MatchloomError(
-            f"{shown(str(folder))} is no collection; 'matchloom fit' and 'matchloom index' make one of questions with "
-            "answers",
+            f"{shown(str(folder))} is no collection; 'matchloom fit' and 'matchloom index' make one from questions "
+            "with answers",
             code="missing",
         )
     return matchloom.Collection.open(folder)
@@ -70,9 +70,9 @@ def remove_ids(collection: Collection, changes: Changes) -> int:
 
 
 def note_wrong(added: Added, what: object) -> None:
-    """Say which pairs were left out."""
+    """Report pairs that were skipped."""
     if added.wrong:
-        note(f"{added.wrong:,} pairs of {what} have label 0 or no answer and are left out.")
+        note(f"{added.wrong:,} pairs of {what} have label 0 or no answer and were skipped.")
 
 
 def refuse_other_tokenizer(folder: Path | str, own: Tokenizer, given: str | None) -> None:
@@ -86,31 +86,33 @@ def refuse_other_tokenizer(folder: Path | str, own: Tokenizer, given: str | None
 def show_collection(collection: Collection, done: dict[str, Any], json: bool) -> None:
     """Print what was done and what there is."""
     status = collection.status()
-    show_status(done, status, _told(status), json)
+    show_status(done, status, _rows(status), json)
 
 
-def show_status(done: dict[str, Any], status: dict[str, Any], told: Iterable[tuple[str, str]], json: bool) -> None:
+def show_status(done: dict[str, Any], status: dict[str, Any], rows: Iterable[tuple[str, str]], json: bool) -> None:
     """What was done and what there is: a table for people, or all of it as JSON."""
     if json:
         print_json({**done, **status})
         return
     shown = table("", "")
     shown.show_header = False
-    for key, value in (*((key, f"{value:,}") for key, value in done.items()), *told):
+    for key, value in (*((key, f"{value:,}") for key, value in done.items()), *rows):
         shown.add_row(key, value)
     console().print(shown)
 
 
-def _told(status: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(status: dict[str, Any]) -> list[tuple[str, str]]:
     if "entries" not in status:  # an archive
         return [("pairs", f"{status['pairs']:,}"), ("answers", f"{status['answers']:,}")]
     learnt = "learnt from the questions" if status["learnt"] else "not learnt; 'matchloom fit' learns them"
-    told = [
+    rows = [
         ("answers", f"{status['entries']:,}"),
         ("questions", f"{status['questions']:,}"),
         ("searched by", status["scorer"]),
         ("weights", learnt),
     ]
     if status["changed_since_fit"]:
-        told.append(("changed since", f"{status['changed_since_fit']:,} answers; 'matchloom refit' learns from them"))
-    return told
+        rows.append(
+            ("changed since fit", f"{status['changed_since_fit']:,} answers; 'matchloom refit' learns from them")
+        )
+    return rows

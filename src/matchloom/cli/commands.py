@@ -17,10 +17,10 @@ from matchloom.cli.experiments import experiment
 PAIRS_FILE = (
     "A pairs file is TSV, CSV, JSONL, JSON, Parquet, .xlsx, .ods, Markdown, HTML, .zip or a folder of these; "
     "'matchloom import' shows how it is read. The text formats may end with .gz. Its columns, in any order: query and "
-    "text; where there are any label (1 or yes: the text is right for the query, 0 or no: wrong), query_id (pairs with "
-    "the same one are one list), text_id, and group (pairs of one group stay on one side of a split). Other columns "
-    "stay with the answers of a collection; usual names such as question and answer, sentence1 and sentence2, query "
-    "and passage or is_duplicate will do. Two or three columns without a header are query, text and label."
+    "text; optionally label (1 or yes: the text is right for the query, 0 or no: wrong), query_id (pairs with the same "
+    "one are one list), text_id, and group (pairs of one group stay on one side of a split). Other columns are kept "
+    "with the answers of a collection. Common names such as question and answer, sentence1 and sentence2, query and "
+    "passage or is_duplicate are understood. Two or three columns without a header are query, text and label."
 )
 _TRAINED = "SCORER is a folder that 'matchloom fit', 'train' or 'trans-lm' made,"
 _LEXICAL = "or one of random, bm25, bm25_stemmed, overlap, soft_coverage (which needs --vectors)."
@@ -40,7 +40,7 @@ class Command(NamedTuple):
 GROUPS = {
     "Answer questions": {
         "fit": Command(
-            "matchloom.cli.fit:command", "Make the best of a file of pairs, and say how good it is.", PAIRS_FILE
+            "matchloom.cli.fit:command", "Choose the best system for a file of pairs, and measure it.", PAIRS_FILE
         ),
         "search": Command("matchloom.cli.search:command", "Find the answers to a question, and show why.", RERANKER),
         "add": Command("matchloom.cli.add:command", "Add questions and answers to a collection.", PAIRS_FILE),
@@ -50,9 +50,9 @@ GROUPS = {
         "publish": Command(
             "matchloom.cli.publish:command", "Publish a collection at a URI, from which replicas serve."
         ),
-        "mcp": Command("matchloom.cli.mcp:command", "Let agents ask a collection (Model Context Protocol)."),
+        "mcp": Command("matchloom.cli.mcp:command", "Let agents search a collection (Model Context Protocol)."),
         "index": Command(
-            "matchloom.cli.index:command", "Build a collection of answered questions, unmeasured.", PAIRS_FILE
+            "matchloom.cli.index:command", "Build a collection without learning or measuring.", PAIRS_FILE
         ),
         "tune": Command(
             "matchloom.cli.tune:command",
@@ -72,15 +72,13 @@ GROUPS = {
             "matchloom.cli.compare:command", "Train several models on the same data and compare.", PAIRS_FILE
         ),
         "report": Command("matchloom.cli.report:command", "Show a training or fit, also while it runs."),
-        "card": Command("matchloom.cli.card:command", "Write into a folder what it is, and how good."),
+        "card": Command("matchloom.cli.card:command", "Write a card into a folder: what it is, and how good."),
         "doctor": Command("matchloom.cli.doctor:command", "Check a run file or a collection for problems."),
     },
     "Train": {
         "train": Command("matchloom.cli.train:command", "Train a matcher on pairs.", PAIRS_FILE),
         "models": Command("matchloom.cli.models:command", "List models and lexical scorers, or describe one model."),
-        "encoders": Command(
-            "matchloom.cli.encoders:command", "List pretrained encoders, add one, or use one untrained."
-        ),
+        "encoders": Command("matchloom.cli.encoders:command", "List, add or use pretrained encoders."),
         "vectors": Command("matchloom.cli.vectors:command", "Train word vectors on your own texts.", PAIRS_FILE),
         "trans-lm": Command(
             "matchloom.cli.trans_lm:command", "Learn which words of a text answer which words of a query.", PAIRS_FILE
@@ -89,12 +87,10 @@ GROUPS = {
     },
     "Data": {
         "import": Command("matchloom.cli.import_:command", "Show how a file or folder is read, and write it as pairs."),
-        "check": Command(
-            "matchloom.cli.check:command", "Check a pairs file for what makes a bad collection.", PAIRS_FILE
-        ),
+        "check": Command("matchloom.cli.check:command", "Check a pairs file for problems.", PAIRS_FILE),
         "split": Command("matchloom.cli.split:command", "Split a pairs file into train, dev and test.", PAIRS_FILE),
         "mine": Command("matchloom.cli.mine:command", "Add negatives to positive pairs.", PAIRS_FILE),
-        "encode": Command("matchloom.cli.encode:command", "Write the sentence vectors of texts, by Parquet shards."),
+        "encode": Command("matchloom.cli.encode:command", "Write sentence vectors of the texts in Parquet files."),
         "corpus": Command("matchloom.cli.corpus:command", "Write a known corpus as pairs files."),
         "reproduce": Command("experiments.cli.reproduce:command", "Repeat a published table or experiment."),
     },

@@ -47,7 +47,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Pairs that choose each best epoch. Default: a tenth of the questions is held out.",
+            help="Pairs that choose the best epoch of each. Default: a tenth of the questions is held out.",
             show_default=False,
         ),
     ] = None,
@@ -91,9 +91,9 @@ def command(
 ) -> None:
     """Train several models on the same data and compare.
 
-    Every model has its own defaults and is trained with the settings that suit it; all share vocabulary, initial word
-    vectors, lists and seed. The table gives the measures on the test pairs, p of the difference to the first system
-    (paired randomisation over questions), parameters, minutes of training, and pairs scored per second.
+    Every model is trained with its own default arguments and settings; all share vocabulary, initial word vectors,
+    lists and seed. The table has the measures on the test pairs, p of the difference from the first system (paired
+    randomisation over questions), parameters, minutes of training, and pairs scored per second.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ def command(
     systems = check_systems(_with_arguments(_systems(system), settings or []), out, resume=resume)
     names = [one.name for one in systems]
     if out is None and any(one.model in MODELS for one in systems):
-        raise MatchloomError("--out FOLDER is missing: models are trained and must be kept somewhere", code="conflict")
+        raise MatchloomError("--out FOLDER is missing: it is where trained models are saved", code="conflict")
     if plot is not None:
         check_plot(plot)
     tokenize = tokenizer_of(tokenizer, max_words)

@@ -42,7 +42,7 @@ def _pydocs(data: Path, seed: int) -> dict[str, Sequence[Pair]]:
     return dict(zip(("train", "dev", "test"), split_by_group(lists, seed=seed), strict=True))
 
 
-PYDOCS = Corpus("what Python's documentation says: lists of five, which leak nothing", "", _pydocs)
+PYDOCS = Corpus("Python's documentation: lists of five, whose order and texts give nothing away", "", _pydocs)
 
 
 def corpora() -> dict[str, Corpus]:
@@ -62,7 +62,7 @@ def _readable() -> dict[str, Corpus]:
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Which corpus; without a name they are listed.", show_default=False),
+        typer.Argument(metavar="NAME", help="Which corpus; without a name all are listed.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None,
@@ -85,12 +85,12 @@ def command(
     """Write a known corpus as pairs files.
 
     Without NAME the corpora are listed. pydocs needs no data: its pairs (summary, rest of the description) are read
-    from the documentation of the running Python. It is written as lists of five, split 8:1:1: each text is right
-    once and wrong four times, so that a scorer that ignores the query gets P@1 .200. All others are read by the folder
-    experiments/ of the repository: run this in a clone. If a corpus has positive pairs only, continue with 'matchloom
-    split' and 'matchloom mine'.
+    from the documentation of the running Python. It is written as lists of five, split 8:1:1. Each text is right
+    once and wrong four times, so a scorer that ignores the query gets P@1 .200. All other corpora are read by the
+    folder experiments/ of the repository: run this in a clone. If a corpus has positive pairs only, continue with
+    'matchloom split' and 'matchloom mine'.
 
-    --reproduce DIR puts the corpus where the papers' tables look for it: one folder for all of them.
+    --reproduce DIR writes the corpus to where 'matchloom reproduce' looks for it: one folder for all corpora.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ def command(
         raise MatchloomError(f"corpus {name!r} is unknown; choose one of {', '.join(known)}")
     chosen = known[name]
     if out is None and reproduce is None:
-        raise MatchloomError(f"{name} needs a folder to be written to; add --out DIR")
+        raise MatchloomError(f"{name} needs a folder to write to; add --out DIR")
     if reproduce is not None and chosen.for_tables is None:
         raise MatchloomError(f"the tables need no file of {name}; leave out --reproduce")
     if chosen.data and data is None:
@@ -146,5 +146,5 @@ def print_parts(parts: dict[Path, Sequence[Pair]]) -> None:
     """Say what was written, a line a file."""
     for path, pairs in parts.items():
         right = sum(pair.is_positive for pair in pairs)
-        told = f"{right:,} right" if any(pair.label is not None for pair in pairs) else "without labels"
-        say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {told}")
+        labels = f"{right:,} positive" if any(pair.label is not None for pair in pairs) else "without labels"
+        say(f"{path}: {len({pair.query_id for pair in pairs}):,} questions, {len(pairs):,} pairs, {labels}")

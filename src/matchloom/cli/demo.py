@@ -23,15 +23,17 @@ _PAIRS = 1500  # of some 2,900: what `fit` does with them in a minute
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where pairs, system and report go.")] = Path("runs/demo"),
-    pairs: Annotated[int, typer.Option(min=20, help="How many pairs to take.")] = _PAIRS,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to save pairs, system and report.")] = Path(
+        "runs/demo"
+    ),
+    pairs: Annotated[int, typer.Option(min=20, help="How many pairs to use.")] = _PAIRS,
 ) -> None:
     """Try everything once, on Python's own documentation.
 
-    It takes about a minute. The pairs are summaries and descriptions of the standard library: which of all descriptions
-    belongs to a summary? 'matchloom fit' tries a short list of systems, chooses, measures once on summaries that were
-    held out, each ranked against every description, and keeps what it chose with a report page; then a question is
-    answered and explained.
+    It takes about a minute. The pairs are summaries and descriptions from the standard library; the task is to find the
+    description that belongs to a summary among all of them. 'matchloom fit' tries a short list of systems, chooses one,
+    measures it once on held-out summaries, and saves it with a report page. Then a question is answered, and the answer
+    is explained.
 
     \b
     Example:

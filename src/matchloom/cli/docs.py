@@ -26,8 +26,8 @@ from matchloom.text.tokenize import Tokenizer
 _HEAD = """# Commands
 
 This page is generated from the commands' own help (`make docs`); a test keeps it up to date.
-Results go to standard output, bars and notes to standard error. Exit codes: 0; 2 with one line that says
-what to put right; 130 after Ctrl-C.
+Results go to standard output, progress bars and notes to standard error. Exit codes: 0; 2 with one line that
+names the error and its remedy; 130 after Ctrl-C.
 """
 
 
@@ -77,8 +77,8 @@ This page is generated from the models' own files (`make docs`); a test keeps it
 embedding and the arguments below, by keyword in Python and by `--set NAME=VALUE` in `matchloom train`.
 
 Every model over word vectors also takes `ensemble_size` (default 1): the number of networks that differ in their
-first weights. Each is trained by its own loss, and the score is the mean of their scores. Word vectors, batches and the
-choice of the epoch are common to all.
+first weights. Each is trained by its own loss, and the score is the mean of their scores. They share word vectors,
+batches and the choice of the epoch.
 """
 
 
@@ -89,15 +89,15 @@ def models_page() -> str:
         module = inspect.getmodule(make)
         sections.append(f"## {name}\n\n{documented(make).text}\n")
         sections.append(f"```text\n{(inspect.getdoc(module) or '').strip()}\n```\n")
-        told = documented(make).arguments
+        about = documented(make).arguments
         rows = [
-            f"| `{key}` | {_code(written(value))} | {told.get(key, '')} |"
+            f"| `{key}` | {_code(written(value))} | {about.get(key, '')} |"
             for key, value in model_arguments(name).items()
         ]
         sections.append("| argument | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
         if theirs := model_training(name):
             said = ", ".join(f"`{key}` {written(value)}" for key, value in theirs.items())
-            sections.append(f"Trained, unless told otherwise, with {said}.\n")
+            sections.append(f"Default training settings: {said}.\n")
     sections.append("## Scorers without a network\n")
     sections.append("| | |\n|---|---|\n" + "\n".join(f"| `{k}` | {v} |" for k, v in LEXICAL_ABOUT.items()) + "\n")
     return "\n".join(sections)
@@ -106,9 +106,9 @@ def models_page() -> str:
 _API_HEAD = """# Python
 
 This page is generated from the code (`make docs`); a test keeps it up to date. Everything below is imported from
-`matchloom` itself; torch is loaded when the first name that needs it is asked for. What says that it needs an extra
-tells the command, in one line, where that is not installed; all else comes with `pip install matchloom`. Data frames
-need the extra `parquet`, collections that are kept in LanceDB (`store="lance"`) the extra `archive`.
+`matchloom` itself; torch is loaded when the first name that needs it is used. A few names need an extra, as their text
+says; where it is missing, the error names the command that installs it. All else comes with `pip install matchloom`.
+Data frames need the extra `parquet`; collections in LanceDB (`store="lance"`) need the extra `archive`.
 """
 
 

@@ -59,7 +59,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: SeedOption = 0,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Take a damaged archive back to its newest version that is whole.")
+        bool, typer.Option("--repair", help="Restore the newest undamaged version of a damaged archive.")
     ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Make every vector of an archive again, not those of 1,000 pairs.")
@@ -73,11 +73,11 @@ def command(
     ids. For each problem it reports the figure with and without it. A run has lines of 'query_id Q0 text_id rank score
     tag', qrels lines of 'query_id 0 text_id label'; 'matchloom evaluate' writes both with --run and --qrels.
 
-    Of a collection it compares every file and every change since the fit with its checksum, and reads every entry. Of a
-    LanceDB archive it reads every file and every row: files against the digests that were taken when they were written,
-    counts against those of the table, vectors against what the matcher makes of the texts, indices against the rows. It
-    ends with 0 if all is whole and with 1 if something is damaged. --repair copies the newest version of an archive
-    that is whole into a new table, says what is lost, and keeps the damaged files in a folder of the archive.
+    In a collection it compares every file and every change since the fit with its checksum, and reads every entry. In a
+    LanceDB archive it reads every file and every row, and compares files with the digests recorded when they were
+    written, counts with those of the table, vectors with those that the matcher makes of the texts, and indices with
+    the rows. The exit code is 0 if nothing is damaged, else 1. --repair copies the newest undamaged version of an
+    archive into a new table, reports what is lost, and moves the damaged files to a folder inside the archive.
 
     \b
     Examples:
@@ -137,8 +137,8 @@ def _look_at_collection(folder: Path | str, matcher: Path | None, repair: bool, 
         else:
             checkup = LanceCollection.check(folder, matcher, every_vector=every, progress=True)
     if json:
-        told = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
-        print_json({**checkup.to_dict(), **told})
+        repair = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
+        print_json({**checkup.to_dict(), **repair})
     else:
         shown = table("", "", "")
         shown.show_header = False
@@ -175,10 +175,10 @@ def system_facts() -> dict[str, str]:
 
 def _flags() -> str:
     try:
-        told = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     except OSError:
         return ""
-    return " ".join(flag for flag in _FLAGS if flag in told)
+    return " ".join(flag for flag in _FLAGS if flag in flags)
 
 
 def _print_pairs(facts: dict[str, str], json: bool) -> None:

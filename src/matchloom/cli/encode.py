@@ -25,12 +25,12 @@ def command(
     engine: Annotated[str, typer.Option(metavar="ENGINE", help="local (in this process) or ray.")] = "local",
     address: AddressOption = None,
 ) -> None:
-    """Write the sentence vectors of texts, by Parquet shards.
+    """Write sentence vectors of the texts in Parquet files.
 
-    MATCHER is a matcher of 'matchloom train' with sentence vectors, or an encoder as it is ('matchloom encoders use').
-    Each Parquet file becomes a shard of the same name in --out: all of its columns, and one more, vector. A shard is
-    written whole, and one that is finished is not done again. With --engine ray the work is done by the processors of
-    this machine, or of a Ray cluster that shares the folders.
+    MATCHER is a matcher of 'matchloom train' with sentence vectors, or an encoder without training ('matchloom encoders
+    use'). Each Parquet file becomes a shard of the same name in --out, with all of its columns and the column vector. A
+    shard is written completely or not at all, and finished shards are skipped when the command runs again. With
+    --engine ray the work is done by the processors of this machine, or of a Ray cluster that shares the folders.
 
     \b
     Examples:

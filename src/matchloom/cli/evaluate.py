@@ -51,7 +51,7 @@ def command(
             help="Which questions count: both (those with both labels), positive (those with a positive) or all."
         ),
     ] = "both",
-    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Leave out baselines and blind probes.")] = False,
+    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="Skip baselines and blind probes.")] = False,
     against: Annotated[
         str | None,
         typer.Option(metavar="SCORER", help="Compare with this scorer, with a significance test.", show_default=False),
@@ -61,7 +61,7 @@ def command(
         typer.Option(
             "--full-ranking",
             metavar="FILE",
-            help="Rank every question against all texts of this file. A file without negatives is always ranked so.",
+            help="Rank every question against all texts of this file. Always so for a file without negatives.",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +78,7 @@ def command(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="lists or pairs, where it should not be told from the file.", show_default=False),
+        typer.Option(help="lists or pairs. Default: detected from the file.", show_default=False),
     ] = None,
     columns: ColumnsOption = None,
     seed: SeedOption = 0,
@@ -94,22 +94,23 @@ def command(
     The table also has baselines, which the scorer should beat, and blind probes, which should be at chance.
     Baselines: random, the order of the file, IDF overlap, BM25 plain and stemmed, and soft coverage if there are
     vectors. Blind probes: the scorer with the questions shuffled, and text length alone; if one is above chance,
-    the lists give the answer away. Ties, questions left out and anything else that changes a figure are reported
-    below the table. A file of positives alone is ranked against all its texts, or a fitted folder's answers, or
-    those of --full-ranking: the figure that a user meets. --against adds a paired randomisation test over questions.
+    the lists give the answer away. Ties, questions that do not count and anything else that changes a figure are
+    reported below the table. If all pairs are positive, each question is ranked against all texts of the file, the
+    answers of a fitted folder, or the texts of --full-ranking, as in real use. --against adds a paired randomisation
+    test over questions.
 
-    Independent labelled pairs, such as paraphrases, are no lists: of these all are measured together, by average
-    precision, AUC and, where SCORER has a threshold (fitted to such pairs, or trained with cross_entropy), accuracy
-    and F1 at it.
+    Independent labelled pairs, such as paraphrases, are not lists. They are measured all together, by average
+    precision and AUC, and, where SCORER has a threshold (fitted to such pairs, or trained with cross_entropy), by
+    accuracy and F1.
 
-    Of a collection of answers it also tells whether it knows when it has none. A question whose answer is empty or
-    no_answer has none: AUROC of questions with an answer against these, how many of these are refused where 95% of
-    the others are kept, how far probabilities are off (expected calibration error), and how many answers are right
-    if only the surest are given.
+    For a collection of answers it also measures whether the collection detects questions without an answer: those
+    whose answer is empty or no_answer. The figures are AUROC of questions with an answer against those without; how
+    many of those without are refused where 95% of the others are kept; the expected calibration error of
+    probabilities; and how many answers are right if only the most probable ones are given.
 
-    With --engine PAIRS is a Parquet file or a folder of them, also with more pairs than memory holds. They are scored
-    by shards into the folder --out, which keeps ids, labels and scores; then some lists are measured at a time.
-    Baselines and blind probes are left out.
+    With --engine PAIRS is a Parquet file or a folder of them, which may hold more pairs than memory. They are scored
+    shard by shard into the folder --out, which keeps ids, labels and scores; the lists are then measured in batches.
+    Baselines and blind probes are skipped.
 
     \b
     Examples:
@@ -324,7 +325,7 @@ def _show_comparison(
     printer.print()
     printer.print(shown)
     over = f"{report.subset.kept} questions" if isinstance(report, Report) else f"{report.pairs:,} pairs"
-    printer.print(f"p: the chance of such a difference if both were equally good, over {over}")
+    printer.print(f"p: the probability of such a difference if both were equally good, over {over}")
 
 
 def _write_per_query(path: Path, report: Report) -> None:

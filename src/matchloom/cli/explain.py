@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def command(
     scorer: ScorerArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="One text.", show_default=False)],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The other.", show_default=False)],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The other text.", show_default=False)],
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page for a browser.", show_default=False)
     ] = None,
@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Show why a text got its score.
 
-    It shows which words matched, how strongly, and what each contributed. The contributions of all signals and the
+    It shows which words matched, how strongly, and how much each contributed. The contributions of all signals and the
     residual add up to the score exactly. The map shows the interaction of every word of the query with every word of
-    the text. random and run files cannot be explained.
+    the text. The scorer random and run files cannot be explained.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts on which --int8 is compared with the encoder as it was: one per line, or a pairs file. "
+            help="Texts on which --int8 is compared with the original encoder: one per line, or a pairs file. "
             "Default: some of Python's own documentation.",
             show_default=False,
         ),
@@ -34,15 +34,15 @@ def command(
 ) -> None:
     """Write a matcher as ONNX graphs, which run without torch.
 
-    encode.onnx makes of texts what a ranking keeps of its candidates (encode_right.onnx does for candidates where a
-    model reads these differently), match.onnx scores pairs of such encodings, and export.json says what their inputs
-    are and how texts become them; vocab.txt and tokenizer.json are what that needs. Any number of texts of any length
-    will do. Before anything is written the graphs score pairs of many sizes, and the largest difference from the
-    matcher's own scores is told. Match-SRNN and RAE cannot be exported.
+    encode.onnx encodes texts (encode_right.onnx encodes candidates, where a model reads these differently), match.onnx
+    scores pairs of encoded texts, and export.json describes their inputs and how to make these from texts; that needs
+    vocab.txt and tokenizer.json, too. The graphs take any number of texts of any length. Before anything is written,
+    they score pairs of many sizes, and the largest difference from the matcher's own scores is reported. Match-SRNN and
+    RAE cannot be exported.
 
-    --int8 writes the matrices of a pretrained encoder in eight bits, with a scale for each of their outputs, and tells
-    how near the words' vectors come to those of the encoder as it was, and how many texts either encodes in a second,
-    on one thread. It needs the extras networks and onnx.
+    --int8 writes the matrices of a pretrained encoder in eight bits, with a scale for each output. It reports the
+    cosine of its word vectors with those of the original encoder, and how many texts each encodes per second on one
+    thread. It needs the extras networks and onnx.
 
     \b
     Examples:

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 def command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Pairs files.", show_default=False)],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write; made if need be.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write; created if needed.", show_default=False)
+    ],
     test: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Pairs to measure on; else a fifth of the questions is held out.", show_default=False
+            metavar="FILE",
+            help="Pairs to measure on. Default: a fifth of the questions is held out.",
+            show_default=False,
         ),
     ] = None,
     feedback: Annotated[
@@ -32,16 +36,16 @@ def command(
             metavar="FILE", help="Judgements of answers, as 'matchloom serve' keeps them.", show_default=False
         ),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="How long it may take.")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="The time limit, in minutes.")] = 10.0,
     kind: Annotated[
         str | None,
-        typer.Option(help="answers, lists or pairs, where it should not be told from the file.", show_default=False),
+        typer.Option(help="answers, lists or pairs. Default: detected from the file.", show_default=False),
     ] = None,
     tokenizer: Annotated[
         str | None,
         typer.Option(
             metavar="KIND",
-            help="A language, such as german or chinese, or whitespace; else told from the texts.",
+            help="A language, such as german or chinese, or whitespace. Default: detected.",
             show_default=False,
         ),
     ] = None,
@@ -58,35 +62,34 @@ def command(
         bool,
         typer.Option(
             "--tune/--no-tune",
-            help="Tune the encoder on your questions, where time allows; kept where held-out questions are better "
-            "for it.",
+            help="Tune the encoder on your questions, if there is time; kept if it improves held-out questions.",
         ),
     ] = True,
     seed: SeedOption = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier fit wrote there.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a fit that was stopped, with the same files and settings.")
+        bool, typer.Option("--resume", help="Continue a stopped fit, with the same files and settings.")
     ] = False,
 ) -> None:
-    """Make the best of a file of pairs, and say how good it is.
+    """Choose the best system for a file of pairs, and measure it.
 
-    It finds out what the file is: questions with their answers (an answer may have many questions), judged candidate
-    lists, or independent labelled pairs. It tries a short list of systems beside the baselines that you would have used
-    instead, chooses on development questions ranked against every answer (or each question's own candidates), measures
-    once on test questions, and keeps what it chose, with a report page; of questions with answers it has then learnt
-    from every one. DIR is a SCORER for rank, score, explain and evaluate, and what 'matchloom search' searches in.
+    It detects the kind of the file: questions with their answers (an answer may have many questions), judged candidate
+    lists, or independent labelled pairs. It tries a short list of systems and simple baselines. It chooses one on
+    development questions, ranked against every answer (or against each question's own candidates), measures it once on
+    test questions, and saves it with a report page. A collection of answers finally learns from all questions. DIR is a
+    SCORER for rank, score, explain and evaluate, and 'matchloom search' searches in it.
 
-    Where each answer has one question, a held-out question can only be found by the answer's text, and that is what the
-    figures are of; in use answers have their questions, too. Questions that people asked (--test) tell more.
+    If each answer has one question, a held-out question can be found only by the answer's text, and that is what the
+    figures measure. In use, answers have their questions, too. Questions that people asked (--test) tell more.
 
-    Where 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table tells what it gains. Where
-    answers have several questions, or the file has labelled pairs, its last layers then learn from them for some
-    minutes; --no-tune leaves that out.
+    If 'matchloom encoders' lists a pretrained encoder, it is tried, too, and the table shows what it gains. If answers
+    have several questions, or the file has labelled pairs, the encoder's last layers are then tuned on them for some
+    minutes; --no-tune skips that.
 
-    With --feedback it learns at the end from thumbs up and down, if held-out questions are not worse for it; what that
-    means is told by 'matchloom refit'. The figures are of the files alone.
+    With --feedback it finally learns from thumbs up and down, if the figures of held-out questions do not get worse;
+    'matchloom refit --help' explains this. The reported figures are those of the files alone.
 
-    Ctrl-C keeps the best so far. What was measured stays in DIR: --resume goes on from there, also after a kill.
+    Ctrl-C keeps the best system so far. Measurements stay in DIR; --resume continues from them, also after a kill.
 
     \b
     Examples:

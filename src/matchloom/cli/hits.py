@@ -65,8 +65,8 @@ def show_hits(question: str, found: Hits, asked: Asked) -> None:
     shown = table(*numbers, "answer", *(["why"] if asked.explain else []), right=numbers)
     for n, hit in enumerate(found, start=1):
         chance = [("" if hit.probability is None else f"{hit.probability:.2f}")] if likely else []
-        told = [printable(in_words(hit.explanation))] if asked.explain else []
-        shown.add_row(str(n), f"{hit.score:.2f}", *chance, _answer(hit), *told)
+        reasons = [printable(in_words(hit.explanation))] if asked.explain else []
+        shown.add_row(str(n), f"{hit.score:.2f}", *chance, _answer(hit), *reasons)
     printer = console()
     printer.print(printable(question), style="bold")
     if found and not is_sure(found):

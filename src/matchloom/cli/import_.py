@@ -33,13 +33,13 @@ def command(
     """Show how a file or folder is read, and write it as pairs.
 
     Reads .xlsx and .ods, TSV and CSV in UTF-8 or UTF-16,
-    JSON and JSONL (also nested, with several questions an answer, chats, and what Zendesk, Freshdesk and Intercom
-    export), Markdown and HTML whose headings are questions, Parquet, .zip archives and folders of all these. Columns
+    JSON and JSONL (also nested, with several questions per answer, chats, and exports of Zendesk, Freshdesk and
+    Intercom), Markdown and HTML whose headings are questions, Parquet, .zip archives and folders of all these. Columns
     are found by their names, in English and some twenty other languages.
 
-    Shown are the format, the columns, how many answers and questions there are, the first of them, and what was left
-    out, and why. With --out these pairs are written with your own columns, such as a URL; fit takes the file as it
-    takes SOURCE itself.
+    It shows the format, the columns, how many answers and questions there are, the first of them, and which rows were
+    skipped, and why. With --out these pairs are written with your own columns, such as a URL; fit reads that file and
+    SOURCE itself alike.
 
     \b
     Examples:
@@ -102,9 +102,9 @@ def _show(found: Understood, examples: int) -> None:
         shown.add_row("assumed", line)
     for reason, count, first in found.reasons()[:_REASONS]:
         more = ", ..." if count > len(first) else ""
-        shown.add_row("left out", f"{count:,}: {reason} ({', '.join(first)}{more})")
+        shown.add_row("skipped", f"{count:,}: {reason} ({', '.join(first)}{more})")
     if len(found.reasons()) > _REASONS:
-        shown.add_row("left out", f"{len(found.reasons()) - _REASONS:,} other reasons; --json has all")
+        shown.add_row("skipped", f"{len(found.reasons()) - _REASONS:,} other reasons; --json has all")
     printer = console()
     printer.print(shown)
     if examples:

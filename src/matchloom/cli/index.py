@@ -88,24 +88,25 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Build a collection of answered questions, unmeasured.
+    """Build a collection without learning or measuring.
 
-    The first PAIRS create the collection, later ones are added. An answer may have many questions, a line for each,
-    with the same text or text_id; a search shows it once. Columns of your own (url, category) come back with each
-    answer, and 'matchloom search --where' filters by them. 'matchloom fit' makes the same and also learns from the
-    questions how much each feature counts, and says how good that is. Pairs with label 0 are left out: their answers
-    are wrong. Others may search while pairs are added, and what was added stays even if the process is killed.
+    The first PAIRS create the collection, later ones are added. An answer may have many questions, one per line, with
+    the same text or text_id; a search shows the answer once. Your own columns (url, category) are returned with each
+    answer, and 'matchloom search --where' filters by them. 'matchloom fit' does the same, and also learns the weight of
+    each feature from the questions and measures the result. Pairs with label 0 are skipped: their answers are wrong.
+    Searches may run while pairs are added, and what was added is kept even if the process is killed.
 
-    With --matcher or --store lance it is an archive, a LanceDB table for millions of pairs: BM25, or a matcher that has
-    sentence vectors or is over a pretrained encoder ('matchloom encoders use'), which finds questions that share no
-    word. An archive's id is query_id and text_id joined by /, or whichever of them the file has, and a pair whose
-    query_id (or, without one, whose question and text_id) is there already replaces the old one. After training the
-    matcher again, --reencode brings the archive up to date; until that is done, searches see the old vectors. Deleted
-    and replaced pairs stay in the archive's files until these are merged; --compact removes them at once.
+    With --matcher or --store lance the result is an archive: a LanceDB table for millions of pairs. It ranks by BM25,
+    or by a matcher that has sentence vectors or uses a pretrained encoder ('matchloom encoders use') and finds
+    questions that share no word. The id of a pair in an archive is its query_id and text_id joined by /, or the one of
+    them that the file has. A pair replaces an older one with the same query_id (or, without query_id, with the same
+    question and text_id). After training the matcher again, --reencode updates the archive; until that is done,
+    searches use the old vectors. Deleted and replaced pairs stay in the archive's files until these are merged;
+    --compact removes them at once.
 
-    With --engine a new archive is built from PAIRS, a Parquet file or a folder of them: the rows are made by shards, on
-    the processors of this machine or of a Ray cluster that shares --rows, and put into the archive by one commit.
-    FOLDER may be a URI of an object store (s3://bucket/name), with the credentials of its environment.
+    With --engine a new archive is built from PAIRS, a Parquet file or a folder of them. The rows are made shard by
+    shard, on the processors of this machine or of a Ray cluster that shares --rows, and are added to the archive in one
+    commit. FOLDER may be a URI of an object store (s3://bucket/name); its credentials come from the environment.
 
     With FOLDER alone the command prints its status.
 
@@ -131,14 +132,14 @@ def command(
             raise MatchloomError("--matcher: --reencode names the matcher; leave out --matcher", code="conflict")
         index, made = index_archive(folder, pairs, matcher, tokenizer, columns, changes, reencode, compact)
         show_archive(index, made, json)
-        changes.tell_unknown()
+        changes.refuse_unknown()
         return
     if engine is not None:
         raise MatchloomError("--engine builds a LanceDB archive: add --store lance", code="conflict")
     refuse_without_engine(address, rows=rows)
     if compact:
         raise MatchloomError(
-            f"--compact is for LanceDB archives; 'matchloom refit {folder}' writes a collection anew",
+            f"--compact is for LanceDB archives; 'matchloom refit {folder}' rewrites a collection",
             code="not_supported",
         )
     done: dict[str, Any] = {}
@@ -160,7 +161,7 @@ def command(
             note_wrong(added, pairs)
             done |= {"added": added.new, "replaced": added.replaced}
     show_collection(collection, done, json)
-    changes.tell_unknown()
+    changes.refuse_unknown()
 
 
 def _is_archive(folder: Path | str, store: str | None, matcher: Path | None, reencode: Path | None) -> bool:
@@ -171,8 +172,8 @@ def _is_archive(folder: Path | str, store: str | None, matcher: Path | None, ree
     wanted = store == "lance" or matcher is not None or reencode is not None
     if isinstance(folder, str) and not wanted and kind is None:
         raise MatchloomError(
-            f"{shown(folder)}: a URI takes a LanceDB archive; add --store lance, or 'matchloom publish' a collection "
-            "there",
+            f"{shown(folder)}: at a URI only a LanceDB archive can be built; add --store lance, or publish a "
+            "collection there by 'matchloom publish'",
             code="conflict",
         )
     if kind == "collection" and wanted:

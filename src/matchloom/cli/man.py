@@ -12,9 +12,9 @@ from matchloom.cli.helps import command_parameters, paragraphs
 
 _ABOUT = "answers from your own FAQ or support archive"
 _EXITS = {
-    "0": "All went well.",
-    "1": "Who read the output went away before its end.",
-    "2": "Something to put right; one line on standard error says what.",
+    "0": "Success.",
+    "1": "The reader of the output closed it before its end.",
+    "2": "An error that the user can correct; one line on standard error names it.",
     "130": "Ctrl-C.",
 }
 _VARIABLES = {
@@ -34,9 +34,9 @@ def man_page() -> str:
         for name in group:
             lines += _command(name)
     lines += [".SH PAIRS FILES", *_text(PAIRS_FILE), ".SH SCORERS", *_text(SCORER)]
-    for title, told in (("EXIT STATUS", _EXITS), ("ENVIRONMENT", _VARIABLES)):
+    for title, meanings in (("EXIT STATUS", _EXITS), ("ENVIRONMENT", _VARIABLES)):
         lines += [f".SH {title}"]
-        for name, meaning in told.items():
+        for name, meaning in meanings.items():
             lines += [".TP", f".B {_safe(name)}", _safe(meaning)]
     return "\n".join(lines) + "\n"
 

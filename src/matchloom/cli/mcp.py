@@ -14,17 +14,17 @@ _HOST = "127.0.0.1"
 def command(
     folder: FolderArgument,
     http: Annotated[
-        bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not standard input.")
+        bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of standard input.")
     ] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="With --http: where.")] = 8001,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --http: the port.")] = 8001,
     writable: Annotated[bool, typer.Option("--writable", help="Let agents add questions and answers.")] = False,
 ) -> None:
-    """Let agents ask a collection (Model Context Protocol).
+    """Let agents search a collection (Model Context Protocol).
 
-    An agent gets the tools search and explain, and with --writable also add; nothing else can be done here. It speaks
-    over standard input and output, as programs want it that start it themselves, or with --http to this machine alone,
-    at http://127.0.0.1:8001/mcp. What is added is found by everybody at once, also by 'matchloom serve'. It needs
-    the extra mcp.
+    An agent gets the tools search and explain, and with --writable also add; it can do nothing else. The protocol runs
+    over standard input and output, for programs that start this command themselves, or with --http at
+    http://127.0.0.1:8001/mcp, for this machine only. Added entries are found at once by every process, also by
+    'matchloom serve'. It needs the extra mcp.
 
     \b
     Examples:

@@ -52,16 +52,16 @@ def command(
     """Add negatives to positive pairs.
 
     A network learns from positive pairs (label 1, or no label) and negative ones (label 0). bm25 draws from the texts
-    nearest to the positive, as the papers do; query from those that BM25 finds for the query, which a search would
-    take for a positive; random draws from all texts; a matcher draws from those it ranks highest for the query,
-    which finds what it still gets wrong. A positive of the same query is never drawn. Pairs of PAIRS with
-    label 0 are left out.
+    most similar to the positive, as the papers do. query draws from the texts that BM25 finds for the query, which a
+    search would confuse with the positive. random draws from all texts. A matcher draws from the texts that it ranks
+    highest for the query, and so finds its own errors. A positive of the same query is never drawn. Pairs with label 0
+    are skipped.
 
-    Lists made from neighbours leak a little: 'matchloom evaluate' measures how much.
+    Lists made from similar texts leak a little: 'matchloom evaluate' measures how much.
 
-    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each becomes a shard of the same name,
-    with the draws that one process makes. Each actor holds the whole pool: name a smaller one with --pool where that is
-    more than memory has.
+    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each file becomes a shard of the same
+    name, with the same draws as in one process. Each actor holds the whole pool: name a smaller one with --pool if
+    memory is too small.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def command(
             f"{pairs} has no pair with a label above 0 (or without one) to find negatives for", code="no_data"
         )
     if len(positives) < len(found):
-        note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and are left out.")
+        note(f"{len(found) - len(positives)} of {len(found)} pairs have label 0 and were skipped.")
     texts = None if pool is None else read_texts(pool, columns)
     mined = matchloom.mine_negatives(
         positives, count=count, source=chosen, top=top, seed=seed, tokenizer=tokenize, pool=texts, progress=True

@@ -15,12 +15,12 @@ from matchloom.cli.model_sources import model_sources
 from matchloom.cli.printing import console, note, table
 
 LEXICAL_ABOUT = {
-    "random": "A number drawn from the seed and the pair: the lowest baseline.",
-    "overlap": "The share of the query's words that the text holds, rare words counting more.",
+    "random": "A random number, made from the seed and the pair: the lowest baseline.",
+    "overlap": "The share of the query's words that are in the text; rare words count more.",
     "bm25": "BM25 on the words as they are.",
     "bm25_stemmed": "BM25 on stems, without function words.",
-    "soft_coverage": "For each query word its nearest word of the text; needs word vectors.",
-    "trans_lm": "How likely the query is by the text's words and their translations; 'matchloom trans-lm' learns them.",
+    "soft_coverage": "For each query word its most similar word of the text; needs word vectors.",
+    "trans_lm": "The query's probability by the text's words and their translations; see 'matchloom trans-lm'.",
 }
 DIMENSIONS, WORDS, PAIRS, SECONDS = 50, 20, 128, 0.1  # of what is measured
 HURRIED = {
@@ -37,12 +37,12 @@ def command(
 ) -> None:
     """List models and lexical scorers, or describe one model.
 
-    The list has each model's paper; its kind, which is 'vectors' if each text becomes one vector, so that a large
-    archive can be searched, and 'interaction' if the words of both texts are compared. --measure adds its number of
-    parameters without the word vectors, and its speed on this machine: pairs scored per second on one thread, with 20
-    words in each text.
+    The list has each model's paper and its kind: 'vectors' if each text becomes one vector, so that a large archive can
+    be searched, or 'interaction' if the words of both texts are compared. --measure adds the number of parameters
+    without the word vectors, and the speed on this machine: pairs scored per second on one thread, with 20 words in
+    each text.
 
-    With a name, it prints the arguments for --set, and the training settings that differ from the defaults of
+    With a name, the command prints the arguments for --set, and the training settings that differ from the defaults of
     'matchloom train'.
 
     \b
@@ -79,7 +79,7 @@ def _tell(name: str) -> None:
     print((sys.modules[MODELS[name].__module__].__doc__ or "").strip())
     meanings = {
         **documented(MODELS[name]).arguments,
-        ENSEMBLE_SIZE: "Networks whose scores are averaged, each trained.",
+        ENSEMBLE_SIZE: "Number of networks; each is trained, and their scores are averaged.",
     }
     shown = table("argument (--set NAME=VALUE)", "default", "")
     for key, value in arguments.items():
@@ -88,7 +88,7 @@ def _tell(name: str) -> None:
     console().print(shown)
     if theirs := model_training(name):
         settings = " ".join(f"{key}={written(value)}" for key, value in theirs.items())
-        print(f"\nTrained, unless options say otherwise, with {settings}.")
+        print(f"\nDefault training settings: {settings}.")
 
 
 def _measured(name: str) -> tuple[str, str]:

@@ -44,7 +44,7 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="query=NAME,text=NAME",
-        help="The names your files have for query, text, label, query_id, text_id, group; label= leaves that out.",
+        help="The names your files have for query, text, label, query_id, text_id, group; label= ignores that column.",
         show_default=False,
     ),
 ]
@@ -76,7 +76,7 @@ FirstVectorsOption = Annotated[
         metavar="FILE", help="Initial word vectors: a file, skip-gram (trained on the training texts) or random."
     ),
 ]
-DimensionsOption = Annotated[int, typer.Option(min=1, help="Length of a word vector; a file has its own.")]
+DimensionsOption = Annotated[int, typer.Option(min=1, help="Size of a word vector; a file has its own.")]
 MaxWordsOption = Annotated[int, typer.Option(min=1, help="How many words of a text to read; the rest is cut.")]
 MeasuresOption = Annotated[str, typer.Option(help="Measures by their ir-measures names, such as R@10 or Success@5.")]
 ScorerTokenizerOption = Annotated[
@@ -131,7 +131,7 @@ EngineOption = Annotated[
     str | None,
     typer.Option(
         metavar="ENGINE",
-        help="Work by Parquet shards: local (in this process) or ray. PAIRS and --out are then folders.",
+        help="Work on Parquet shards: local (in this process) or ray. PAIRS and --out are then folders.",
         show_default=False,
     ),
 ]
@@ -139,7 +139,7 @@ AddressOption = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Of a Ray cluster, such as auto; without one Ray is started on this machine.",
+        help="Address of a Ray cluster, such as auto. Default: Ray is started on this machine.",
         show_default=False,
     ),
 ]

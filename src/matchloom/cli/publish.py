@@ -18,7 +18,7 @@ def command(
         str,
         typer.Argument(
             metavar="URI",
-            help="Where: a path, file://, s3://, gs:// or abfs://, used for nothing else.",
+            help="Where to publish: a path, file://, s3://, gs:// or abfs://, used for nothing else.",
             show_default=False,
         ),
     ],
@@ -27,24 +27,24 @@ def command(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
-            help="Go on: look so often, and publish what has changed, until Ctrl-C.",
+            help="Keep running: every SECONDS publish what has changed, until Ctrl-C.",
             show_default=False,
         ),
     ] = None,
-    keep: Annotated[int, typer.Option(min=1, help="How many of the newest versions stay there.")] = 10,
+    keep: Annotated[int, typer.Option(min=1, help="How many of the newest versions to keep there.")] = 10,
     again: Annotated[
-        bool, typer.Option("--again", help="Send every file, also those that are there: mends a damaged store.")
+        bool, typer.Option("--again", help="Send every file, also those that exist there: repairs a damaged store.")
     ] = False,
     snapshot_key: SnapshotKeyOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was published as JSON, a line each.")] = False,
 ) -> None:
     """Publish a collection at a URI, from which replicas serve.
 
-    What is published is an immutable version of FOLDER as it is now. 'matchloom serve URI' on any number of machines
-    pulls the newest version and follows the next ones. Searches and changes of FOLDER go on meanwhile. Files that are
-    there already are not sent again: a version with a few more entries costs a few kilobytes. The switch to a new
-    version is the last step: whatever fails before leaves the newest as it was. An object store is reached with its own
-    credentials (AWS_ACCESS_KEY_ID and so on); it needs the extra parquet, which brings pyarrow.
+    The command publishes an immutable version of FOLDER as it is now. 'matchloom serve URI' on any number of machines
+    pulls the newest version and follows later ones. Searches and changes of FOLDER continue meanwhile. Files that exist
+    there already are not sent again: a version with a few more entries costs a few kilobytes. The switch to the new
+    version is the last step: if anything fails before, the previous version stays. Credentials of an object store come
+    from its usual variables (AWS_ACCESS_KEY_ID and so on); it needs the extra parquet, which brings pyarrow.
 
     \b
     Examples:

@@ -66,9 +66,9 @@ def command(
 
     The best comes first; equal scores are ordered by their text. With - as QUERY, queries are read from standard
     input, one per line, and the candidates are encoded only once. CANDIDATES is a plain text file with one
-    candidate per line, or a pairs file (.tsv, .csv, .jsonl, .parquet), whose distinct texts are ranked. Where SCORER
-    knows how likely a match is (fitted to labelled pairs, or trained with cross_entropy), that is shown too. Of a
-    collection it is how likely each of its own answers is right; --precision and --coverage are those of
+    candidate per line, or a pairs file (.tsv, .csv, .jsonl, .parquet), whose distinct texts are ranked. If SCORER
+    gives probabilities (fitted to labelled pairs, or trained with cross_entropy), these are shown, too. For a
+    collection they are the probabilities that its own answers are right; --precision and --coverage are those of
     'matchloom search'.
 
     \b

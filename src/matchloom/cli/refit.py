@@ -30,7 +30,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The name it was served under, where FILE has judgements of several.",
+            help="The name under which it was served, if FILE has judgements of several collections.",
             show_default=False,
         ),
     ] = None,
@@ -39,31 +39,33 @@ def command(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="First take over what has changed in this file, if held-out questions are not worse for it.",
+            help="First take over what has changed in this file, if held-out questions do not get worse.",
             show_default=False,
         ),
     ] = None,
     aside: Annotated[
-        bool, typer.Option("--aside", help="Keep the new fit aside, measured and not used, for --promote.")
+        bool, typer.Option("--aside", help="Measure the new fit and save it without using it, for --promote.")
     ] = False,
     promote: Annotated[bool, typer.Option("--promote", help="Use the fit that --aside made.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Learn from what was added and removed since the last fit.
 
-    It learns from all entries of the collection as they are now; searches and changes go on meanwhile. Known questions
-    are left out one by one, and must find their answer among the others. The new fit takes the old one's place, whole,
-    unless they find it less often than by the old weights, by more than chance. Files are written anew, without what
-    was removed. The report of 'matchloom fit' stays as it is: fit anew to measure.
+    It learns from all current entries of the collection; searches and changes continue meanwhile. It is validated with
+    held-out questions: each known question is held out, one at a time, and must find its answer among the others. The
+    new fit replaces the old one, unless these questions find their answers significantly less often than with the old
+    weights. The files are rewritten without what was removed. The report of 'matchloom fit' does not change: fit again
+    to measure.
 
-    With --feedback it learns from thumbs up and down, too. Up: the question is one more of that answer's. Down: that
-    answer is not given to exactly that question any more; other questions are as they were. Your own questions stay
-    with their answers, whoever calls them wrong. The last judgement of a person counts, of several people the majority.
-    Judgements never make an answer: those of answers that were removed are counted and left aside. They are learnt
-    only if held-out questions of your own do not find their answer less often by more than chance.
+    With --feedback it learns from thumbs up and down, too. Up: the question is added to that answer. Down: that answer
+    is no longer given to exactly this question; other questions are not affected. Your own questions keep their
+    answers, even if somebody judges them wrong. The last judgement of a person counts; among several people, the
+    majority decides. Judgements never create an answer: those of removed answers are counted and ignored. Judgements
+    are used only if your own held-out questions do not find their answers significantly less often.
 
     With --from it follows a file: entries and questions that were added, changed or removed there since the last time
-    are so here, and what was added here stays. --aside measures a new fit and waits; --promote takes it up.
+    are added, changed or removed here, and what was added here stays. --aside measures a new fit without using it;
+    --promote uses it.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def command(
             f"{folder} is a LanceDB archive, which has one weight; 'matchloom tune' finds it", code="not_supported"
         )
     if promote and (aside or source is not None or feedback is not None):
-        raise MatchloomError("--promote takes up what is there; give it alone", code="conflict")
+        raise MatchloomError("--promote uses the fit that --aside saved; give it alone", code="conflict")
     collection = open_collection(folder)
     followed = None
     if source is not None:
@@ -91,7 +93,7 @@ def command(
         done = collection.promote()
     else:
         done = collection.refit(feedback=feedback, system=system, aside=aside, progress=True)
-    told = [
+    rows = [
         ("answers", f"{done.entries:,}"),
         ("questions", f"{done.questions:,}"),
         ("changed since the last fit", f"{changed:,} answers"),
@@ -108,7 +110,7 @@ def command(
         plain["feedback"] = judged._asdict()
     if followed is not None:
         plain["followed"] = followed._asdict()
-    show_status({}, plain, told, json)
+    show_status({}, plain, rows, json)
 
 
 def _used(done: Refit) -> str:
@@ -122,9 +124,9 @@ def _followed(done: Taken, source: str) -> str:
     if done.before is not None and done.after is not None:
         figures = f" {done.questions:,} held-out questions: {done.before:.3f} answered before, {done.after:.3f} after."
     if not done.put and not done.removed:
-        return f"{source} says what is here."
-    said = f"{done.put:,} entries of {source} are new or changed, {done.removed:,} are gone."
-    return f"{said} {'Taken over.' if done.taken else f'Not taken over: {done.why}.'}{figures}"
+        return f"The collection is the same as {source}."
+    changes = f"{done.put:,} entries of {source} are new or changed, {done.removed:,} were removed."
+    return f"{changes} {'Taken over.' if done.taken else f'Not taken over: {done.why}.'}{figures}"
 
 
 def _share(value: float | None) -> str:

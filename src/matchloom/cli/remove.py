@@ -1,4 +1,4 @@
-"""`matchloom remove`: answers that are no longer true."""
+"""`matchloom remove`: answers that are no longer valid."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Remove answers from a collection by their ids.
 
-    All their questions go with them. 'matchloom search' shows ids. What was removed is not found any more, by any
-    process, when this ends; its texts leave the disk with the next 'matchloom refit' (of a LanceDB archive:
+    Their questions are removed with them. 'matchloom search' shows ids. When this command ends, no process finds the
+    removed answers any more. Their texts are deleted from the disk by the next 'matchloom refit' (of a LanceDB archive:
     'matchloom index FOLDER --compact').
 
     \b
@@ -35,4 +35,4 @@ def command(
     changes = Changes.of(ids)
     done = {"removed": remove_ids(collection, changes)}
     show_collection(collection, done, json)
-    changes.tell_unknown()
+    changes.refuse_unknown()

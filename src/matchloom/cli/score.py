@@ -58,15 +58,14 @@ def command(
 ) -> None:
     """Score the pairs of a file.
 
-    The file is written again with all of its columns and one more, score: the higher, the better the text matches the
-    query. Where SCORER knows how likely a match is (fitted to labelled pairs, or trained with cross_entropy), there is
-    a column probability too. Pairs are read, scored and written as a stream, so the file may be larger than memory.
-    Labels are not needed, nor looked at. A lexical scorer first counts words in the texts of PAIRS, unless --collection
-    is given.
+    The output has all columns of the file and one more, score: the higher, the better the text matches the query. If
+    SCORER gives probabilities (fitted to labelled pairs, or trained with cross_entropy), there is a column probability,
+    too. Pairs are read, scored and written as a stream, so the file may be larger than memory. Labels are neither
+    needed nor used. A lexical scorer first counts words in the texts of PAIRS, unless --collection is given.
 
-    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each becomes a shard of the same name,
-    written whole, on the processors of this machine or of a Ray cluster that shares the folder. What is finished is not
-    done again.
+    With --engine PAIRS is a Parquet file or a folder of them and --out a folder: each file becomes a shard of the same
+    name, scored by the processors of this machine or of a Ray cluster that shares the folder. Finished shards are
+    skipped when the command runs again.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ class RunFile:
             ids = (line.query_id, line.text_id)
             if ids in self._scores:
                 raise MatchloomError(
-                    f"{path} lists query {ids[0]!r} with text {ids[1]!r} twice; 'matchloom doctor' says what it does",
+                    f"{path} lists query {ids[0]!r} with text {ids[1]!r} twice; 'matchloom doctor' shows the effect",
                     code="bad_row",
                 )
             self._scores[ids] = line.score
@@ -39,8 +39,8 @@ class RunFile:
         if missing:
             raise MatchloomError(
                 f"{self._path} lacks {len(missing)} of {len(pairs)} pairs, such as query {missing[0].query_id!r} with "
-                f"text {missing[0].text_id!r}; are the ids the file's own? For a run that is not whole use "
-                "'matchloom doctor'",
+                f"text {missing[0].text_id!r}; do the ids of the run and of the file agree? For an incomplete "
+                "run use 'matchloom doctor'",
                 code="missing",
             )
         return np.array([self._scores[pair.query_id, pair.text_id] for pair in pairs], dtype=np.float32)
@@ -69,9 +69,7 @@ def load_scorer(
     except OSError:  # a query in the wrong place may be too long to be a name
         folder = file = False
     if folder and kind_of(path) == "archive":
-        raise MatchloomError(
-            f"{path} is an archive, which 'matchloom search' searches, and no scorer", code="wrong_format"
-        )
+        raise MatchloomError(f"{path} is an archive, not a scorer; use 'matchloom search'", code="wrong_format")
     if folder:
         return cast(Scorer, matchloom.load(path))
     if file:

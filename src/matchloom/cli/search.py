@@ -40,13 +40,13 @@ def command(
     ],
     top: Annotated[
         int | None,
-        typer.Option(min=1, help="How many to show. Default: 10, or the nearest 3 where none is sure."),
+        typer.Option(min=1, help="How many to show. Default: 10, or the best 3 if none is certain enough."),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Only answers with this value in a column of yours; the same name again is one more value.",
+            help="Only answers with this value in one of your columns; repeat a name to allow more values.",
             show_default=False,
         ),
     ] = None,
@@ -76,21 +76,21 @@ def command(
 ) -> None:
     """Find the answers to a question, and show why.
 
-    FOLDER is what 'matchloom fit' or 'matchloom index' made. Each answer comes once, with how likely it is right, the
-    known question that is nearest, and your own columns (url, category), by which --where filters. An explanation adds
-    up to the score: what the words of the known question and of the answer add to each feature.
+    FOLDER is what 'matchloom fit' or 'matchloom index' made. Each answer is shown once, with the probability that it is
+    right, its most similar known question, and your own columns (url, category), by which --where filters. The parts of
+    an explanation add up to the score: what the words of the known question and of the answer add to each feature.
 
-    Where no answer is sure enough it says so: the first is less likely right than not, or, by held-out questions, fewer
-    than four in five like it are.
+    If no answer is certain enough, the command says so: the probability of the first is below one half, or, on held-out
+    questions, fewer than four in five answers with such a score are right.
 
-    --precision 0.95 answers only what is sure: of the answers that are shown, at least 95 in 100 are right, as far as
-    questions are like those in the file. Where no answer is, it says so and shows the nearest three. --coverage 0.8
-    answers 80 of 100 such questions, the surest ones; the report of 'fit' says how many of them are right.
+    --precision 0.95 gives only certain answers: at least 95 in 100 of those shown are right, for questions like those
+    in the file. If there is none, the command says so and shows the best three. --coverage 0.8 answers 80 of 100 such
+    questions, the most certain ones; the report of 'fit' shows how many of these answers are right.
 
-    Of a LanceDB archive, candidates come from the full-text index and, where it has a matcher with sentence vectors,
-    from those that come nearest to the question. Each gets alpha * similarity + (1 - alpha) * match: similarity is that
-    of both questions (the product of their vectors, or BM25 as a share of what the question scores with itself), match
-    is how well the archived answer fits the new question. 'matchloom tune' finds alpha.
+    In a LanceDB archive, candidates come from the full-text index and, if it has a matcher with sentence vectors, from
+    the vectors nearest to the question. Each is scored by alpha * similarity + (1 - alpha) * match. The similarity is
+    that of both questions (the product of their vectors, or BM25 divided by the question's score with itself); the
+    match is that of the archived answer with the new question. 'matchloom tune' finds alpha.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def command(
     kind = kind_of(folder)
     if kind is None and isinstance(folder, Path) and not folder.exists():
         raise MatchloomError(
-            f"{folder} is not there; 'matchloom fit FILE --out {folder}' makes it from your questions and answers",
+            f"{folder} does not exist; 'matchloom fit FILE --out {folder}' makes it from your questions and answers",
             code="missing",
         )
     if kind == "fit":

@@ -24,13 +24,13 @@ def command(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; another than loopback needs a key.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Which port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on; any but loopback needs a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     key_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Who knows a key of this file may ask. A line is KEY, NAME KEY or NAME KEY ask. Or MATCHLOOM_API_KEY.",
+            help="Requests need a key of this file (lines KEY, NAME KEY or NAME KEY ask). Or set MATCHLOOM_API_KEY.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Another site whose pages may ask, such as https://shop.example; may be given several times.",
+            help="Another site whose pages may send questions, such as https://shop.example; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -47,20 +47,21 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where thumbs up and down are kept, for 'refit --feedback'. Default: feedback.jsonl here.",
+            help="Where thumbs up and down are saved, for 'refit --feedback'. Default: feedback.jsonl here.",
             show_default=False,
         ),
     ] = None,
     no_feedback: Annotated[
-        bool, typer.Option("--no-feedback", help="Keep no thumbs, unless --feedback names a file.")
+        bool, typer.Option("--no-feedback", help="Do not save thumbs up and down, unless --feedback names a file.")
     ] = False,
-    title: Annotated[str | None, typer.Option(help="Of the page for those who ask.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page for users.", show_default=False)] = None,
     logo: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A picture beside the title: SVG, PNG.", show_default=False),
     ] = None,
     accent: Annotated[
-        str | None, typer.Option(metavar="COLOUR", help="Of the page's buttons, such as #0a6e5c.", show_default=False)
+        str | None,
+        typer.Option(metavar="COLOUR", help="Colour of the page's buttons, such as #0a6e5c.", show_default=False),
     ] = None,
     page: Annotated[
         Path | None,
@@ -70,12 +71,12 @@ def command(
             show_default=False,
         ),
     ] = None,
-    no_desk: Annotated[bool, typer.Option("--no-desk", help="No desk for owners at /desk.")] = False,
+    no_desk: Annotated[bool, typer.Option("--no-desk", help="Do not serve the owners' desk at /desk.")] = False,
     log_questions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep what is asked, for the desk's inbox: bounded, and deleted by a click. Default: kept nowhere.",
+            help="Save questions for the desk's inbox, up to a limit; a click deletes them. Default: not saved.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +84,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where each change is written down, with who and when. Default: audit.jsonl here, with --writable.",
+            help="Where each change is logged, with user and time. Default: audit.jsonl here, with --writable.",
             show_default=False,
         ),
     ] = None,
@@ -91,25 +92,25 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Follow this file: refit when it changes, and use that only if it is not worse. Needs --writable.",
+            help="Follow this file: refit when it changes, and use the new fit if it is not worse. Needs --writable.",
             show_default=False,
         ),
     ] = None,
     runs: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Also show the trainings and fits in this folder, as they go.", show_default=False
+            metavar="DIR", help="Also show the progress of trainings and fits in this folder.", show_default=False
         ),
     ] = None,
     poll: Annotated[
-        float, typer.Option(min=0.1, max=3600.0, help="Seconds between two looks at what is published at a URI.")
+        float, typer.Option(min=0.1, max=3600.0, help="Seconds between two checks for a new version at a URI.")
     ] = 5.0,
     max_stale: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
             min=1.0,
-            help="/ready refuses when a copy is not known to be the newest for so long. Default: it never does.",
+            help="/ready fails if a copy could not be checked for updates for so long. Default: it never fails.",
             show_default=False,
         ),
     ] = None,
@@ -117,7 +118,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where copies of what is published are kept. Default: matchloom/replicas in the cache folder.",
+            help="Where copies of published collections are kept. Default: matchloom/replicas in the cache folder.",
             show_default=False,
         ),
     ] = None,
@@ -125,38 +126,39 @@ def command(
     workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes to serve with.")] = 1,
     threads: Annotated[int, typer.Option(min=1, max=64, help="How many requests a process works on at a time.")] = 2,
     no_refit: Annotated[
-        bool, typer.Option("--no-refit", help="Do not refit a collection by itself half a minute after a change.")
+        bool, typer.Option("--no-refit", help="Do not refit a collection automatically after changes.")
     ] = False,
-    queue: Annotated[int, typer.Option(min=1, help="How many may be worked on or wait; one more gets 503.")] = 256,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up with 503.")] = 10.0,
-    max_body: Annotated[int, typer.Option(min=1000, help="Bytes of a request.")] = 2_000_000,
-    max_texts: Annotated[int, typer.Option(min=1, max=10_000, help="Candidates or pairs of a request.")] = 1_000,
-    max_words: Annotated[int, typer.Option(min=1, help="Words of a text.")] = 2_000,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Log only what went wrong.")] = False,
+    queue: Annotated[int, typer.Option(min=1, help="How many requests may run or wait; further ones get 503.")] = 256,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request ends with 503.")] = 10.0,
+    max_body: Annotated[int, typer.Option(min=1000, help="Most bytes of a request.")] = 2_000_000,
+    max_texts: Annotated[int, typer.Option(min=1, max=10_000, help="Most candidates or pairs of a request.")] = 1_000,
+    max_words: Annotated[int, typer.Option(min=1, help="Most words of a text.")] = 2_000,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log errors only.")] = False,
 ) -> None:
     """Serve a page for people and an API for programs.
 
     FOLDER is what 'matchloom fit' or 'matchloom index' made, or a matcher of 'matchloom train'; several may be served,
-    each under its own name. The page at / asks them, compares them and shows why; programs use /v1 (see
-    /openapi.json, docs/service.md, and matchloom.client for Python). /health says whether it is alive, /ready whether
-    all is loaded, /metrics has figures for Prometheus. Logs are JSON on standard error, a line for each request, and
-    hold no texts.
+    each under its own name. At the page / users ask, compare systems and see why; programs use /v1 (see /openapi.json,
+    docs/service.md, and matchloom.client for Python). /health reports whether the process is alive, /ready whether all
+    is loaded, /metrics has figures for Prometheus. Logs are JSON on standard error, a line for each request, and hold
+    no texts.
 
-    Only this machine reaches it unless --host says otherwise, which needs a key. After training or writing anew, POST
-    /v1/reload or SIGHUP takes it up without a dropped request; what is broken is refused. SIGTERM and Ctrl-C finish
-    what was accepted.
+    Only this machine can reach the service, unless --host names another address, which needs a key. When a folder was
+    trained or fitted again, POST /v1/reload or SIGHUP loads it without a dropped request; a broken folder is refused.
+    On SIGTERM and Ctrl-C the service finishes accepted requests.
 
-    With --writable clients add entries and remove them; what was confirmed is on the disk. Half a minute after the last
-    change, or five minutes after the first of many, a collection is refitted aside, and the new fit is used if it is
-    not worse. --workers N serves with N processes over the same files, which find what any of them writes; limits and
-    figures are then those of each.
+    With --writable clients can add and remove entries; confirmed changes are on the disk. Half a minute after the last
+    change, or five minutes after the first of many, a collection is refitted in the background, and the new fit is used
+    if it is not worse. --workers N serves with N processes over the same files; each finds what the others write.
+    Limits and figures then hold for each process.
 
-    A URI of 'matchloom publish' is served from a copy on this disk. It follows the newest version there: pulled aside,
-    verified, and swapped in without a dropped request; what is damaged is refused and the copy goes on. /v1/systems and
-    /metrics say which version is served, and since when it is not known to be the newest.
+    A URI of 'matchloom publish' is served from a copy on this disk, which follows the newest version there. A new
+    version is pulled in the background, verified, and used without a dropped request; if it is damaged, it is refused
+    and the old copy stays. /v1/systems and /metrics report which version is served, and since when the service could
+    not check for newer ones.
 
-    /desk is for those who run the collection: entries, questions that wait for an answer, quality, refits. It is
-    reached from this machine, or with a key that is not for asking alone; changes need --writable.
+    /desk is for the owners of a collection: entries, questions that wait for an answer, quality, refits. It is open to
+    this machine, or with a key that is not limited to asking; changes need --writable.
 
     \b
     Examples:
@@ -180,20 +182,18 @@ def command(
     from matchloom.service.systems import Folder, Shelf
 
     if not folders and runs is None:
-        raise MatchloomError(
-            "there is nothing to serve; give a folder that 'matchloom fit' made, or --runs DIR", code="no_data"
-        )
+        raise MatchloomError("nothing to serve; give a folder that 'matchloom fit' made, or --runs DIR", code="no_data")
     keys = read_keys(key_file)
     if not is_loopback(host) and not keys:
         raise MatchloomError(
-            f"serving on {host} needs a key, since others can reach it: put one into a file for --key-file, or into "
-            "MATCHLOOM_API_KEY",
+            f"serving on {host} needs a key, since other machines can reach it: write one into a file for --key-file, "
+            "or set MATCHLOOM_API_KEY",
             code="conflict",
         )
     if watch is not None and not writable:
         raise MatchloomError("--watch changes the collection; it needs --writable", code="conflict")
     if watch is not None and not watch.is_file():
-        raise MatchloomError(f"{watch} is no file that could be followed", code="missing")
+        raise MatchloomError(f"--watch {watch}: there is no such file", code="missing")
     limits = Limits(
         body=max_body,
         texts=max_texts,
@@ -208,7 +208,7 @@ def command(
     replica = next((one.replica for one in served if one.replica is not None), None)
     if writable and replica is not None:
         raise MatchloomError(
-            f"{replica.uri} is served from a copy, which is read-only; change the folder that is published",
+            f"{replica.uri} is served from a read-only copy; change the published folder instead",
             code="conflict",
         )
     options: dict[str, Any] = {

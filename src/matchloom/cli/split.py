@@ -30,9 +30,10 @@ def command(
 ) -> None:
     """Split a pairs file into train, dev and test.
 
-    No group (or question, if there are no groups) is in two of them. Which group goes where depends on the seed and
-    the names, not on the order of the lines. Two proportions give train and test. The files have the format of
-    PAIRS (TSV where that is only read), and its columns the usual names. Labels may be grades, such as .8.
+    No group (or question, if there are no groups) is in two of them. The split depends on the seed and the names of
+    the groups, not on the order of the lines. Two proportions give train and test. The files have the format of
+    PAIRS (TSV if that format cannot be written), with the column names query, text and so on. Labels may be grades,
+    such as .8.
 
     \b
     Examples:
@@ -44,7 +45,7 @@ def command(
     from matchloom.data.splits import split_by_group
 
     shares = _shares(parts)
-    found = read_all(pairs, columns=columns, graded=True)  # grades are not looked at
+    found = read_all(pairs, columns=columns, graded=True)  # a split does not use the grades
     split = split_by_group(found, parts=shares, seed=seed, source=pairs)
     make_folder(out)
     ending = "".join(pairs.suffixes[-2:]) if pairs.suffix == ".gz" else pairs.suffix

@@ -46,7 +46,7 @@ def command(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Which model; see 'matchloom models'. The settings that suit it become the defaults. Default: "
+            help="Which model; see 'matchloom models'. Its own settings become the defaults. Default: "
             "mv_lstm, or late_interaction with --encoder.",
             show_default=False,
         ),
@@ -86,7 +86,7 @@ def command(
     device: Annotated[str, typer.Option(help="Device that torch uses.")] = "cpu",
     columns: ColumnsOption = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="The paper's own arguments and settings, where our defaults are others.")
+        bool, typer.Option("--paper", help="Use the paper's arguments and settings where our defaults differ.")
     ] = False,
     seeds: Annotated[
         int,
@@ -98,16 +98,15 @@ def command(
 ) -> None:
     """Train a matcher on pairs.
 
-    Positives alone are enough: negatives are drawn from the others while training goes on, and held-out questions
-    are ranked against all texts. With labels 1 and 0 the negatives are those of each question's list. The matcher of
-    the best epoch is saved in a folder. After every epoch a checkpoint is written, and the matcher if it is better than
-    before. Ctrl-C or a crash loses at most one epoch: the same command with --resume ends with exactly the weights of
-    an uninterrupted run. FOLDER/log.jsonl has the figures of all epochs. Not sure which model? 'matchloom fit' tries
-    what suits your file.
+    Positive pairs alone are enough: negatives are drawn from the other texts during training, and held-out questions
+    are ranked against all texts. With labels 1 and 0, the negatives are those of each question's list. After every
+    epoch a checkpoint is written, and the matcher if it is the best so far. Ctrl-C or a crash loses at most one epoch:
+    the same command with --resume ends with exactly the weights of an uninterrupted run. FOLDER/log.jsonl has the
+    figures of all epochs. 'matchloom fit' chooses a model for your file.
 
-    A folder of Parquet shards may hold more pairs than memory: above --window they are tokenised once into --cache and
-    read as a stream, and the matcher and a checkpoint are written after each window. Several processes:
-    'torchrun --nproc-per-node 2 -m matchloom train ...'.
+    A folder of Parquet shards may hold more pairs than memory. If it has more pairs than --window, they are tokenised
+    once into --cache and read as a stream, and the matcher and a checkpoint are written after each window. For several
+    processes use 'torchrun --nproc-per-node 2 -m matchloom train ...'.
 
     \b
     Examples:

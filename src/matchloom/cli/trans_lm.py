@@ -19,12 +19,14 @@ from matchloom.cli.reading import read_all, read_texts, texts_of, tokenizer_of
 
 def command(
     pairs: PairsArgument,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write; made if need be.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write; created if needed.", show_default=False)
+    ],
     collection: CollectionOption = None,
     tokenizer: TokenizerOption = "english",
     max_words: Annotated[int, typer.Option(min=1, help="How many words of a text to read; the rest is cut.")] = 200,
     smoothing: Annotated[
-        float, typer.Option(help="lambda: how much of each probability comes from the collection.")
+        float, typer.Option(help="lambda: the part of each probability that comes from the collection.")
     ] = 0.2,
     beta: Annotated[float, typer.Option(help="How much translations count, compared with the words themselves.")] = 0.8,
     iterations: Annotated[int, typer.Option(min=1, help="Passes of IBM Model 1 over the pairs.")] = 5,
@@ -32,10 +34,9 @@ def command(
 ) -> None:
     """Learn which words of a text answer which words of a query.
 
-    IBM Model 1 learns translation probabilities from positive pairs (label 1 or no label; others are left out). The
-    folder that is written is a SCORER for all commands: TransLM, the strongest model of question retrieval before
-    neural networks. It takes seconds and needs neither settings nor negatives. Translations with a probability below
-    0.0001 are dropped.
+    IBM Model 1 learns translation probabilities from positive pairs (label 1 or no label; others are skipped). The
+    result is a SCORER for all commands: TransLM, the strongest model of question retrieval before neural networks. It
+    takes seconds and needs neither settings nor negatives. Translations with a probability below 0.0001 are dropped.
 
     \b
     Examples:

@@ -44,10 +44,10 @@ def command(
     """Choose alpha, the weight of similar questions.
 
     In PAIRS, query is a new question, text_id the id of an archived pair or answer (or text an archived question or
-    answer), and label says whether that answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean
+    answer), and label is 1 if that answers it. Every alpha from 0 to 1 in steps of 0.05 is measured by mean
     average precision (MAP), and the best is saved in the archive for later searches. If every question has both
-    labels, only the judged answers are ranked; otherwise all candidates are, and those without a judgement count as
-    wrong.
+    labels, only the judged answers are ranked. Otherwise all candidates are ranked, and those without a judgement count
+    as wrong.
     With --rerank the best alpha is only printed: give it to 'matchloom search' with --alpha.
 
     \b

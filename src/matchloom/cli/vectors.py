@@ -35,9 +35,9 @@ def command(
             show_default=False,
         ),
     ] = None,
-    dimensions: Annotated[int, typer.Option(min=1, help="Length of a word vector.")] = 50,
+    dimensions: Annotated[int, typer.Option(min=1, help="Size of a word vector.")] = 50,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = SKIP_GRAM_EPOCHS,
-    window: Annotated[int, typer.Option(min=1, help="Words on either side that count as neighbours.")] = 5,
+    window: Annotated[int, typer.Option(min=1, help="How many words on either side are the context.")] = 5,
     min_count: Annotated[int, typer.Option(min=1, help="Words seen less often get no vector.")] = 1,
     tokenizer: TokenizerOption = "english",
     seed: SeedOption = 0,
@@ -47,8 +47,8 @@ def command(
 
     The vectors are trained by skip-gram on the texts of pairs files, and the share of words they cover is reported.
     Every distinct query and text counts once. 'matchloom train' does the same by itself; use this to share vectors
-    among runs, to learn from more text than is labelled, or with --check to see whether vectors you have (GloVe,
-    word2vec text or binary, plain or gzip) know the words of your texts.
+    among runs, to learn from more text than is labelled, or with --check to see how many words of your texts existing
+    vectors cover (GloVe, word2vec text or binary, plain or gzip).
 
     \b
     Examples:
