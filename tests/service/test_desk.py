@@ -212,7 +212,7 @@ def test_files_go_out_and_come_in(app: FastAPI) -> None:
         assert found["new"] == 2
         assumed, left_out = found["notes"]
         assert "names no column that is known" in assumed
-        assert left_out.startswith("1 left out")
+        assert left_out.startswith("1 skipped")
         with pytest.raises(ServiceError) as refused:
             faq.import_("nothing at all")
         assert refused.value.status == 422

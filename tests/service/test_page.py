@@ -199,7 +199,7 @@ def test_thumbs_are_kept(watched: Watched, url: str, thumbs: Path) -> None:
     ask(page, url, "where is my parcel now")
     card = page.locator(".card").first
     card.get_by_label("This answers my question").click()
-    expect(page.locator("#status")).to_contain_text("Kept")
+    expect(page.locator("#status")).to_contain_text("Saved")
     expect(card.get_by_label("This answers my question")).to_have_attribute("aria-pressed", "true")
     card.get_by_label("This does not answer my question").click()
     expect(card.get_by_label("This does not answer my question")).to_have_attribute("aria-pressed", "true")
@@ -238,7 +238,7 @@ def test_a_key_is_asked_for_once(browser: Browser, served: Path) -> None:
         page.goto(f"{address}/lab")
         page.fill("#secret", "a-wrong-key-of-some-length")
         page.click("text=Use it")
-        expect(page.locator("#problem")).to_have_text("This key is not known here.")
+        expect(page.locator("#problem")).to_have_text("This key is not valid.")
         page.fill("#secret", KEY)
         page.click("text=Use it")
         expect(page.locator("#key")).to_be_hidden()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matchloom.explanation import Explanation
     from matchloom.types import Hit, Hits, Sureness
 
-NOT_SURE = "No answer here is sure enough. Perhaps one of these:"
+NOT_SURE = "No answer is certain enough. The most similar ones:"
 _LONGEST = 1000  # letters of a text that are shown; --json has all of them
 
 

@@ -151,7 +151,9 @@ def read_key(path: Path | None, environment: Mapping[str, str] = os.environ) -> 
     else:
         found, told = read_regular(path, 10_000, "name a file with a key").strip(), str(path)
     if found is not None and len(found) < _LEAST_KEY:
-        raise MatchloomError(f"{told} holds {len(found)} letters; a key needs at least {_LEAST_KEY}", code="bad_value")
+        raise MatchloomError(
+            f"{told} holds {len(found)} characters; a key needs at least {_LEAST_KEY}", code="bad_value"
+        )
     return found
 
 

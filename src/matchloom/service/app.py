@@ -49,8 +49,8 @@ from matchloom.text.languages import FUNCTION_WORDS
 from matchloom.types import MatchloomError, Pair
 
 _ABOUT = (
-    "Match texts and see why. Scores are those of the library, to the last digit. Every refusal has a code that stays "
-    "the same and a line for people; 503 with Retry-After means: come again."
+    "Match texts and see why. Scores are those of the library, to the last digit. Every error has a stable code and "
+    "a message for people; 503 with Retry-After means: try again later."
 )
 
 
@@ -184,7 +184,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
         if old is not None:
             why = old.problem or "the store does not answer"
             raise Refused(
-                503, "stale", f"{old.name} is not known to be the newest for {old.stale:.0f} s: {why}", retry=5
+                503, "stale", f"{old.name} was not confirmed as the newest for {old.stale:.0f} s: {why}", retry=5
             )
         return answer({"status": "ready"})
 

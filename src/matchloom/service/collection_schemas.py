@@ -39,15 +39,18 @@ class EntryIn(Asked):
 
     id: Annotated[
         str,
-        Field(
-            default="", description="With the id of one that is there it takes its place; without one the text tells."
-        ),
+        Field(default="", description="An existing id replaces that entry; without an id the text identifies it."),
     ]
     text: Annotated[str, Field(min_length=1, description="The answer.")]
-    questions: Annotated[Listed[str], Field(default=[], description="What it answers; none where nobody asked yet.")]
+    questions: Annotated[Listed[str], Field(default=[], description="The questions that it answers; may be empty.")]
     columns: Annotated[dict[str, str], Field(default={}, examples=[{"category": "billing"}])]
     version: Annotated[
-        str, Field(default="", max_length=64, description="As it was when it was edited; another is a conflict.")
+        str,
+        Field(
+            default="",
+            max_length=64,
+            description="The version that was edited; a conflict if the entry has changed since.",
+        ),
     ]
 
 
@@ -58,7 +61,7 @@ class PutRequest(Asked):
         Listed[EntryIn],
         Field(examples=[[{"id": "invoices", "text": "Under Billing.", "questions": ["Where are my invoices?"]}]]),
     ]
-    new: Annotated[bool, Field(default=False, description="Whether an id that is there already is a conflict.")]
+    new: Annotated[bool, Field(default=False, description="Whether an existing id is a conflict.")]
 
 
 class PutAnswer(Answered):
@@ -80,16 +83,16 @@ class RefitResult(Answered):
 
     entries: int
     questions: int
-    changed: int = Field(description="Entries that had changed since the fit before.")
+    changed: int = Field(description="Entries that had changed since the previous fit.")
     before: float | None
     after: float | None
     kept: bool = Field(description="Whether the new fit is in use.")
     why: str
     finished: str = Field(description="When, in UTC.")
-    aside: bool = Field(description="Whether it waits to be taken up by promote.")
-    feedback: dict[str, Any] | None = Field(description="What became of judgements.")
+    aside: bool = Field(description="Whether it waits for promote.")
+    feedback: dict[str, Any] | None = Field(description="How judgements were used.")
     confused: list[tuple[str, str, int]] = Field(description="Ids: the right answer, the one found, how often.")
-    followed: dict[str, Any] | None = Field(description="What became of a file that is followed.")
+    followed: dict[str, Any] | None = Field(description="How changes of a followed file were used.")
     judged: int = Field(description="Bytes of judgements that were there.")
 
 
@@ -98,15 +101,13 @@ class RefitState(Answered):
 
     state: Literal["idle", "waiting", "running"]
     last: RefitResult | None
-    failed: str | None = Field(description="Why the last one did not end, if this process began it.")
+    failed: str | None = Field(description="Why the last refit failed, if this process started it.")
 
 
 class RefitRequest(Asked):
     """How to refit; nothing need be given."""
 
-    aside: Annotated[
-        bool, Field(default=False, description="Measure a new fit and keep it aside; promote takes it up.")
-    ]
+    aside: Annotated[bool, Field(default=False, description="Measure a new fit without using it; promote uses it.")]
 
 
 class CollectionAnswer(Answered):

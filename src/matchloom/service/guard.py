@@ -124,7 +124,7 @@ class Guard:
             say("failed", level=logging.ERROR, request_id=request_id)
             logging.getLogger("matchloom.service").exception("traceback", extra={"fields": {"request_id": request_id}})
             if not answer.status:
-                await problem(Refused(500, "failed", "a bug of ours; the log has it under this id"), request_id)(
+                await problem(Refused(500, "failed", "an internal error; the log has it under this id"), request_id)(
                     scope, receive, answer
                 )
         finally:
@@ -136,10 +136,10 @@ class Guard:
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:  # such as "["
-            raise Refused(400, "bad_host", "the Host of the request is no name of a host") from None
+            raise Refused(400, "bad_host", "the Host of the request is not a host name") from None
         if not self._keys and not _HERE.fullmatch(name):
             # Another site's name that leads here would make a visitor's browser ask on that site's behalf.
-            raise Refused(421, "wrong_host", "without an API key this service is reached as localhost only")
+            raise Refused(421, "wrong_host", "without an API key this service accepts requests to localhost only")
         return self._origins.check(headers.get(b"origin"), host, scope["path"])
 
     def _check_key(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
@@ -149,9 +149,11 @@ class Guard:
             return
         holder = self._keys.holder(headers)
         if holder is None:
-            raise Refused(401, "wrong_key", "expected a key that is known, as 'Authorization: Bearer KEY'")
+            raise Refused(401, "wrong_key", "expected a valid key, as 'Authorization: Bearer KEY'")
         if not holder.owner and is_for_owners(path):
-            raise Refused(403, "ask_only", "this key may ask, and not change or see what is for owners")
+            raise Refused(
+                403, "ask_only", "this key is for asking only: it may not change anything, nor see what is for owners"
+            )
         scope["state"]["holder"] = holder
         CLIENT.set(f"{holder.name} {CLIENT.get()}")  # many may share the key of a page
 

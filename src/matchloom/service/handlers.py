@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # importing it takes a second, which a service without a fitt
 
 Plain = dict[str, Any]
 NOTHING_STATED: Mapping[str, float | None] = {"precision": None, "coverage": None}
-_NO_PROMISE = "only a collection that ranks by itself knows how sure it is"
+X
 T = TypeVar("T")
 _AT_ONCE = 32  # questions that are compared in one step
 _LONGEST = 100  # answers that are looked through for the one to explain
@@ -222,7 +222,7 @@ def _found(
         raise Refused(422, "cannot_search", f"{system.name} has no answers of its own; rank candidates with it")
     own = system.collection is not None and by is None
     if options.get("where") is not None and not own:
-        raise Refused(409, "cannot_filter", "only a collection that ranks by itself filters by its own columns")
+        raise Refused(409, "cannot_filter", "`where` works only for a collection, and without `by`")
     if any(options.get(name) is not None for name in NOTHING_STATED) and not own:
         raise Refused(409, "cannot_promise", _NO_PROMISE)
     asked = [question for question in questions if question.strip()]

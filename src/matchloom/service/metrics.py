@@ -20,20 +20,23 @@ class Metrics:
         made: dict[str, Any] = {"registry": self.registry, "namespace": "matchloom"}
         self.requests: Counter = Counter("requests", "Answered requests.", ["route", "status"], **made)
         self.seconds: Histogram = Histogram(
-            "request_seconds", "From a request's first line to its answer.", ["route"], buckets=_SECONDS, **made
+            "request_seconds", "Time from a request's first line to its answer.", ["route"], buckets=_SECONDS, **made
         )
         self.batch: Histogram = Histogram(
             "batch_requests", "Score requests that one call of the library answered.", buckets=_SIZES, **made
         )
         self.waiting: Gauge = Gauge("waiting_requests", "Accepted requests without an answer yet.", **made)
         self.rejected: Counter = Counter("rejected", "Refused requests.", ["code"], **made)
-        self.vanished: Counter = Counter("vanished", "Requests whose client went away before its answer.", **made)
-        self.reloads: Counter = Counter("reloads", "Systems that were to be read anew.", ["result"], **made)
-        self.refits: Counter = Counter("refits", "Collections that were refitted aside.", ["result"], **made)
-        self.pulls: Counter = Counter("pulls", "Published versions that a replica was to take.", ["result"], **made)
+        self.vanished: Counter = Counter("vanished", "Requests whose client disconnected before the answer.", **made)
+        self.reloads: Counter = Counter("reloads", "Reloads of systems.", ["result"], **made)
+        self.refits: Counter = Counter("refits", "Refits of collections in the background.", ["result"], **made)
+        self.pulls: Counter = Counter("pulls", "Published versions that a replica tried to pull.", ["result"], **made)
         self.version: Gauge = Gauge("replica_version", "The published version that is served.", ["system"], **made)
         self.stale: Gauge = Gauge(
-            "replica_stale_seconds", "Since when it is not known to be the newest.", ["system"], **made
+            "replica_stale_seconds",
+            "Seconds since the served version was last confirmed as the newest.",
+            ["system"],
+            **made,
         )
         self.feedback: Counter = Counter("feedback", "Thumbs up or down.", ["label"], **made)
 

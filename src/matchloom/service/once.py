@@ -36,7 +36,7 @@ HEADER = "Idempotency-Key"
 _MOST, _KEEP = 2**22, 1  # bytes of a file, full files beside it
 _LARGEST = 2**26  # bytes of one change
 _POLL = 0.005
-_UNSURE = f"the service was ended while it did this: look whether it was done, and if not send it with another {HEADER}"
+_UNSURE = f"the service ended during this request: check whether it was done; if not, send it with another {HEADER}"
 Plain = dict[str, Any]
 
 
@@ -75,7 +75,7 @@ async def _attempt(
             min_length=1,
             max_length=255,
             pattern=r"^[!-~]+$",
-            description="Of your choice, another for each write: the same write sent again with it is not done again.",
+            description="Any text, new for each write: a write that is sent again with the same key is done once.",
         ),
     ] = None,
 ) -> Attempt | None:
@@ -214,7 +214,7 @@ class Once:
                     yield
                     return
             if time.monotonic() >= end:
-                raise MatchloomError(f"{self.path} is being written by another; try again", code="busy")
+                raise MatchloomError(f"{self.path} is being written by another process; try again", code="busy")
             time.sleep(_POLL)
 
 

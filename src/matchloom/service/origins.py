@@ -43,7 +43,7 @@ class Origins:
         if _netloc(told) == host:
             return [shared]
         if told not in self._allowed or is_for_owners(path):
-            raise Refused(403, "cross_origin", "pages of other sites may not ask here")
+            raise Refused(403, "cross_origin", "pages of other sites may not send requests here")
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin"), _SHARED]
 
     @staticmethod

@@ -35,14 +35,14 @@ _DOCUMENT = """<!doctype html>
 """
 _SHARED = {
     "{key}": """<form id="key" hidden>
-<label for="secret">This page wants an API key</label>
+<label for="secret">This page needs an API key</label>
 <div class="line"><input id="secret" type="password" autocomplete="off">
 <button type="submit" class="go">Use it</button></div>
 <p class="note">It is kept until this tab is closed, and sent to this service only.</p>
 </form>""",
     "{problem}": '<p id="problem" class="problem" role="alert" hidden></p>',
-    "{noscript}": """<noscript><p class="problem">This page needs its script, which is switched off here. \
-The API does not: <a href="/openapi.json">/openapi.json</a>.</p></noscript>""",
+    "{noscript}": """<noscript><p class="problem">This page needs JavaScript, which is switched off. \
+The API works without it: <a href="/openapi.json">/openapi.json</a>.</p></noscript>""",
 }
 
 

@@ -17,8 +17,8 @@ Model = Annotated[
     str | None,
     Field(
         default=None,
-        description="A served system, or bm25, which counts words in the documents. Any other name, as clients send "
-        "it unasked, stands for the first system; `model` of the answer says which one it was.",
+        description="A served system, or bm25, which counts words in the documents. Any other name, which "
+        "clients send by default, means the first system; `model` of the answer names the system that was used.",
     ),
 ]
 Documents = Annotated[
@@ -50,9 +50,9 @@ class RerankRequest(_Rerank):
 
     documents: Documents
     top_n: Annotated[
-        AtLeast0 | None, Field(default=None, description="How many at most; all of them without, and with 0.")
+        AtLeast0 | None, Field(default=None, description="The largest number of results; all by default, and with 0.")
     ]
-    return_documents: Annotated[bool | None, Field(default=None, description="Give the documents back.")]
+    return_documents: Annotated[bool | None, Field(default=None, description="Return the documents.")]
     rank_fields: Annotated[
         Annotated[Listed[str], Field(max_length=100)] | None,
         Field(default=None, description="Of objects: the fields to read, in this order."),
@@ -63,7 +63,7 @@ class RerankTextsRequest(_Rerank):
     """Texts by falling relevance, as Text Embeddings Inference is asked for them."""
 
     texts: Documents
-    return_text: Annotated[bool | None, Field(default=None, description="Give the texts back.")]
+    return_text: Annotated[bool | None, Field(default=None, description="Return the texts.")]
     raw_scores: Annotated[bool | None, Field(default=None, description="Scores as the system has them.")]
 
 
@@ -80,7 +80,7 @@ class RerankResult(Answered):
 
     index: int
     relevance_score: float = Field(ge=0, le=1)
-    document: dict[str, Any] | None = Field(default=None, description="Where it was asked for.")
+    document: dict[str, Any] | None = Field(default=None, description="If it was requested.")
     relevant_spans: list[Span] | None = Field(default=None, description="With `explain`: in the order of the text.")
 
 

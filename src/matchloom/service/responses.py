@@ -10,17 +10,17 @@ from starlette.responses import Response
 from matchloom.service.schemas import ErrorAnswer
 
 _TOLD = {
-    400: "The body is no JSON in UTF-8.",
-    401: "No key, or a wrong one.",
+    400: "The body is not JSON in UTF-8.",
+    401: "No key, or an invalid one.",
     403: "Not allowed here.",
     404: "There is no such system, answer or column.",
-    408: "The body came too slowly.",
-    409: "The collection is being written by another, cannot do that, or an id and a text do not belong together.",
+    408: "The body arrived too slowly.",
+    409: "The collection is in use by another process, does not support this, or an id and a text do not match.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
-    421: "Reached by a name that is not this machine's.",
-    422: "Something in the request cannot be taken.",
-    503: "Too much to do, or not ready yet: come again.",
+    421: "The Host of the request is not this machine.",
+    422: "Something in the request is not valid.",
+    503: "Busy, or not ready yet: try again later.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": told} for status, told in _TOLD.items()

@@ -30,10 +30,10 @@ By = Annotated[
     Field(
         default=None,
         max_length=64,
-        description="What ranks in the system's place: bm25, to compare with, or another served system.",
+        description="Ranks instead of the system, for comparison: bm25 or another served system.",
     ),
 ]
-Top = Annotated[UpTo100, Field(default=10, description="How many at most.")]
+Top = Annotated[UpTo100, Field(default=10, description="The largest number of results.")]
 _EXAMPLE = "I forgot my password"
 # One name in all routes; what some were called before is taken, too.
 Question = Annotated[str, Field(validation_alias=AliasChoices("question", "query"), examples=[_EXAMPLE])]
@@ -71,17 +71,19 @@ class ScoreAnswer(Answered):
     system: str
     scorer: str
     scores: list[float]
-    probabilities: list[float] | None = Field(description="How likely each pair matches, where the system knows.")
+    probabilities: list[float] | None = Field(
+        description="The probability that each pair matches, if the system has one."
+    )
 
 
 _Part = Annotated[float | None, Field(default=None, gt=0, lt=1, allow_inf_nan=False)]
 Precision = Annotated[
     _Part,
-    Field(description="Collections: of the answers shown, so many are right; `answered` says whether one is so sure."),
+    Field(description="Collections: the share of shown answers that must be right; `answered` tells whether one is."),
 ]
 Coverage = Annotated[
     _Part,
-    Field(description="Collections: so many of the questions get an answer, the surest ones. Not with `precision`."),
+    Field(description="Collections: the share of questions that get an answer, the most certain ones. Not with `precision`."),
 ]
 
 
@@ -95,9 +97,9 @@ class RankRequest(Asked):
         ),
     ]
     query: Question
-    explain: Annotated[bool, Field(default=False, description="Say why each of the best 100 got its score.")]
+    explain: Annotated[bool, Field(default=False, description="Explain the scores of the best 100.")]
     candidates: Annotated[Listed[str], Field(examples=[["Choose Reset password.", "Ask sales."]])]
-    top: Annotated[UpTo10000 | None, Field(default=None, description="How many at most; all by default.")]
+    top: Annotated[UpTo10000 | None, Field(default=None, description="The largest number of results; all by default.")]
     precision: Precision
     coverage: Coverage
 
@@ -109,7 +111,7 @@ class RankedText(Answered):
     score: float
     text: str
     probability: float | None
-    explanation: dict[str, Any] | None = Field(description="Where it was asked for.")
+    explanation: dict[str, Any] | None = Field(description="If it was requested.")
 
 
 class RankAnswer(Answered):
@@ -137,15 +139,15 @@ class _Search(Asked):
             description="Archives: the weight of the questions' similarity.",
         ),
     ]
-    candidates: Annotated[UpTo1000, Field(default=100, description="Archives: pairs with a full score.")]
-    explain: Annotated[bool, Field(default=False, description="Say why each answer was found.")]
+    candidates: Annotated[UpTo1000, Field(default=100, description="Archives: how many pairs get a full score.")]
+    explain: Annotated[bool, Field(default=False, description="Explain why each answer was found.")]
     precision: Precision
     coverage: Coverage
     where: Annotated[
         dict[str, str | Listed[str]] | None,
         Field(
             default=None,
-            description="Collections: values that answers must have in their own columns; of a list, any.",
+            description="Collections: values that answers must have in their own columns; of a list, any one.",
             examples=[{"category": "billing"}],
         ),
     ]
@@ -187,9 +189,9 @@ class SearchAnswer(Answered):
     system: str
     kind: str
     by: str | None
-    known: float | None = Field(description="How likely any answer is right.")
-    answered: bool | None = Field(description="Whether the first answer is as sure as was asked for.")
-    confident: bool | None = Field(description="Whether the first answer is sure enough to be shown as the answer.")
+    known: float | None = Field(description="The probability that any answer is right.")
+    answered: bool | None = Field(description="Whether the first answer is certain enough for what was stated.")
+    confident: bool | None = Field(description="Whether the first answer is certain enough to be shown as the answer.")
     answers: list[Found]
 
 
@@ -217,7 +219,7 @@ class ExplainRequest(Asked):
     system: Annotated[str | None, Field(default=None, max_length=64, description="As for rank.")]
     query: Question
     text: Annotated[str, Field(default="", description="The text; not needed where an id is given.")]
-    id: Annotated[str, Field(default="", description="Of an answer, as search gives it.")]
+    id: Annotated[str, Field(default="", description="The id of an answer, as search returns it.")]
     by: By
     top: Top
     alpha: Annotated[float | None, Field(default=None, ge=0, le=1, allow_inf_nan=False)]
@@ -234,7 +236,7 @@ class ExplainAnswer(Answered):
     by: str | None
     explanation: dict[str, Any] | None
     html: str | None
-    because: list[str] = Field(description="The words of the query that counted most, function words apart.")
+    because: list[str] = Field(description="The words of the query that counted most, without function words.")
 
 
 class FeedbackRequest(Asked):
@@ -243,10 +245,12 @@ class FeedbackRequest(Asked):
     question: Annotated[Question, Field(min_length=1, pattern=r"\S")]
     text: Annotated[str, Field(default="", description="Of the answer.", examples=["Choose Reset password."])]
     label: Annotated[Label, Field(description="1 for a right answer, 0 for a wrong one.")]
-    id: Annotated[str, Field(default="", description="Of the answer, as search gives it.")]
+    id: Annotated[str, Field(default="", description="The id of the answer, as search returns it.")]
     who: Annotated[
         str,
-        Field(default="", max_length=64, description="Whose judgement it is; a later one takes its place."),
+        Field(
+            default="", max_length=64, description="Who judges; a later judgement of the same person replaces this one."
+        ),
     ]
     system: Name
 
@@ -262,7 +266,7 @@ class ReloadRequest(Asked):
 
     systems: Annotated[
         Listed[str],
-        Field(default=[], description="Their names; all of them where none is named."),
+        Field(default=[], description="The names of systems; all by default."),
     ]
 
 
@@ -278,9 +282,9 @@ class ReplicaAbout(Answered):
 
     uri: str
     version: int = Field(description="The published version that is served.")
-    newest: int = Field(description="The newest that the store has told of.")
+    newest: int = Field(description="The newest version that the store reported.")
     published: float = Field(description="When the served version was published, in seconds since 1970.")
-    stale_seconds: float = Field(description="Since when the served version is not known to be the newest.")
+    stale_seconds: float = Field(description="Seconds since the served version was last confirmed as the newest.")
     problem: str | None = Field(description="Why the store or the newest version could not be read; null if it could.")
 
 
@@ -315,9 +319,9 @@ class PageAnswer(Answered):
 
     title: str
     systems: list[str] = Field(description="Those with answers.")
-    system: str = Field(description="The one that is asked.")
+    system: str = Field(description="The selected system.")
     examples: list[str]
-    filters: dict[str, list[str]] = Field(description="Columns with a few values, to choose by.")
+    filters: dict[str, list[str]] = Field(description="Columns with few values, for filters.")
     feedback: bool
     contact: str
     desk: bool

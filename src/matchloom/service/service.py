@@ -158,7 +158,7 @@ class Service:
 
     def not_ready(self) -> Refused:
         """What is told before everything was read."""
-        return Refused(503, "loading", "the systems are being read; try again in a second", retry=1)
+        return Refused(503, "loading", "the systems are being loaded; try again in a second", retry=1)
 
     def about(self, system: ServedSystem) -> dict[str, Any]:
         """What a client is told of a system."""

@@ -75,7 +75,7 @@ class Workers:
                 yield
         except TimeoutError:
             if place is not None and place.gave_way:
-                raise overloaded("many requests wait, and smaller ones come first") from None
+                raise overloaded("many requests are waiting, and smaller ones go first") from None
             raise overloaded(f"there was no answer within {self._limits.seconds:g} seconds") from None
         finally:
             if place is not None:

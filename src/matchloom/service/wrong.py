@@ -8,7 +8,7 @@ from typing import Any
 # What each kind of mistake is called; {} are from the mistake itself.
 _WORDS = {
     "missing": "is missing",
-    "extra_forbidden": "is no field of this request; look for a slip of the pen",
+    "extra_forbidden": "is not a field of this request; check its spelling",
     "string_type": "expected a text",
     "int_type": "expected a whole number",
     "int_from_float": "expected a whole number",
@@ -35,7 +35,7 @@ _WORDS = {
 def first_wrong(errors: Sequence[Mapping[str, Any]]) -> str:
     """The first mistake, without the value: it may be long, or nobody's business."""
     if errors[0]["type"] == "json_invalid":
-        return f"the body is no JSON: {errors[0].get('ctx', {}).get('error', 'it cannot be read')}"
+        return f"the body is not JSON: {errors[0].get('ctx', {}).get('error', 'it cannot be read')}"
     likeliest = _of_one_form(errors)
     first = likeliest[0]
     where = ".".join(_path(first["loc"]))

@@ -104,5 +104,5 @@ def who_asks(request: Request) -> str:
 def collection_of(system: ServedSystem) -> Collection:
     """The collection of a system, or a refusal."""
     if system.collection is None:
-        raise Refused(422, "not_supported", f"{system.name} is no collection in files, which the desk is for")
+        raise Refused(422, "not_supported", f"{system.name} is not a collection in files, which the desk needs")
     return system.collection

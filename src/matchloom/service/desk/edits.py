@@ -37,7 +37,9 @@ class Editor:
                     raise Refused(409, "exists", f"there is an entry with the id {name[:80]!r} already; edit that one")
                 wanted = versions.get(name, "")
                 if wanted and (there is None or version_of(there) != wanted):
-                    raise Refused(409, "changed", f"{name[:80]!r} was changed by somebody else meanwhile; look again")
+                    raise Refused(
+                        409, "changed", f"{name[:80]!r} was changed by somebody else meanwhile; load it again"
+                    )
 
         self._changed(action, entries, (), check)
 
@@ -66,7 +68,7 @@ class Editor:
     def undo(self, name: str | None) -> tuple[str, list[str]]:
         """Take back a change, or the last one; its id, and the ids of the entries that are as they were."""
         if self._audit is None:
-            raise Refused(409, "no_audit", "this service keeps no audit file, from which a change is undone")
+            raise Refused(409, "no_audit", "this service has no audit file, which undo needs")
         wanted = name or self._audit.last(self._system)
         found = None if wanted is None else self._audit.change(self._system, wanted)
         if wanted is None or found is None:

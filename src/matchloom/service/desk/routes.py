@@ -46,7 +46,7 @@ def _add_entries(app: FastAPI, service: Service) -> None:
         where: Annotated[
             str, Query(max_length=2000, description='Values of columns, as JSON: {"topic": "bills"}.')
         ] = "",
-        sort: Annotated[Sort, Query(description="By what; - for falling.")] = "id",
+        sort: Annotated[Sort, Query(description="The sort key; - for descending order.")] = "id",
         offset: Annotated[int, Query(ge=0, le=100_000_000)] = 0,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> Response:
@@ -133,7 +133,7 @@ def _add_inbox(app: FastAPI, service: Service) -> None:
         system = service.answers(name)
         audit = desk.audit
         if audit is None:
-            raise Refused(409, "no_audit", "this service keeps no audit file, in which that would be written down")
+            raise Refused(409, "no_audit", "this service has no audit file, which this needs")
 
         counted = {"count": len(asked.questions)}
 

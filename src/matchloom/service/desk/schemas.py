@@ -23,8 +23,8 @@ class EntryOut(Answered):
 class EntriesAnswer(Answered):
     """A page of entries."""
 
-    total: int = Field(description="Entries that fit.")
-    all: int = Field(description="Entries that there are.")
+    total: int = Field(description="Entries that match.")
+    all: int = Field(description="All entries.")
     entries: list[EntryOut]
     filters: dict[str, list[str]] = Field(description="Columns that can be filtered by, with their values.")
 
@@ -32,7 +32,9 @@ class EntriesAnswer(Answered):
 class UndoRequest(Asked):
     """Take back a change."""
 
-    change: Annotated[str, Field(default="", max_length=64, description="Its id; the last one where none is given.")]
+    change: Annotated[
+        str, Field(default="", max_length=64, description="The id of the change; the last one by default.")
+    ]
 
 
 class UndoAnswer(Answered):
@@ -54,7 +56,7 @@ class AuditRecord(Answered):
     texts: list[str]
     entries: int
     new: int = Field(description="Of these entries, those that were not there before.")
-    questions: int = Field(description="Questions that were put away.")
+    questions: int = Field(description="Questions that were dismissed.")
     undone: bool
     told: dict[str, Any]
 
@@ -107,7 +109,7 @@ class InboxAnswer(Answered):
 
     total: int
     groups: list[InboxGroup]
-    logging: bool = Field(description="Whether questions are logged; else only judged ones are here.")
+    logging: bool = Field(description="Whether questions are logged; if not, only judged ones are listed.")
 
 
 class AssignRequest(Asked):
@@ -132,7 +134,7 @@ class CountAnswer(Answered):
 class QualityAnswer(Answered):
     """How a collection fares."""
 
-    left_out: dict[str, float] | None = Field(description="Questions that were left out, and how many found theirs.")
+    left_out: dict[str, float] | None = Field(description="Held-out questions, and how many found their answer.")
     promises: list[dict[str, float | None]]
     changed_since_fit: int
     days: list[dict[str, Any]]
@@ -157,10 +159,8 @@ class ImportRequest(Asked):
 
     content: Annotated[str, Field(min_length=1, description="The file as text.")]
     format: Annotated[Literal["csv", "jsonl"], Field(default="csv")]
-    replace: Annotated[
-        bool, Field(default=False, description="Also remove what the file has not; else entries are added and changed.")
-    ]
-    dry_run: Annotated[bool, Field(default=False, description="Tell what would change, and change nothing.")]
+    replace: Annotated[bool, Field(default=False, description="Also remove entries that are not in the file.")]
+    dry_run: Annotated[bool, Field(default=False, description="Report what would change, without changing anything.")]
 
 
 class ImportAnswer(Answered):
@@ -171,4 +171,4 @@ class ImportAnswer(Answered):
     same: int
     removed: int
     done: bool
-    notes: list[str] = Field(description="What was assumed of the file, and what was left out of it.")
+    notes: list[str] = Field(description="Assumptions about the file, and rows that were skipped.")

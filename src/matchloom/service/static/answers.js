@@ -5,7 +5,7 @@ import { link, plain, rich, safeLink } from "./rich.js";
 
 const LIKELY = 0.1, NEAR = 0.6, ALSO = 4, NEAREST = 3;
 
-/* {first, also} where there is an answer, {nearest} where none is sure. */
+/* {first, also} where there is an answer, {nearest} where none is certain enough. */
 function chosen(found) {
   const all = found.answers;
   if (!all.length || found.confident === false) return { first: null, also: [], nearest: all.slice(0, NEAREST) };
@@ -54,7 +54,7 @@ function copyButton(text, tell) {
         await navigator.clipboard.writeText(text);
         tell("Copied.");
       } catch {
-        tell("This browser does not let a page copy; select the text instead.");
+        tell("This browser does not allow copying; select the text instead.");
       }
     },
   } }, "Copy");
@@ -89,13 +89,13 @@ export function listing(found, card, heading, person = null) {
   const others = (ones) => h("div", { class: "also" }, ones.map((one) => card(one, false)));
   if (first) {
     return {
-      nodes: [card(first, true), ...(also.length ? [h(heading, {}, "Also"), others(also)] : [])],
+      nodes: [card(first, true), ...(also.length ? [h(heading, {}, "Other answers"), others(also)] : [])],
       said: also.length ? `One answer, and ${also.length} more that may fit.` : "One answer.",
     };
   }
-  const why = nearest.length ? "Nothing here answers this for sure. These are the nearest:" : "Nothing here has to do with this question.";
+  const why = nearest.length ? "No answer is certain enough. These are the most similar:" : "Nothing here matches this question.";
   return {
     nodes: [h("div", { class: "none" }, h(heading, {}, "No answer here"), h("p", {}, why)), ...(nearest.length ? [others(nearest)] : []), ...(person ? [person] : [])],
-    said: nearest.length ? `No sure answer. The nearest ${nearest.length} are listed.` : "No answer.",
+    said: nearest.length ? `No certain answer. The ${nearest.length} most similar are listed.` : "No answer.",
   };
 }

@@ -1,4 +1,4 @@
-/* The page for those who ask: one answer, or honestly none. What was asked stands in the address. */
+/* The page for users: one answer, or honestly none. The question is in the address. */
 import { answerCard, listing, reason } from "./answers.js";
 import { ask } from "./api.js";
 import { find, h, person, printable } from "./dom.js";
@@ -32,7 +32,7 @@ function card(answer, asked, first) {
   };
   const onThumb = async (label) => {
     const kept = await attempt(() => ask("/v1/feedback", { question: asked, id: answer.id, label, system: state.system, who: person() }));
-    if (kept) say(label ? "Thank you." : "Thank you. The people who run this will see that it was wrong.");
+    if (kept) say(label ? "Thank you." : "Thank you. The owners of this page will see that it was wrong.");
     return Boolean(kept);
   };
   if (first) because();
@@ -110,7 +110,7 @@ async function load(system) {
 
 find("#ask").addEventListener("submit", (event) => { event.preventDefault(); if (state.page) run(); });
 find("#system").addEventListener("change", async () => { if (await load(find("#system").value) && question.value.trim()) run(); });
-keyed(load, "This key is not known here.");
+keyed(load, "This key is not valid.");
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input, textarea, select")) return;
   event.preventDefault();

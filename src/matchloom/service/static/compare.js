@@ -14,8 +14,8 @@ const order = new Intl.PluralRules("en", { type: "ordinal" });
 
 /* A place in words: "▲ 4th by bm25" stands here above its place there. */
 export function moved({ here, there }, other) {
-  if (there === null) return { kind: "new", said: `not by ${other}` };
-  if (there === here) return { kind: "same", said: `same by ${other}` };
+  if (there === null) return { kind: "new", said: `not found by ${other}` };
+  if (there === here) return { kind: "same", said: `same rank by ${other}` };
   const said = `${there}${ORDINALS[order.select(there)]} by ${other}`;
   return there > here ? { kind: "rose", said: `▲ ${said}` } : { kind: "fell", said: `▼ ${said}` };
 }
@@ -24,7 +24,7 @@ export function summary(ours, theirs, names) {
   const all = places(ours, theirs);
   const changed = all.filter((place) => place.there !== place.here).length;
   if (!ours.length || !theirs.length) return "";
-  if (!changed) return `${names[0]} and ${names[1]} agree on every place.`;
+  if (!changed) return `${names[0]} and ${names[1]} rank all answers alike.`;
   const first = nameOf(ours[0]) === nameOf(theirs[0]) ? "agree on the first" : "differ on the first";
-  return `${names[0]} and ${names[1]} ${first}; ${changed} of ${ours.length} stand elsewhere. Open an answer to see why.`;
+  return `${names[0]} and ${names[1]} ${first}; ${changed} of ${ours.length} have another rank. Open an answer to see why.`;
 }

@@ -28,7 +28,7 @@ function attempt(work) {
 async function undo(change = "") {
   const done = await attempt(() => desk.call("/undo", { change }));
   if (!done) return;
-  tell(done.ids.length ? `Undone: ${done.ids.length} ${done.ids.length === 1 ? "entry is" : "entries are"} as before.` : "Undone: the questions wait again.");
+  tell(done.ids.length ? `Undone: ${done.ids.length} ${done.ids.length === 1 ? "entry is" : "entries are"} as before.` : "Undone: the questions are back in the inbox.");
   await show();
   settle();
 }
@@ -82,5 +82,5 @@ async function load() {
 }
 
 addEventListener("hashchange", () => { tell(""); show(); });
-keyed(async () => { const known = await load(); if (known) show(); return known; }, "This key is not one of an owner.");
+keyed(async () => { const known = await load(); if (known) show(); return known; }, "This is not an owner's key.");
 if (await load()) show();

@@ -20,10 +20,10 @@ export function editor(desk, entry, done) {
   const isNew = !entry.id;
   const form = h("form", { class: "editor", "aria-label": isNew ? "New entry" : `Entry ${entry.id}` },
     h("label", {}, "Answer (plain text, Markdown or simple HTML)", fields.text),
-    h("label", {}, "Questions that it answers, one a line", fields.questions),
+    h("label", {}, "Questions that it answers, one per line", fields.questions),
     h("details", {}, h("summary", { class: "note" }, "Id and columns"),
       isNew ? h("label", {}, "Id (made from the answer if left empty)", fields.id) : h("p", { class: "note" }, `Id: ${entry.id}`),
-      h("label", {}, "Columns, one a line, such as category: billing", fields.columns)),
+      h("label", {}, "Columns, one per line, such as category: billing", fields.columns)),
     h("div", { class: "buttons" }, h("button", { type: "submit", class: "go" }, "Save"), h("button", { type: "button", class: "plain", on: { click: () => done(null) } }, "Cancel")));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -47,7 +47,7 @@ function files(desk, redraw) {
     chosen.value = "";
     const plan = await desk.attempt(() => desk.call("/import", { ...asked, dry_run: true }));
     if (!plan) return;
-    const said = `${plan.new} new, ${plan.changed} changed, ${plan.same} as they are.`;
+    const said = `${plan.new} new, ${plan.changed} changed, ${plan.same} unchanged.`;
     const noted = plan.notes.map((one) => printable(one[0].toUpperCase() + one.slice(1) + "."));
     if (!plan.new && !plan.changed) { desk.tell([`${file.name}: nothing new (${said})`, ...noted].join(" ")); return; }
     const dialog = h("dialog", { "aria-label": "Import" }, h("p", {}, `${file.name}: ${said}`), noted.map((one) => h("p", { class: "note" }, one)),
@@ -117,7 +117,7 @@ export async function entriesView(desk, query) {
     const last = Math.min(state.offset + PAGE, found.total);
     const step = (by) => h("button", { type: "button", class: "plain", disabled: by < 0 ? !state.offset : last >= found.total, on: { click: () => { state.offset = Math.max(0, state.offset + by); draw(); } } }, by < 0 ? "Previous" : "Next");
     table.replaceChildren(
-      h("table", { class: "table" }, h("caption", { class: "sr" }, "Entries"), h("thead", {}, h("tr", {}, header("text", SORTS.text), header("questions", SORTS.questions), h("th", { scope: "col", class: "act" }, h("span", { class: "sr" }, "What to do")))), h("tbody", {}, found.entries.map(row))),
+      h("table", { class: "table" }, h("caption", { class: "sr" }, "Entries"), h("thead", {}, h("tr", {}, header("text", SORTS.text), header("questions", SORTS.questions), h("th", { scope: "col", class: "act" }, h("span", { class: "sr" }, "Actions")))), h("tbody", {}, found.entries.map(row))),
       h("div", { class: "pager" }, found.total > PAGE ? [step(-PAGE), step(PAGE)] : [], h("span", {}, found.total ? `${state.offset + 1}–${last} of ${found.total}${found.total < found.all ? ` (${found.all} in all)` : ""}` : "No entry matches.")));
   }
 

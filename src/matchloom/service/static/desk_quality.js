@@ -34,7 +34,7 @@ function curve(days) {
 }
 
 function daily(days) {
-  if (!days.length) return h("p", {}, "Nothing was asked or judged yet, or questions are not logged (start with --log-questions FILE).");
+  if (!days.length) return h("p", {}, "No questions or judgements yet, or questions are not logged (start the service with --log-questions FILE).");
   const cells = (day) => [day.day, day.asked, day.asked ? percent(day.confident / day.asked) : "–", day.up, day.down, day.up + day.down ? percent(day.up / (day.up + day.down)) : "–"];
   const head = ["Day", "Asked", "Confident", "Right", "Wrong", "Of judged"];
   const legend = h("p", { class: "note legend" }, h("i", { class: "asked" }), "asked", h("i", { class: "confident" }), "with a confident answer");
@@ -55,15 +55,15 @@ export async function qualityView(desk) {
   const [eighty, , most] = found.promises;
   const made = [
     h("div", { class: "facts" },
-      fact(found.left_out ? percent(found.left_out.precision) : "–", found.left_out ? `of ${found.left_out.questions} held-out questions find their answer first` : "no question could be held out to measure it"),
-      fact(percent(eighty.coverage), "of questions get an answer if 80 of 100 shown answers are to be right"),
-      fact(percent(most.coverage), most.coverage === null ? "cannot be promised: 95 of 100 shown answers right" : "of questions get an answer if 95 of 100 shown answers are to be right"),
+      fact(found.left_out ? percent(found.left_out.precision) : "–", found.left_out ? `of ${found.left_out.questions} held-out questions find their answer first` : "no question could be held out to measure this"),
+      fact(percent(eighty.coverage), "of questions get an answer if 80% of the shown answers must be right"),
+      fact(percent(most.coverage), most.coverage === null ? "95% right answers cannot be guaranteed" : "of questions get an answer if 95% of the shown answers must be right"),
       fact(String(found.changed_since_fit), "entries changed since the last fit")),
     part("Day by day", "", daily(found.days)),
-    found.refits.length ? part("Refits", "Held-out questions that find their answer first, by the old weights and by the new.", refits(found.refits)) : null,
-    found.confused.length ? part("Taken for one another", "At the last refit, held-out questions of the first answer found the second.", list(found.confused.map((one) => [entry(one.right.id), ` (${short(one.right.text)}) → `, entry(one.found.id), ` (${short(one.found.text)})`, h("span", { class: "note" }, ` ${one.count}×`)]))) : null,
+    found.refits.length ? part("Refits", "Held-out questions that find their answer first, with the old and the new weights.", refits(found.refits)) : null,
+    found.confused.length ? part("Confused answers", "At the last refit, held-out questions of the first answer found the second.", list(found.confused.map((one) => [entry(one.right.id), ` (${short(one.right.text)}) → `, entry(one.found.id), ` (${short(one.found.text)})`, h("span", { class: "note" }, ` ${one.count}×`)]))) : null,
     found.finds.length ? part("Contradictions and repetitions", "", list(found.finds.map((one) => [h("span", { class: "badge" }, KINDS[one.kind] || one.kind), ` ${printable(one.text).slice(0, 240)} `, ...one.ids.slice(0, 3).flatMap((id) => [entry(id), " "])]))) : null,
-    found.never_found && found.never_found.count ? part("Never found", `${found.never_found.count} entries came first for none of the ${found.questions_logged} questions that were asked.`, list(found.never_found.entries.map((one) => [entry(one.id), ` ${short(one.text)}`]))) : null,
+    found.never_found && found.never_found.count ? part("Never found", `${found.never_found.count} entries were the first answer to none of the ${found.questions_logged} logged questions.`, list(found.never_found.entries.map((one) => [entry(one.id), ` ${short(one.text)}`]))) : null,
   ];
   return h("div", {}, made);
 }

@@ -5,21 +5,21 @@ import { plain } from "./rich.js";
 const EVERY = 500;
 function judged(report) {
   if (!report || !report.judgements) return null;
-  const gone = report.removed ? `, ${report.removed} about entries that are gone` : "";
+  const gone = report.removed ? `, ${report.removed} about removed entries` : "";
   const measured = report.before === null ? "" : ` Of ${report.questions} held-out questions, ${percent(report.before)} find their answer first without them, ${percent(report.after)} with them.`;
-  return h("p", { class: "note" }, `${report.judgements} judgements: ${report.right} right, ${report.wrong} wrong${gone}. ${report.learnt ? "They were learnt." : "They were not learnt, since answers would get worse."}${measured}`);
+  return h("p", { class: "note" }, `${report.judgements} judgements: ${report.right} right, ${report.wrong} wrong${gone}. ${report.learnt ? "They are used." : "They are not used, since answers would get worse."}${measured}`);
 }
 
 function outcome(desk, last, redraw) {
-  if (!last) return h("p", {}, "Nothing was refitted since this service started.");
+  if (!last) return h("p", {}, "No refit since this service started.");
   const worse = last.aside && last.why.includes("less often");
   const promote = h("button", { type: "button", class: "go", disabled: !desk.writable || worse, on: { click: async () => {
-    if (await desk.attempt(() => desk.call("/promote", {}))) { desk.tell("Promoted: the new fit answers from now on."); redraw(); }
+    if (await desk.attempt(() => desk.call("/promote", {}))) { desk.tell("Promoted: the new fit is in use."); redraw(); }
   } } }, "Promote");
-  const said = last.aside ? (worse ? "Worse by more than chance: it is not used." : "Measured, and not used yet.") : last.kept ? "In use." : `Not used: ${last.why}.`;
+  const said = last.aside ? (worse ? "Significantly worse: it is not used." : "Measured, and not used yet.") : last.kept ? "In use." : `Not used: ${last.why}.`;
   return h("div", {},
     h("div", { class: "versus" }, h("div", {}, h("b", {}, percent(last.before)), h("span", { class: "note" }, "before")), h("div", {}, h("b", {}, percent(last.after)), h("span", { class: "note" }, "after")), h("p", { class: "note" }, "of held-out questions find their answer first")),
-    h("p", {}, said), h("p", { class: "note" }, `${stamp(Date.parse(last.finished) / 1000)}: ${last.entries} entries, ${last.questions} questions, ${last.changed} changed before it`),
+    h("p", {}, said), h("p", { class: "note" }, `${stamp(Date.parse(last.finished) / 1000)}: ${last.entries} entries, ${last.questions} questions, ${last.changed} changed since the fit before`),
     judged(last.feedback), last.aside ? h("div", { class: "buttons" }, promote) : null);
 }
 
@@ -32,9 +32,9 @@ export async function refitView(desk) {
     const running = about.refit.state === "running";
     const begin = (aside) => async () => { if (await desk.attempt(() => desk.call("/refit", { aside }))) draw(); };
     view.replaceChildren(
-      h("p", {}, `${about.changed_since_fit} ${about.changed_since_fit === 1 ? "entry has" : "entries have"} changed since the last fit.`, about.refit.state === "waiting" ? " A refit starts by itself half a minute after the last change." : ""),
+      h("p", {}, `${about.changed_since_fit} ${about.changed_since_fit === 1 ? "entry has" : "entries have"} changed since the last fit.`, about.refit.state === "waiting" ? " A refit starts automatically half a minute after the last change." : ""),
       h("div", { class: "buttons" }, h("button", { type: "button", class: "go", disabled: !desk.writable || running, on: { click: begin(true) } }, "Refit and compare"), h("button", { type: "button", class: "plain", disabled: !desk.writable || running, on: { click: begin(false) } }, "Refit, use if not worse")),
-      running ? h("p", { role: "status" }, "Learning… Searches go on meanwhile.") : h("section", { class: "part" }, h("h2", {}, "The last refit"), outcome(desk, about.refit.last, draw)),
+      running ? h("p", { role: "status" }, "Learning… Searches continue meanwhile.") : h("section", { class: "part" }, h("h2", {}, "The last refit"), outcome(desk, about.refit.last, draw)),
       ...(about.refit.failed ? [h("p", { class: "problem" }, about.refit.failed)] : []));
     if (running) setTimeout(() => { if (view.isConnected) draw(); }, EVERY);
   }

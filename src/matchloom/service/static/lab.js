@@ -107,7 +107,7 @@ function opening(question, names) {
         await explained(inside, bare(whyAsked(answer, name, question)), signal);
       } catch (error) {
         if (error.name === "AbortError") return;
-        inside.replaceChildren(h("p", { class: "note" }, error.code === "unknown" ? "It is not among its answers." : error.message));
+        inside.replaceChildren(h("p", { class: "note" }, error.code === "unknown" ? "It is not among the answers of this system." : error.message));
       }
     }));
   };
@@ -118,7 +118,7 @@ const label = (name) => name || parts.system.value;
 async function thumb(question, answer, right) {
   const system = state.systems.some((one) => one.name === parts.system.value) ? parts.system.value : null;
   const kept = await attempt(() => ask("/v1/feedback", { question, text: answer.text, label: right, id: answer.id || "", system, who: person() }));
-  if (kept) find("#status").textContent = "Kept, for the next fit.";
+  if (kept) find("#status").textContent = "Saved for the next fit.";
   return kept !== null;
 }
 
@@ -132,7 +132,7 @@ async function run() {
     return;
   }
   if (state.mode === "rank" && !pasted().length) {
-    tell("Paste the texts to rank, one a line.");
+    tell("Paste the texts to rank, one per line.");
     parts.candidates.focus();
     return;
   }
@@ -160,7 +160,7 @@ async function run() {
   if (theirs) lines.push(summary(ours, theirs, names.map(label)));
   const known = found[0].known;
   if (known !== null && known < UNSURE && ours.length) {
-    lines.push(`Little of this question is known here: ${Math.round(100 * (1 - known))}% that none of these answers it.`);
+    lines.push(`Probably no answer here: with a probability of ${Math.round(100 * (1 - known))}% none of these is right.`);
   }
   results.classList.toggle("two", Boolean(theirs));
   results.replaceChildren(...lines.filter(Boolean).map((line) => h("p", { class: "lead" }, line)), ...(across ? [across] : []), h("div", { class: "columns" }, columns));
@@ -170,7 +170,7 @@ async function run() {
 /* ---- events */
 
 find("#ask").addEventListener("submit", (event) => { event.preventDefault(); run(); });
-keyed(load, "This key is not known here.");
+keyed(load, "This key is not valid.");
 for (const tab of document.querySelectorAll("button.tab")) {
   tab.addEventListener("click", () => { show(tab.dataset.mode); find("#results").replaceChildren(); find("#status").textContent = ""; tell(""); });
 }

@@ -33,7 +33,7 @@ async function look() {
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     problem.hidden = false;
-    problem.textContent = error.status === 401 ? "This service wants an API key; give it on the first page." : error.message;
+    problem.textContent = error.status === 401 ? "This service needs an API key; enter it on the first page." : error.message;
   }
 }
 

@@ -59,7 +59,7 @@ function start() {
       results.replaceChildren(...nodes);
       say(said);
     } catch (error) {
-      const text = error.message === "busy" ? "Too many are asking. Please try again in a moment." : "The answers cannot be reached. Please try again later.";
+      const text = error.message === "busy" ? "The service is busy. Please try again in a moment." : "The answers cannot be reached. Please try again later.";
       results.replaceChildren(h("p", { role: "alert" }, text));
     }
   });
