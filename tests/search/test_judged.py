@@ -128,7 +128,7 @@ def test_what_makes_held_out_questions_worse_is_not_learnt(faq: Collection) -> N
     assert (report.feedback.after or 0.0) < (report.feedback.before or 0.0)
     assert [first(faq, q) for q in asked] == before
     assert faq.status()["judged"] == 0
-    assert report.feedback.lines()[-1].startswith("Not learnt")
+    assert report.feedback.lines()[-1].startswith("They are not used")
 
 
 def test_it_is_kept_in_the_folder(faq: Collection, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ ANSWERS, LISTS, PAIRS = "answers", "lists", "pairs"
 KINDS = {
     ANSWERS: "questions with their answers: every question is ranked against all answers",
     LISTS: "judged candidate lists: every question is ranked against its own candidates",
-    PAIRS: "independent labelled pairs: each is told to match or not",
+    PAIRS: "independent labelled pairs: each matches or does not match",
 }
 # Of the queries, this part must have both a positive and a negative text for a file to be one of lists. Paraphrase data
 # repeats a few sentences by chance; candidate lists have hardly a query without both.

@@ -67,13 +67,13 @@ def open_aside(folder: Path | None, stamp: tuple[int, int]) -> Aside:
     note = None if folder is None else _read(folder)
     if folder is None or note is None:
         raise MatchloomError(
-            "no fit waits to be taken up; make one with 'matchloom refit FOLDER --aside'", code="missing"
+            "no fit waits to be promoted; make one with 'matchloom refit FOLDER --aside'", code="missing"
         )
     if note.stamp != stamp:
         raise MatchloomError(f"{folder} was fitted again since; refit it aside once more", code="conflict")
     if note.worse:
         raise MatchloomError(
-            "the fit that waits is worse on held-out questions by more than chance, and is not taken up",
+            "the waiting fit is significantly worse on held-out questions, and is not used",
             code="conflict",
         )
     refit = {**note.refit, "confused": tuple(tuple(one) for one in note.refit.get("confused", ()))}

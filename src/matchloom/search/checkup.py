@@ -63,13 +63,13 @@ def _findings(folder: Path) -> Iterator[Finding]:
     except MatchloomError as error:
         yield Finding("files", False, str(error))
         return
-    yield Finding("files", True, "all are what was written, by their checksums")
+    yield Finding("files", True, "all match their checksums")
     try:
         changes = len(opened.journal.read())
     except MatchloomError as error:
         yield Finding("changes", False, str(error))
         return
-    rest = "; half a line of a killed writer, which was never confirmed, is passed over"
+    rest = "; an incomplete last line, which was never confirmed, is ignored"
     yield Finding("changes", True, f"{changes:,} since the fit, each whole{rest if opened.journal.changed() else ''}")
     try:
         entries = Collection.open(folder).entries

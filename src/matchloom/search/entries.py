@@ -62,14 +62,14 @@ class Entries:
                 code="no_data",
             )
         empty = len(positive) - len(right)
-        left_out = "" if not empty else f"{empty:,} {'pair has' if empty == 1 else 'pairs have'} no answer: left out."
+        left_out = "" if not empty else f"{empty:,} {'pair has' if empty == 1 else 'pairs have'} no answer: skipped."
         conflicts = local_ids([pair for pair, _ in right])
         note = ""
         if conflicts:
             right = [(pair._replace(text_id=""), columns) for pair, columns in right]
             note = (
-                f"text_id does not name an answer here: under {len(conflicts):,} of them (such as {conflicts[0]!r}) "
-                "stand clearly different texts. Answers are told apart by their texts."
+                f"text_id is not used to identify answers: {len(conflicts):,} of them (such as {conflicts[0]!r}) have "
+                "clearly different texts. Answers are identified by their texts."
             )
         groups: dict[int, list[tuple[Pair, Own]]] = {}
         for row, answer in zip(right, same_answers([pair for pair, _ in right]), strict=True):

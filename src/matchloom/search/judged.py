@@ -150,23 +150,23 @@ class FeedbackReport(NamedTuple):
 
     def lines(self) -> list[str]:
         """For people."""
-        told = [
+        found = [
             f"{self.judgements:,} judgements: {self.right:,} questions have a right answer, {self.wrong:,} a wrong one."
         ]
         for count, what in (
-            (self.removed, "judgements are of answers that are not there; they are left aside"),
-            (self.even, "questions have as many judgements for an answer as against it, which teach nothing"),
-            (self.contradicting, "questions of your own are called wrong for their answer; they stay: look at them"),
-            (len(self.damaged), f"lines are damaged and left out: {'; '.join(self.damaged[:3])}"),
+            (self.removed, "judgements are about answers that do not exist; they are ignored"),
+            (self.even, "questions have as many judgements for an answer as against it; these are not used"),
+            (self.contradicting, "of your own questions are judged wrong for their answer; they are kept: check them"),
+            (len(self.damaged), f"lines are damaged and skipped: {'; '.join(self.damaged[:3])}"),
         ):
-            told += [f"{count:,} {what}."] if count else []
-        return [*told, self._compared()]
+            found += [f"{count:,} {what}."] if count else []
+        return [*found, self._compared()]
 
     def _compared(self) -> str:
         if self.before is None or self.after is None:
-            return "Learnt; there was nothing that held-out questions could have told."
+            return "They are used; no held-out question could measure their effect."
         figures = f"{self.questions:,} held-out questions: {self.before:.3f} answered without, {self.after:.3f} with"
-        return f"Learnt. {figures}." if self.learnt else f"Not learnt: worse by more than chance. {figures}."
+        return f"They are used. {figures}." if self.learnt else f"They are not used: significantly worse. {figures}."
 
 
 def settle(judgements: Iterable[Judgement], entries: Entries, own: Entries) -> Settled:

@@ -44,7 +44,7 @@ def learn_anew(state: State, given: Judgements | None, *, progress: bool = False
     done = done._replace(confused=confusions(learnt))
     made = replace(State.of(learnt, state.settings), judged=judged)
     if worse:
-        return made, done._replace(why="held-out questions find their answer less often, by more than chance")
+        return made, done._replace(why="held-out questions find their answer significantly less often")
     return made, done._replace(kept=True, why=learnt.fusion.why)
 
 

@@ -84,7 +84,7 @@ def take_source(collection: Collection, source: Path | str) -> Taken:
     done = Taken(len(put), len(gone), found.questions, found.before, found.after, not found.worse, "")
     if found.worse:
         _write(folder, _Note(seen, old))
-        return done._replace(why="held-out questions find their answer less often, by more than chance")
+        return done._replace(why="held-out questions find their answer significantly less often")
     collection.apply(put, gone)
     _write(folder, _Note(seen, new))
     return done

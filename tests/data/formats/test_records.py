@@ -75,7 +75,7 @@ def test_help_desks_as_csv(tmp_path: Path) -> None:
 def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "z.json").write_text(json.dumps(ZENDESK))
     assert len(list(read_pairs(tmp_path / "z.json"))) == 1
-    assert "2 left out" in caplog.text
+    assert "2 skipped" in caplog.text
 
 
 SHAPES: dict[str, tuple[Any, list[tuple[str, str]]]] = {

@@ -224,7 +224,7 @@ class _Checked:
         if empty:
             raise MatchloomError(f"{self._path} holds no pairs; expected {self._expected}{self._why()}", code="no_data")
         if self._reasons:
-            self._on_note(f"{sum(self._reasons.values()):,} left out{self._why()}")
+            self._on_note(f"{sum(self._reasons.values()):,} skipped{self._why()}")
 
     def _why(self) -> str:
         """The most frequent reasons for what was left out without being refused."""

@@ -75,7 +75,7 @@ class _Ods:
         elif tag == "s":  # so many spaces, which the reader makes
             self.spaces += _whole(own.get("c", ""), 1)
             if self.spaces > _SPACES:
-                raise ValueError(f"more than {_SPACES:,} spaces that are told by their number")
+                raise ValueError(f"more than {_SPACES:,} spaces given by their count")
         elif tag in ("table-cell", "covered-table-cell"):
             self._column += _whole(own.get("number-columns-repeated", ""), 1)
             filled = "value-type" in own

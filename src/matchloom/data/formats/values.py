@@ -73,8 +73,8 @@ def label_of(where: str, value: object, *, graded: bool = False) -> float | None
         )
     if number < 0:
         raise MatchloomError(
-            f"{where}: label is {short(value)}; labels start at 0: write 0 where the text is wrong, nothing where "
-            "nobody knows",
+            f"{where}: label is {short(value)}; labels start at 0: write 0 if the text is wrong, nothing if "
+            "that is not known",
             code="bad_row",
         )
     if not graded and number != int(number):

@@ -107,7 +107,7 @@ def threshold_of(calibration: Calibration | None, precision: float | None, cover
     if found is None:
         count = 0 if calibration is None else len(calibration.shown)
         raise MatchloomError(
-            f"a precision of {precision} cannot be promised by {count:,} held-out questions; state a lower one, or "
+            f"a precision of {precision} cannot be guaranteed with {count:,} held-out questions; state a lower one, or "
             "add questions and refit",
             code="not_supported",
         )
