@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matchloom.types import Hit, Hits, Sureness
 
 NOT_SURE = "No answer is certain enough. The most similar ones:"
-_LONGEST = 1000  # letters of a text that are shown; --json has all of them
+_LONGEST = 1000  # characters of a text that are shown; --json has all of them
 
 
 @dataclass

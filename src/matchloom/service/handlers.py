@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # importing it takes a second, which a service without a fitt
 
 Plain = dict[str, Any]
 NOTHING_STATED: Mapping[str, float | None] = {"precision": None, "coverage": None}
-X
+_NO_PROMISE = "`precision` and `coverage` work only for a collection that ranks by itself"
 T = TypeVar("T")
 _AT_ONCE = 32  # questions that are compared in one step
 _LONGEST = 100  # answers that are looked through for the one to explain
