@@ -110,7 +110,7 @@ def test_doctor_tells_what_is_damaged(run: Run, faq: Path) -> None:
     with journal.open("ab") as file:
         file.write(journal.read_bytes()[:40])
     done = run("doctor", faq)
-    assert (done.code, "half a line of a killed writer" in " ".join(done.out.split())) == (0, True)
+    assert (done.code, "an incomplete last line" in " ".join(done.out.split())) == (0, True)
     journal.write_bytes(journal.read_bytes().replace(b"Lyon", b"Linz"))
     done = run("doctor", faq, "--json")
     assert (done.code, json.loads(done.out)["whole"]) == (1, False)
@@ -160,7 +160,7 @@ def test_refit_learns_from_judgements(run: Run, faq: Path, tmp_path: Path) -> No
     told = json.loads(done.out)["feedback"]
     assert [told[name] for name in ("right", "wrong", "removed", "learnt")] == [1, 1, 1, True]
     assert "3 judgements" in done.err
-    assert "1 judgements are of answers that are not there" in done.err
+    assert "1 judgements are about answers that do not exist" in done.err
     assert ids(run, faq, "login phrase", "--top", "1") == ["password"]
     assert "parcel" not in ids(run, faq, "bills and parcels")
     assert "feedback" not in json.loads(run("refit", faq, "--json").out)

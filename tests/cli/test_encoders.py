@@ -40,7 +40,7 @@ def test_lists_adds_and_uses(run: Run, tmp_path: Path) -> None:
         "  its training data holds texts of citations (S2ORC): figures on citations are too high",
     ]
     used = run("encoders", "use", "mine", "--out", tmp_path / "matcher")
-    assert used.out == f"The matcher is in {tmp_path / 'matcher'}; nothing of it was trained.\n"
+    assert used.out == f"The matcher is in {tmp_path / 'matcher'}; it is not trained.\n"
     texts = tmp_path / "texts.txt"
     texts.write_text("open the file\nsort the list\n")
     ranked = run("rank", tmp_path / "matcher", "sort a list", texts)

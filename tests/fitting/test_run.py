@@ -243,7 +243,7 @@ def test_ids_of_candidates_do_not_join_answers() -> None:
     report = fit(pairs)
     assert report.collection is not None
     assert len(report.collection) == 5
-    assert "text_id does not name an answer" in report.report.notes[0]
+    assert "text_id is not used to identify answers" in report.report.notes[0]
 
 
 def test_thirty_pairs_are_enough(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_question_of_nothing_finds_nothing(folder: Path) -> None:
 def test_a_question_of_stray_letters_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", str(folder), "xqpa zw"]) == 0
     shown = capsys.readouterr().out
-    assert "No answer here is sure enough" in shown
+    assert "No answer is certain enough" in shown
     assert shown.count("asked before") == 3
     assert main(["search", str(folder), "xqpa zw", "--top", "5"]) == 0
     assert capsys.readouterr().out.count("asked before") == 5
