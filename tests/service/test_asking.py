@@ -1,4 +1,4 @@
-"""The page for those who ask, the widget and the desk in a real browser (Debian's chromium, driven by Playwright)."""
+"""The page for users, the widget and the desk in a real browser (Debian's chromium, driven by Playwright)."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def create_app(
         refit: How many seconds after the last change a collection is refitted, where it may be; None: never by itself.
         origins: Other sites whose pages may ask, such as https://shop.example.
         desk: What its owner sees and keeps.
-        look: How the page for those who ask looks.
+        look: How the page for users looks.
         follow: How copies of what is published follow their store.
     """
     limits, keys = limits or Limits(), keys or Keys()

@@ -93,7 +93,7 @@ def _add_about(app: FastAPI, service: Service, look: Look) -> None:
     async def about(
         system: Annotated[str | None, Query(max_length=64, description="A served system with answers.")] = None,
     ) -> Response:
-        """What the page for those who ask shows before anything is asked."""
+        """What the page for users shows before anything is asked."""
         if not service.shelf.ready:
             raise service.not_ready()
         names = [one.name for one in service.shelf.systems.values() if one.searches]

@@ -1,4 +1,4 @@
-"""How the page for those who ask looks: title, logo, colours, a line, examples; by options or a small TOML file.
+"""How the page for users looks: title, logo, colours, a line, examples; by options or a small TOML file.
 
 title = "Help"                  # of the page
 intro = "Ask us anything."      # a line below it

@@ -315,7 +315,7 @@ class SystemsAnswer(Answered):
 
 
 class PageAnswer(Answered):
-    """What the page for those who ask shows first."""
+    """What the page for users shows first."""
 
     title: str
     systems: list[str] = Field(description="Those with answers.")
