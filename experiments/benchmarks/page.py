@@ -37,11 +37,11 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 _HEAD = """# Results
 
 This page is generated from `experiments/results` (`make docs`); a test keeps it up to date. Each table names the
-command that made it ([reproduce](reproduce.md) says how to repeat it and how to read it); the data sets are no part of
-the repository.
+command that made it ([reproduce](reproduce.md) explains how to repeat and how to read it); the data sets are not in the
+repository.
 """
 _PICTURE = """
-![An FAQ: how often the first answer is right, by the number of questions to learn from](figures/faq.png)
+![An FAQ: how often the first answer is right, by the number of training questions](figures/faq.png)
 """
 # What a user with an own file looks for first; all else is for who reads papers.
 ANSWERS = (
@@ -54,14 +54,14 @@ ANSWERS = (
 _LAST = ("Summary", "Contents", "How choices were made", "Trials")
 _CHOICES = """## How choices were made
 
-Choices between settings followed development figures, but were not blind. Test figures were printed beside them while
-the exact-match signals and the demo's settings were worked out (some fifteen settings, three draws). On InsuranceQA
+Settings were chosen by development figures, but the choices were not blind. Test figures were printed beside them while
+the exact-match signals and the demo's settings were developed (some fifteen settings, three draws). On InsuranceQA
 cosine, and on TREC-QA kept vectors and cosine, were added after the tensor models' test figures had been seen. The
-tables list what was run to the end, except two runs that were replaced: tensor with exact matches on InsuranceQA at a
+tables list all complete runs, except two that were replaced: tensor with exact matches on InsuranceQA at a
 learning rate of 0.03 (test P@1 .789; development preferred 0.01), and an earlier LSTM-RNN on cqa (.525, now .547 with
-the same seed: word gradients are summed in another order since, which shows how much one run means). On cqa, word
-vectors were kept after the test figures of Match-SRNN with trained ones had been seen; development preferred them.
-While the tables of TREC-QA ran, single test figures were printed as runs ended; the systems had been listed before.
+the same seed: since then word gradients are summed in another order, which shows how much a single run varies). On cqa,
+word vectors were kept after the test figures of Match-SRNN with trained ones had been seen; development preferred them.
+While the tables of TREC-QA ran, single test figures were printed as runs ended; the list of systems was fixed before.
 """
 
 
@@ -143,8 +143,8 @@ def question_retrieval_table(done: dict[str, Any]) -> str:
 `python -m experiments.benchmarks.question_retrieval {done["language"]} {done["kept"]}`, commit {done["commit"]}: the
 archive holds the {done["archive"]:,} training questions with their first answer. New questions are those of valid and
 test that share an answer with an archived one and have such a one among the 20 archived questions that a vector space
-model puts first: {done["valid"]} of valid choose alpha, {done["test"]} of test are measured, so that differences of a
-few points mean little. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a), each divided by its deviation
+model ranks first: {done["valid"]} of valid choose alpha, {done["test"]} of test are measured, so differences of a few
+points mean little. Pairs are ranked by alpha * v_t . v_q + (1 - alpha) * s(t, a), each divided by its deviation
 over the candidates of valid; Okapi and TransLM by t and q. Published figures are on other data.
 """
     picture = f"![MAP on valid against alpha](figures/cntn_figure3_{done['language']}.png)"
@@ -272,13 +272,13 @@ def lcs_table(done: dict[str, Any]) -> str:
     """What lcs.py found."""
     lines = ["## Match-SRNN and the longest common subsequence\n"]
     lines.append(
-        f"`python -m experiments.benchmarks.lcs`: trained on strings of up to 10 letters. Commit {done['commit']}.\n"
+        f"`python -m experiments.benchmarks.lcs`: trained on strings of up to 10 characters. Commit {done['commit']}.\n"
     )
     body = []
     for longest in sorted({row["longest"] for row in done["rows"]}):
         rows = [row for row in done["rows"] if row["longest"] == longest]
         cells = [over_seeds([row[key] for row in rows]) for key in ("lengths_right", "error", "paths_right")]
-        body.append([f"{longest} letters", *cells, str(len(rows))])
+        body.append([f"{longest} characters", *cells, str(len(rows))])
     lines += markdown(["strings of up to", "length right", "mean error", "path is an LCS", "seeds"], *body)
     return "\n".join([*lines, ""])
 
@@ -328,7 +328,7 @@ def install_table(done: dict[str, Any]) -> str:
 
 `python -m experiments.benchmarks.install`, commit {done["commit"]}, Python {done["python"]}: each into a fresh
 environment, with the versions of constraints.txt and torch's build for CPUs. MB are of everything but pip and
-setuptools, compiled Python files included; seconds depend on the network and on what else the machine does. The last
+setuptools, compiled Python files included; seconds depend on the network and on other load of the machine. The last
 column is the first answer of a fitted FAQ by `matchloom search`, in a new process.
 """
     heads = ["", "MB", "packages", "seconds", "of these CPU", "first answer, s"]
@@ -349,9 +349,9 @@ def networks_table(done: dict[str, Any]) -> str:
     lines = [
         "## Networks against plain torch, and scores against double precision\n",
         f"`python -m experiments.benchmarks.networks`, commits {commits}, {done['kernel']}. Units a second of "
-        "processor time; `plain` is torch alone, as it comes or with freed memory kept; `single` and `double` are "
+        "processor time; `plain` is torch alone, by default or with freed memory kept; `single` and `double` are "
         "scores by torch alone. Figures in other tables of this page were made before scores were computed by kernels: "
-        "they move in their last digits, by what the last rows of one thread show.\n",
+        "their last digits differ, by the amounts in the last rows of one thread.\n",
     ]
     rows = [
         [row["what"], str(row["threads"]), *(", ".join(figures(row[key])) for key in ("speeds", "ratios"))]

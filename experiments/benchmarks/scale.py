@@ -163,7 +163,7 @@ def _stream_row(name: str, row: dict[str, Any]) -> str:
 def _team(row: dict[str, Any] | None) -> str:
     if row is None:
         return "Two processes beside two threads were not measured."
-    same = "the same weights, bit for bit" if row["equal"] else "other weights"
+    same = "the same weights, bit for bit" if row["equal"] else "different weights"
     return (
         f"Two processes train {row['processes of threads']} times as many pairs a second as two threads "
         f"(`stream.json`, {row['commit']}, load {row['load']}), to {same}."
@@ -173,29 +173,29 @@ def _team(row: dict[str, Any] | None) -> str:
 TEMPLATE = """# Sizes and costs
 
 Written by `python -m experiments.benchmarks.scale` from experiments/results. **Only figures up to a million pairs
-(archives: {largest}) were measured**, on two shared processors; the others are these, carried on.
-[Scale](guides/scale.md) says how to do it.
+(archives: {largest}) were measured**, on two shared processors; the others are extrapolated from these.
+[Scale](guides/scale.md) explains how to do it.
 
 ## Measured
 
-A collection in files, unlearnt (`engines.json`, {engines_commit}; made pairs):
+A collection in files, without learnt weights (`engines.json`, {engines_commit}; generated pairs):
 
 | pairs | searches a processor second | disk |
 |---|---|---|
 {measured}
 
-Ten times as many pairs search {slower} times as slowly, and take ten times the disk ({a_pair} bytes a pair). A million
-pairs are built in {build} s by one process with {build_memory}, and opened in {opened} ms. With learnt weights, 100,000
-pairs search at {learnt} a processor second in place of {unlearnt}.
+With ten times as many pairs a search takes {slower} times as long, and the collection ten times the disk ({a_pair} bytes
+per pair). A million pairs are built in {build} s by one process with {build_memory}, and opened in {opened} ms. With
+learnt weights, 100,000 pairs allow {learnt} searches per processor second instead of {unlearnt}.
 
-A LanceDB archive with the vectors of a small network (`archive.json`; made pairs):
+A LanceDB archive with the vectors of a small network (`archive.json`; generated pairs):
 
 | pairs | build, s | memory to build, MB | disk, MB | memory to search, MB | searches/s | best of all is a candidate |
 |---|---|---|---|---|---|---|
 {archives}
 
-Searching keeps 1 GB of the indices in memory at most, and .25 GB of what the files say of themselves. Built by shards
-(`index --engine`), eight bytes of memory a pair are needed beside those of a batch and of LanceDB.
+A search keeps at most 1 GB of the indices in memory, and .25 GB of file metadata. A build by shards (`index --engine`)
+needs eight bytes of memory per pair, besides the memory of a batch and of LanceDB.
 
 Training on a folder of shards (`stream.json`, {stream[commit]}, load {stream[load]:.1f}; a small network, one thread):
 
@@ -207,20 +207,20 @@ Training on a folder of shards (`stream.json`, {stream[commit]}, load {stream[lo
 
 Replicas of an FAQ of {faq} through {replicas[store]} (`replicas.json`, {replicas[commit]}, load {replicas[load]} on two
 processors, clients included): one {one[a second]} searches a second (p99 {one[p99 ms]} ms, {one[CPU ms]} ms of a processor
-each), three {three[a second]} (p99 {three[p99 ms]} ms). All share two processors, which says little of three machines. Wrong, refused
+each), three {three[a second]} (p99 {three[p99 ms]} ms). All share two processors, so this shows little about three machines. Wrong, refused
 or dropped: {bad}. A replica started cold is ready after {cold} s. From publish to served by all three: {served[median]} s,
-at most {served[most]}, with a look every {served[poll]} s.
+at most {served[most]}, with a check every {served[poll]} s.
 
 Work by shards, {shards[pairs]} pairs of 50 words scored by BM25 (`shards.json`, {shards[commit]}, load {shards[load]}): the
 plain command {plain} pairs a second, by shards in one process {local}, on Ray {ray} ({of_plain} of the plain command)
 after a start of {start} s, with equal scores. Beside other programs two processes get a larger part of the processors
-than one, which flatters Ray.{not_run}
+than one, which favours Ray.{not_run}
 
-## Carried on
+## Extrapolated
 
 Hours are of one processor. A replica is a machine of {machine} processors, used by {used} at the busiest hour, that holds
-the whole collection. Encoding is MiniLM's, {encoder} texts a second on two processors (`encoders.json`). Training is that of the small network
-above, without the first pass that tokenises.
+the whole collection. Encoding is by MiniLM, {encoder} texts a second on two processors (`encoders.json`). Training is that of
+the small network above, without the first pass that tokenises.
 
 | | {sizes} |
 |---|{lines}
@@ -229,16 +229,16 @@ above, without the first pass that tokenises.
 ## What breaks first
 
 - **1M**: nothing; one machine, {build_memory} to build, {disk_1m} mapped to search.
-- **10M**: memory of the build of a collection in files: {memory_10m} in one process. Searching maps {disk_10m}, of which a
-  machine holds in memory what is asked often. Publishing sends the whole index after each refit, and only the changes
-  between them. An archive took {archive_memory} to build at {largest} pairs, and is slower to search.
+- **10M**: memory to build a collection in files: {memory_10m} in one process. A search maps {disk_10m}, of which a machine
+  keeps the frequently used parts in memory. Publishing sends the whole index after each refit, and only the changes
+  between refits. An archive took {archive_memory} to build at {largest} pairs, and is slower to search.
 - **100M**: one collection on one machine. Split it by language, product or year into collections of ten million, each
-  with replicas of its own, or let an [engine](guides/engines.md) find candidates and matchloom order them: that costs the
-  same at any size. Mining from all pairs is out of reach ({mined_100m}); a pool of 100,000 is not.
-- **1B**: the same, a hundred collections; encoding takes {encoded_1b} of processors, which is work for graphics cards.
+  with its own replicas, or let an [engine](guides/engines.md) find candidates and matchloom rank them: the cost of ranking
+  does not depend on the size. Mining from all pairs is not feasible ({mined_100m}); from a pool of 100,000 it is.
+- **1B**: the same, with a hundred collections; encoding takes {encoded_1b} of processor time, which needs graphics cards.
 
-Searches over several collections as one are not there. Rows of an archive are made by many machines; its table is written
-and its indices are made by one.
+One search over several collections is not offered. Rows of an archive can be made by many machines; one machine writes its
+table and makes its indices.
 """  # noqa: E501
 
 

@@ -11,8 +11,8 @@ from experiments.reproduction.page import markdown
 SYSTEMS = {
     "encoder_ranker": "encoder_ranker: what `fit` keeps with an encoder",
     "answer_ranker": "answer_ranker: what `fit` keeps without one",
-    "linear_classifier": "scikit-learn: TF-IDF of words and letters, linear SVM",
-    "encoder_nearest": "MiniLM as it is: nearest question or answer",
+    "linear_classifier": "scikit-learn: TF-IDF of words and character n-grams, linear SVM",
+    "encoder_nearest": "MiniLM without tuning: nearest question or answer",
     "trans_lm": "TransLM",
     "nearest_question": "BM25 with each known question",
     "bm25_stemmed": "BM25 with each answer",
@@ -29,40 +29,40 @@ QUALITY = {
     "near recall": "near recall",
     "far AUROC": "far AUROC",
     "far >= .9": "far >= .9",
-    ".95 precision": "precision, .95 asked",
+    ".95 precision": "precision, .95 stated",
     ".95 coverage": "coverage",
 }
 _QUALITY = """## Knowing the answer, and knowing that there is none
 
-`python -m experiments.benchmarks.quality`, whose help says what each column is. Near questions have an answer that was
-taken away, far ones are of another field; ECE is the calibration error of the first answer's probability, where one is
-shown. Constants were chosen by `python -m experiments.benchmarks.development` on training parts alone. `tuned` is 1
-where held-out questions kept the encoder that was tuned, 0 where they did not; without a figure none was tried.
+`python -m experiments.benchmarks.quality`, whose help explains each column. Near questions are those whose answer was
+removed, far ones are of another field; ECE is the calibration error of the first answer's probability, if one is shown.
+Constants were chosen by `python -m experiments.benchmarks.development` on training parts only. `tuned` is 1 if the
+tuned encoder was kept on held-out questions, 0 if not; without a figure none was tried.
 """
 PAIRS = ("LR on TF-IDF", "pair_classifier", "encoder_classifier", "encoder_classifier, tuned")
 _PAIRS = """## Do two texts match
 
 `python -m experiments.benchmarks.pairs --encoder all-MiniLM-L6-v2 --tune`: average precision over three folds of
-training parts, which also chose settings; `pair_tasks.py` says what the pairs are. What `fit` keeps stands beside
-scikit-learn's logistic regression on TF-IDF. A tuned encoder is that which held-out pairs kept.
+training parts, on which settings were chosen, too; `pair_tasks.py` describes the pairs. The system that `fit` keeps is
+compared with scikit-learn's logistic regression on TF-IDF. A tuned encoder is shown as held-out pairs kept it.
 """
 _ENGINES = """## Search beside engines
 
-`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, in turns, on two
-shared cores; read the ratios. A collection gives ten hits with texts, probabilities and the nearest known question; an
-engine gives the numbers of its top 100 rows.
+`python -m experiments.benchmarks.engines 10000 100000` and `--faq`: searches a second, one thread, alternating, on two
+shared cores; the ratios matter. A collection returns ten hits with texts, probabilities and the nearest known question;
+an engine returns the numbers of its top 100 rows.
 """
 
 
 _SERVICE = """## A collection behind the service
 
-`python -m experiments.benchmarks.collection_service --load 300`: clients that ask again as soon as they are answered,
-on the same two cores as the service; every answer is compared with the library's own.
+`python -m experiments.benchmarks.collection_service --load 300`: clients that send the next question as soon as they
+have an answer, on the same two cores as the service; every answer is compared with the library's own.
 """
 _LIVING = """## What a collection goes through
 
-`python -m experiments.benchmarks.living`, whose help says what is measured: a search by a process that has just begun,
-kills at random moments of adds, removes and refits, and how often a right answer is among the candidates.
+`python -m experiments.benchmarks.living`, whose help explains the measurements: a search by a new process, kills at
+random moments of adds, removes and refits, and how often a right answer is among the candidates.
 """
 
 
@@ -77,10 +77,10 @@ def faq_table(done: dict[str, Any]) -> str:
     ]
     about = f"""## An FAQ with few and with many questions
 
-`python -m experiments.benchmarks.faq`, commit {done["commit"]}: CovidFAQ, the part of {done["tested"]} new questions
-whose first answer of 67 is right, by the number of questions to learn from (three draws; the last column is all of
-them). Settings were chosen by cross-validation on training questions, but earlier versions were measured on these test
-questions too, so that this is no first evaluation.
+`python -m experiments.benchmarks.faq`, commit {done["commit"]}: P@1 on CovidFAQ ({done["tested"]} new questions, 67
+answers) by the number of training questions (three draws; the last column is all of them). Settings were chosen by
+cross-validation on training questions, but earlier versions were measured on these test questions, too, so this is not
+a first evaluation.
 """
     return "\n".join([about, *markdown(["system", *map(str, sizes)], *rows), ""])
 
@@ -95,7 +95,7 @@ def quality_table(done: dict[str, Any]) -> str:
         [name, *(f"{one[key]:.3f}" if key in one else "" for key in shown), one["commit"][:7]]
         for name, one in sorted(tested.items(), key=_size)
     ]
-    head = ["data, questions an answer", *(QUALITY[key] for key in shown), "commit"]
+    head = ["data, questions per answer", *(QUALITY[key] for key in shown), "commit"]
     return "\n".join([_QUALITY, *markdown(head, *rows), ""])
 
 
@@ -133,7 +133,7 @@ def engines_table(done: dict[str, Any]) -> str:
             rows = _rates(one, lambda _: "tantivy, top 100")
             title = f"{one['pairs']:,} pairs, vectors of 384"
             lines += markdown([title, "a second", "of tantivy's rate", "of it by CPU time"], *rows)
-            same = "equal to" if one["equal_to_a_scan"] else "other than"
+            same = "equal to" if one["equal_to_a_scan"] else "different from"
             lines.append(f"\nHits are {same} those of a scan. Load {one['load']:.1f}. Commit {one['commit']}.\n")
     if "faq" in done:
         about = done["faq"]
@@ -175,12 +175,12 @@ def service_table(done: dict[str, Any]) -> str:
     if "long load" in done:
         one = done["long load"]
         memory = one["memory MB, by 5 s"]
-        told = ", ".join(f"{_number(one[key])} {key}" for key in ("answers", "wrong", "refused", "dropped"))
+        counts = ", ".join(f"{_number(one[key])} {key}" for key in ("answers", "wrong", "refused", "dropped"))
         load, pause = one["about"]["load before"], one.get("longest seconds without a new fit")
         refits = "" if pause is None else f" (one in {pause:.0f} s at least)"
         lines.append(
             f"{one['clients']} clients for {5 * len(memory):,} s, with {one['changes']} changes and {one['refits']} "
-            f"refits{refits}: {told}; memory {memory[1]} to {memory[-1]} MB. Load before {load}, "
+            f"refits{refits}: {counts}; memory {memory[1]} to {memory[-1]} MB. Load before {load}, "
             f"commit {one['about']['commit']}.\n"
         )
     return "\n".join(lines)

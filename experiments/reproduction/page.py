@@ -21,21 +21,21 @@ from experiments.reproduction.tables import PaperTable, read_table, table_names
 
 HEAD = """# Results
 
-Each table has our figures beside the published ones: means over seeds with their deviations, p of the difference to a
-row by a paired randomisation test over queries, the minutes of a run. Every row is a command away.
+Each table has our figures beside the published ones: means over seeds with their deviations, p of the difference from a
+row by a paired randomisation test over queries, the minutes of a run. One command repeats each row.
 """
 _SUMMARY = """## Summary
 
-Of each table the system with the best development figure, and what it has on the test data, by the table's first
-measure. Where a blind probe is not at chance, right texts can partly be told without their question: read every figure
-of that table as too high. Where one was measured and nothing is said, it was at chance.
+For each table the system with the best development figure, and its test figure, by the table's first measure. If a
+blind probe is not at chance, right texts can partly be recognised without their question, and every figure of that
+table is too high. A probe that was measured and is not listed was at chance.
 """
 _LEAK = """
-**Not at chance: {probes}.** Right texts can partly be told without their question here, so that every figure of this
-table is higher than it should be."""
+**Not at chance: {probes}.** Right texts can partly be recognised without their question, so every figure of this table
+is higher than it should be."""
 _TRIALS = """## Trials
 
-What was tried before a setting was chosen: development figures alone, nobody has looked at the test pairs.
+What was tried before a setting was chosen: development figures only; the test pairs were not used.
 """
 
 
@@ -105,13 +105,13 @@ def table_section(table: PaperTable, done: Results, drawn: Collection[str] = (),
     lines = [f"{level} {table.title}\n", f"`matchloom reproduce {table.name}{needs}`: {done['protocol']}.\n"]
     lines += markdown(*table_rows(table, done))
     if table.kind == "pairs":
-        lines.append("\nThe threshold was chosen on the development pairs, whose own figures it therefore flatters.")
+        lines.append("\nThe threshold was chosen on the development pairs, so the figures on these are too high.")
     lines += _titled("Order, by the first measure:", order_lines(table, done))
     lines += _titled("Tied scores, whose order decides:", tie_lines(table, done))
     note = table.note.strip()
     if note:
         compared = any(row.published or row.published_development is not None for row in table.rows)
-        lines.append(("\n**Where we differ, and why we think so**\n\n" if compared else "\n") + note)
+        lines.append(("\n**Differences, and their likely reasons**\n\n" if compared else "\n") + note)
     for plot in PLOTS:
         # A note may have it where it speaks of it.
         if plot.results == table.name and plot.name in drawn and f"figures/{plot.name}.png" not in note:

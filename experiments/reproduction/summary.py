@@ -168,8 +168,8 @@ def probe_lines(table: PaperTable, done: Results) -> list[str]:
         for (name, note), found in probed.items():
             figures = ", ".join(f"{m} {mean(probe['values'][m] for probe in found):.3f}" for m in table.measures)
             lowest = min(probe["p"] for probe in found)
-            told = ": **not at chance**" if lowest < LEAK_P else ""
-            lines.append(f"- {row.name}, {name} ({note}): {figures}, lowest p {lowest:.3g}{told}")
+            result = ": **not at chance**" if lowest < LEAK_P else ""
+            lines.append(f"- {row.name}, {name} ({note}): {figures}, lowest p {lowest:.3g}{result}")
     return lines
 
 

@@ -288,7 +288,7 @@ def test_labels_below_zero_are_refused_with_the_remedy(tmp_path: Path, name: str
     for graded in (False, True):
         line = told(path, graded=graded)
         assert "line 2: label is " in line
-        assert "labels start at 0: write 0 where the text is wrong, nothing where nobody knows" in line
+        assert "labels start at 0: write 0 if the text is wrong" in line
 
 
 def test_grades_are_read_where_they_are_asked_for(tmp_path: Path) -> None:

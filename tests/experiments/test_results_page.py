@@ -79,7 +79,7 @@ def test_faq() -> None:
 def test_quality() -> None:
     done = {"hwu64, 10, words, test": {"P@1": 0.8, "SVM": 0.7, "commit": "abc"}, "hwu64, 10, words, dev": {"P@1": 0.9}}
     section = search_tables.quality_table(done)
-    assert cells(section)["data, questions an answer"] == ["P@1", "linear SVM", "commit"]
+    assert cells(section)["data, questions per answer"] == ["P@1", "linear SVM", "commit"]
     assert cells(section)["hwu64, 10, words"] == ["0.800", "0.700", "abc"]
     assert search_tables.quality_table({}) == ""
 

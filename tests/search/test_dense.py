@@ -218,7 +218,7 @@ def test_fit_tries_what_is_found_and_can_be_told_not_to(
     assert Fitted.load(tmp_path / "with").rank(QUESTION) == fitted.rank(QUESTION)
     monkeypatch.setenv("MATCHLOOM_ENCODERS", str(encoder))
     fit(PAIRS, minutes=0.001, on_note=notes.append)
-    assert any("encoder small is found and tried" in line for line in notes)
+    assert any("encoder small was found and is tried" in line for line in notes)
     assert not any(one.name.startswith("encoder") for one in fit(PAIRS, encoder=None).report.systems)
     with pytest.raises(MatchloomError, match="encoder 'absent' is not found"):
         fit(PAIRS, encoder="absent")

@@ -54,7 +54,7 @@ def test_ids_that_start_anew_for_each_question_are_no_entries() -> None:
     local = [Pair(f"question {n}", text, text_id=str(n % 2)) for n, text in enumerate(topics)]
     entries = Entries.of(local)
     assert sorted(entries.texts) == sorted(topics)
-    assert "text_id does not name an answer here: under 2 of them (such as '0')" in entries.note
+    assert "text_id is not used to identify answers: 2 of them (such as '0')" in entries.note
     assert entries.find("elsewhere", "0") is None
     assert Entries.of(local[::-1]) == entries
 

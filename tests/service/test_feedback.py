@@ -115,7 +115,7 @@ def test_serve_click_refit_better_and_what_was_removed_stays_removed(
         assert done.code == 0, done.err
         told = json.loads(done.out)["feedback"]
         assert [told[name] for name in ("judgements", "right", "wrong", "removed")] == [4, 1, 2, 1]
-        assert "not there" in done.err
+        assert "do not exist" in done.err
         assert search(asked)[0] == "password"
         assert search("the login phrase")[0] == "password", "it is learnt, and not only looked up"
         assert wrong not in search("can I see  THE BILLS?")

@@ -71,7 +71,7 @@ def test_everything_is_reloaded_without_a_body(served: Path) -> None:
         ("/v1/search", {}, "question: is missing"),
         ("/v1/search", {"question": 3}, "question: expected a text"),
         ("/v1/search", {"question": "a", "top": 0}, "top: expected 1 or more"),
-        ("/v1/search", {"question": "a", "tops": 3}, "tops: is no field of this request"),
+        ("/v1/search", {"question": "a", "tops": 3}, "tops: is not a field of this request"),
         ("/v1/search", {"questions": "a"}, "questions: expected a list"),
         ("/v1/rank", {"question": "a", "candidates": ["b", 3]}, "candidates.1: expected a text"),
         ("/rerank", {"query": "a", "documents": [3]}, "documents.0: expected a text or an object"),

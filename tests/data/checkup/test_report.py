@@ -66,7 +66,7 @@ def test_lines_are_bounded(tmp_path: Path) -> None:
     assert found.summary() == ["50 x a question or an answer is empty (line 2, ...)"]
     same = found_in(tmp_path, "q,a\n" + "same?,again\n" * 50)
     assert same.lines() == [
-        "1 x the same question with the same answer, again",
+        "1 x the same question with the same answer, repeated",
         "  line 2, line 3, line 4, line 5, line 6 and 45 more: same?",
     ]
 
