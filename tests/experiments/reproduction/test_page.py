@@ -109,7 +109,7 @@ def test_the_page_has_tables_then_others_then_trials(tmp_path: Path) -> None:
     assert "| [Colours of cloth](#colours-of-cloth) | P@1 | BM25 | 0.500 | 0.600 | 1 |  |" in page
     assert "- [Trials](#trials)\n  - [Trials of colours](#trials-of-colours)\n" in page
     assert "`matchloom reproduce colours`: lists of four." in page
-    assert "**Where we differ, and why we think so**\n\nCloth here is not the paper's." in page
+    assert "**Differences, and their likely reasons**\n\nCloth here is not the paper's." in page
     assert "- Net, text length (longer): P@1 0.200, RR 0.500, lowest p 0.4" in page
     assert "Pairs: train 1,234, development 40, test 40. python 3.11. Commits abc, def." in page
     assert "| system | dev P@1 | dev RR | seeds | minutes | published |" in page.partition("### Trials")[2]
