@@ -143,24 +143,24 @@ def compare(
 ) -> Comparison:
     """Train or fit several systems on the same pairs, and measure, time and test them on others.
 
-    Each model has its own default arguments and the training settings that suit it; all share words, first vectors,
-    lists and seed. A system that fails leaves the others their rows. It needs the extra `networks`.
+    Each model is trained with its own default arguments and settings; all share words, initial vectors, lists and seed.
+    A system that fails does not stop the others. It needs the extra `networks`.
 
     Args:
         training: Labelled pairs to train on; lexical scorers count their words in them.
         test: Labelled pairs to measure on.
         development: Labelled pairs that choose each model's best epoch; without them every epoch is run.
-        systems: Names of models and lexical scorers, a `System` with arguments and settings of its own, or scorers
-            that are there already, such as `Matcher.load(folder)`; random, BM25 plain and stemmed and every model by
-            default. p is of the difference to the first of them, by a paired randomisation test on the first measure.
+        systems: Names of models and lexical scorers, a `System` with its own arguments and settings, or existing
+            scorers, such as `Matcher.load(folder)`; random, BM25 plain and stemmed and every model by
+            default. p is of the difference from the first of them, by a paired randomisation test on the first measure.
         measures: ir-measures names.
-        settings: Fields of `TrainConfig` for every model, in place of those that suit it.
+        settings: Fields of `TrainConfig` for every model, in place of its own settings.
         tokenizer: English words, at most 200 of a text, unless given.
-        vectors: First word vectors, the same for all; random ones by default. soft_coverage needs some.
+        vectors: Initial word vectors, the same for all; random ones by default. soft_coverage needs some.
         dimensions: The length of random word vectors.
         collection: Texts in which lexical scorers count words, in place of the training texts.
         folder: Where trained matchers are kept, each in a folder with the name of its system.
-        resume: Go on with the runs in `folder`; finished ones are not trained again.
+        resume: Continue the runs in `folder`; finished ones are not trained again.
         seed: Of every random draw.
         on_row: Called with each row as soon as it is there, with `error` filled in where a system failed.
         progress: Whether to show bars.

@@ -118,9 +118,9 @@ def mine_negatives(
 
     A negative is never a text that is positive for the same query, by id or by wording, case and spacing apart, and
     no text comes twice in a list. The draw of a query depends on the seed and its id, not on the order of the pairs.
-    Pairs come out query by query, a positive and its negatives together, in the order of the texts' digests: the place
-    in a list tells nothing of the label. A text has one text_id throughout, its own if a pair gives it one that no
-    other text has, else a digest; query ids are filled from content.
+    Pairs come out query by query, a positive and its negatives together, in the order of the texts' digests: the
+    position in a list does not depend on the label. A text has one text_id throughout: its own if a pair gives it one
+    that no other text has, else a digest. Query ids are filled from content.
 
     Args:
         positives: Positive pairs (label 1, or none): Pairs, tuples, dicts, a data frame or the path of a file.
@@ -133,7 +133,7 @@ def mine_negatives(
         seed: Of every random draw.
         tokenizer: How BM25 finds words.
         pool: Texts to draw from; those of the positives by default.
-        elsewhere: More texts that are positive for a query, where the pairs given are not all there are.
+        elsewhere: More texts that are positive for a query, if the given pairs are not complete.
         progress: Whether to show a bar.
     """
     pairs = list(as_pairs(positives, graded=True))

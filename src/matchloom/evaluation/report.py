@@ -143,7 +143,7 @@ def evaluate(
     """Measure a scorer, or scores that were made elsewhere, on labelled pairs: as Pairs, tuples, dicts, a data frame or
     the path of a file (see as_pairs).
 
-    The result does not depend on the order of the pairs, except for the baseline called "input order", which says what
+    The result does not depend on the order of the pairs, except for the baseline called "input order", which shows what
     that order gives away.
 
     Args:
@@ -153,7 +153,7 @@ def evaluate(
         subset: Which questions count: "both" for those with both labels, "positive" for those with a positive, or
             "all".
         baselines: Measure simple scorers and blind probes on the same lists.
-        vectors: Word vectors for the baseline soft coverage, which is left out without.
+        vectors: Word vectors for the baseline soft coverage, which is skipped without them.
         tokenizer: How the baselines find words; like the scorer, or English, by default.
         collection: Texts in which baselines and named scorers count words; those of the pairs by default.
         seed: Of the random baseline, the probes and the tests.

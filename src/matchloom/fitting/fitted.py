@@ -46,7 +46,7 @@ class Fitted:
 
     @property
     def collection(self) -> Collection | None:
-        """What questions are ranked against, where there are answers."""
+        """The collection of answers; None if there is none."""
         return self.scorer if isinstance(self.scorer, Collection) else None
 
     @overload
@@ -69,11 +69,11 @@ class Fitted:
 
     @property
     def threshold(self) -> float | None:
-        """The score from which on a pair is said to match, where the chosen system has one."""
+        """The score from which on a pair matches, if the chosen system has a threshold."""
         return self.scorer.threshold if isinstance(self.scorer, Calibrates) else None
 
     def probabilities(self, scores: Scores) -> Scores | None:
-        """How likely pairs with these scores match, where the chosen system knows.
+        """The probability that pairs with these scores match, if the chosen system has probabilities.
 
         Args:
             scores: What `score` gave.
@@ -111,7 +111,7 @@ class Fitted:
         precision: float | None = None,
         coverage: float | None = None,
     ) -> Hits | list[Hits]:
-        """The best answers of the collection, each once; none where nothing of the question is known.
+        """The best answers of the collection, each once; none if nothing of the question is known.
 
         Only for files of questions with answers. `known` of what is found says how likely it is that any answer is
         right; the probabilities of all answers add up to it.
@@ -120,15 +120,15 @@ class Fitted:
             question: The question; many of them, in a list, give a ranking each.
             top: At most this many; None for all.
             explain: Add to each answer why it got its score; the question is still read once.
-            precision: Of the answers that you show, so many shall be right: as of `Collection.search`.
-            coverage: So many of the questions shall get an answer: as of `Collection.search`.
+            precision: The share of shown answers that must be right, as for `Collection.search`.
+            coverage: The share of questions that shall get an answer, as for `Collection.search`.
         """
         return self._collection().search(question, top=top, explain=explain, precision=precision, coverage=coverage)
 
     def known(self, question: str) -> float | None:
-        """How likely it is that any answer is right, as far as the question's words tell; None where that is unknown.
+        """The probability that any answer is right; None if that is unknown.
 
-        The probabilities of all answers add up to it; what is missing to 1 belongs to none of them.
+        The probabilities of all answers add up to it; the rest to 1 is the probability that none is right.
 
         Args:
             question: The question.

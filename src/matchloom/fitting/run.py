@@ -53,33 +53,33 @@ def fit(
     resume: bool = False,
     on_note: Callable[[str], None] | None = None,
 ) -> Fitted:
-    """Find out what the pairs are, train a short list of systems, choose, measure, and keep the best.
+    """Detect the kind of the pairs, train a short list of systems, choose one, measure it, and keep it.
 
     Systems are compared on held-out development questions, each ranked against every answer (or
-    all of its own candidates). Then they learn from these too and are measured once on test questions, and what was
-    chosen among rankers of answers is made again from everything.
+    all of its own candidates). Then they learn from these, too, and are measured once on test questions; a chosen
+    ranker of answers is finally made again from all questions.
 
-    Questions with answers need no extra, judged lists and labelled pairs the extra `networks`, and who uses a
-    pretrained encoder the extra `encoder`.
+    Questions with answers need no extra, judged lists and labelled pairs need the extra `networks`, and a pretrained
+    encoder needs the extra `encoder`.
 
     Args:
         sources: Files of pairs, or pairs; several are joined.
         out: The folder to write; without, nothing is written.
-        test: Pairs to measure on, where you have your own; else a part of the sources is held out.
-        feedback: Judgements of answers, or the file of them that 'matchloom serve' kept. They are learnt at the end, if
-            held-out questions are not worse for it (`Collection.refit`); the figures are of the sources alone.
+        test: Your own pairs to measure on; by default a part of the sources is held out.
+        feedback: Judgements of answers, or the file of them that 'matchloom serve' kept. They are used at the end, if
+            held-out questions do not get worse (`Collection.refit`); the figures are those of the sources alone.
         kind: answers, lists or pairs; detected from the file by default.
         minutes: The time limit; systems that would take longer are skipped.
         tokenizer: How texts become words; detected from their script by default.
         columns: Your names of the columns, such as {"query": "title", "text": "body"}.
         encoder: A pretrained encoder that may be used, a folder or a name of 'matchloom encoders'; "auto" takes the
             first that is found, if there is one, and None none.
-        tune: Tune the last layers of the encoder on your questions or pairs, where time allows; kept where held-out
-            ones are better for it.
+        tune: Tune the last layers of the encoder on your questions or pairs, if there is time; kept if it improves
+            held-out ones.
         seed: Of the split and the draws.
         overwrite: Replace a folder that `fit` wrote before.
-        resume: Go on with a fit that was stopped: what it measured in `out` is not measured again.
-        on_note: Called with each line that says what goes on.
+        resume: Continue a stopped fit: what it measured in `out` is not measured again.
+        on_note: Called with each line of progress.
     """
     start, say = time.perf_counter(), on_note or (lambda line: None)
     folder = None if out is None else Path(out)

@@ -89,8 +89,8 @@ class BM25:
             stem: Count stems in place of words.
             stop_words: Leave out function words.
             normalize: Divide by what the query scores with itself.
-            k1: How soon more occurrences of a word add nothing.
-            b: How much longer texts are held back, from 0 to 1.
+            k1: How soon more occurrences of a word add little: the saturation of term frequency.
+            b: How much long texts are penalised, from 0 to 1.
         """
         language = language_of_words(tokenizer)
         terms = (_terms(tokenizer(text), stem, stop_words, language) for text in _texts(texts))
@@ -138,7 +138,7 @@ class BM25:
         return scores
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
-        """The words that met, their rarity and what they add to the score.
+        """The words that matched, their rarity and what they add to the score.
 
         Args:
             query: One text.

@@ -99,7 +99,8 @@ def read_rows(
         require_label: Refuse a pair without a label.
         graded: Take any number from 0 as a label.
         whole: Read the user's own columns, too, where a format could leave them out.
-        on_left_out: Is told what is left out, also rows that would be refused otherwise. Without it the log counts it.
+        on_left_out: Called with each skipped row, also with rows that would be refused otherwise. Without it the log
+            counts them.
         on_note: Is told what was assumed, such as that there is no header; otherwise the log is.
     """
     path = one_path("path", path)

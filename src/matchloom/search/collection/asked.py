@@ -119,7 +119,7 @@ class Asked:
 
     @property
     def leave_one_out(self) -> LeaveOneOut | None:
-        """How often known questions found their answer when they were left out, as it was last fitted."""
+        """How often known questions found their answer when they were held out, at the last fit."""
         return self._living.state.figures
 
     @property
@@ -134,7 +134,7 @@ class Asked:
 
     @property
     def changed_since_report(self) -> int | None:
-        """How many entries were changed since `fit` measured it; None where it was never measured."""
+        """How many entries were changed since `fit` measured it; None if it was never measured."""
         return None if self.report is None else self.since_report + self.changed
 
     @property
@@ -245,10 +245,10 @@ class Asked:
     ) -> Hits | list[Hits]:
         """The answers that fit a question best, each once, the best first; equal scores are ordered by id.
 
-        None where nothing of the question is known. `known` of what is found says how likely it is that any answer is
-        right; the probabilities of all answers add up to it. `confident` says whether the first is sure enough to be
-        given as the answer (`search/confidence.py`). An answer that was judged wrong for exactly this question
-        (`refit`) is left out.
+        None if nothing of the question is known. `known` of the result is the probability that any answer is right; the
+        probabilities of all answers add up to it. `confident` is true if the first is certain enough to be given as the
+        answer (`search/confidence.py`). An answer that was judged wrong for exactly this question (`refit`) is not
+        shown.
 
         Args:
             question: The question; many of them, in a list, give a list each.
@@ -256,10 +256,10 @@ class Asked:
             where: Values that entries must have in your own columns, such as {"language": "en"}.
             explain: Add to each answer why it got its score; the question is still read once. A number explains the
                 best ones while their maps have so many cells in all (pairs of words in one channel).
-            precision: State that of the answers you show so many are right, such as 0.95: `answered` of what is found
-                says whether the first one is sure enough. Where it is not, the nearest three are given.
-            coverage: State that so many of the questions that are like the collection's own shall get an answer, such
-                as 0.8: the surest ones do. `precision` and this exclude each other.
+            precision: The share of shown answers that must be right, such as 0.95: `answered` of the result is true if
+                the first one is certain enough. If not, the best three are given.
+            coverage: The share of questions like the collection's own that shall get an answer, such as 0.8: the most
+                certain ones do. `precision` and this exclude each other.
             progress: Whether to show a bar.
         """
         if top is not None:
@@ -275,11 +275,11 @@ class Asked:
         return self._asking.many(asked, top=top, where=where, budget=budget, least=threshold, progress=progress)
 
     def threshold(self, precision: float | None = None, *, coverage: float | None = None) -> float:
-        """The least probability that an answer needs to be shown, by what held-out questions prove.
+        """The least probability that an answer needs to be shown, as proven on held-out questions.
 
         Args:
             precision: Such as 0.95, for at least 95 right answers among 100 that are shown.
-            coverage: Such as 0.8, for an answer to 80 of 100 questions, the surest ones; in place of a precision.
+            coverage: Such as 0.8, for an answer to 80 of 100 questions, the most certain ones; instead of a precision.
         """
         found = self._threshold(precision, coverage)
         if found is None:
@@ -346,8 +346,8 @@ class Asked:
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair of a question and an answer; higher matches better.
 
-        A known answer, told by its text or else its id, gets its score in the ranking. Another text is scored by the
-        same features as an answer without questions; classifiers, which do not know it, give it nothing.
+        A known answer, identified by its text or else its id, gets its score in the ranking. Another text is scored by
+        the same features as an answer without questions; classifiers, which do not know it, add nothing.
 
         Args:
             pairs: Pairs of a question and a text.

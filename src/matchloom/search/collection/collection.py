@@ -71,13 +71,12 @@ class Collection(Asked):
     ) -> Collection:
         """Learn from pairs of questions and their answers; `Entries.of` says which pairs are of one answer.
 
-        With `sentences`, what a pretrained encoder makes of the texts is compared, too; without `words`, the cosine
-        with the nearest known text is all there is: what one would do with such an encoder and nothing else. Without
-        `use_questions` a question is compared with the answers' texts alone, and known questions only teach how. With
-        `baseline`, one of `search/baselines.py` ranks: what is kept where nothing that is learnt is better. `features`
-        names the only ones to make, such as bm25_doc for plain BM25; `unanswerable` are questions that have no answer
-        here, which teach when there is none. Nothing is drawn at random: `seed` is taken as
-        every fit takes it and changes nothing.
+        With `sentences`, the vectors of a pretrained encoder are compared, too; without `words`, only the cosine with
+        the nearest known text is used, as a baseline. Without `use_questions` a question is compared with the answers'
+        texts alone, and known questions only teach the weights. With `baseline`, one of `search/baselines.py` ranks: it
+        is kept if nothing learnt is better. `features` names the only ones to make, such as bm25_doc for plain BM25;
+        from `unanswerable` questions, which have no answer here, the collection learns when to give none. Nothing is
+        drawn at random: `seed` is accepted as in every fit and changes nothing.
 
         Args:
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file; or Entries.
@@ -85,11 +84,12 @@ class Collection(Asked):
             sentences: The sentence vectors of a pretrained encoder.
             words: Whether words and characters are compared.
             use_questions: Whether known questions are compared with the one asked.
-            learn_weights: Learn from held-out questions how much each feature counts.
+            learn_weights: Learn the weight of each feature from held-out questions.
             features: The only features to make; all that pay by default.
             baseline: The name of a baseline that ranks in place of features.
-            unanswerable: Questions that have no answer here: they teach when there is none.
-            tune: Tune the last layers of the encoder on the questions, where held-out ones are better for it: minutes.
+            unanswerable: Questions that have no answer here, from which it learns when to give none.
+            tune: Tune the last layers of the encoder on the questions, if that improves held-out ones; it takes
+                minutes.
             seed: Changes nothing.
             progress: Whether to show a bar.
         """
@@ -120,14 +120,14 @@ class Collection(Asked):
         store: str = "files",
         progress: bool = False,
     ) -> Collection:
-        """A new collection in an empty folder. Without `learn_weights` features count as they did elsewhere.
+        """A new collection in an empty folder; without `learn_weights` its weights are those that did well elsewhere.
 
         Args:
             folder: Where; it is made, and must be empty if it exists.
             pairs: Questions with their answers: Pairs, tuples, dicts, a data frame or the path of a file.
             encoder: A matcher with sentence vectors, or its folder; they are compared, too.
             tokenizer: How texts become words.
-            learn_weights: Learn from the questions how much each feature counts, as `fit` does.
+            learn_weights: Learn the weight of each feature from the questions, as `fit` does.
             features: The only features to make, such as ("bm25_doc",) for plain BM25; all that pay by default.
             columns: Your names of the columns, such as {"query": "title", "text": "body"}.
             store: "files", which are mapped; or "lance", a LanceDB table for millions of pairs, which learns nothing.
@@ -153,9 +153,9 @@ class Collection(Asked):
 
     @classmethod
     def open(cls, folder: Path | str) -> Collection:
-        """A collection that is there. What others write into its folder is found by the next search.
+        """An existing collection. The next search finds what other processes write into its folder.
 
-        What was made with `store="lance"` has the same methods, but for those that learn.
+        A collection with `store="lance"` has the same methods, except those that learn.
 
         Args:
             folder: What `save`, `create` or `fit` wrote; of a LanceDB archive also its URI, such as s3://bucket/name.
@@ -186,8 +186,8 @@ class Collection(Asked):
     def add(self, pairs: PairsLike, *, columns: Columns | None = None, progress: bool = False) -> Added:
         """Add questions and answers: found by every reader, and on the disk, when this returns.
 
-        A question of an answer that is there is one more of its questions. An answer whose id is there with another
-        text takes the new text. Pairs with label 0 are left out, and those whose text is empty or no_answer.
+        A question of an existing answer is added to it. If the id of an answer exists with another text, the new text
+        replaces the old one. Pairs with label 0 are skipped, and those whose text is empty or no_answer.
 
         Args:
             pairs: Pairs, tuples, dicts, a data frame or the path of a file; several questions of one answer are
@@ -206,7 +206,7 @@ class Collection(Asked):
         return Added(new, len(change.put) - new, wrong)
 
     def replace(self, entries: Iterable[Entry]) -> int:
-        """Put entries as they are given, questions and columns too, in place of those with the same ids.
+        """Put these entries, with their questions and columns, in place of those with the same ids.
 
         Args:
             entries: Entries (`matchloom.data.entries.Entry`), each with an id and a text.
@@ -224,12 +224,12 @@ class Collection(Asked):
         *,
         check: Callable[[Mapping[str, Entry | None]], None] | None = None,
     ) -> dict[str, Entry | None]:
-        """Put entries and remove others as one change, which is there whole or not at all; what was there before.
+        """Put entries and remove others as one atomic change; returns the previous entries.
 
         Args:
             put: As for `replace`.
             remove: Ids of others; unknown ones are left alone.
-            check: Is given what is there before, by id; what it raises keeps everything as it is.
+            check: Called with the current entries, by id; if it raises, nothing is changed.
         """
         entries, names = [checked(entry) for entry in put], list(remove)
         with self._living.writing():
@@ -284,24 +284,24 @@ class Collection(Asked):
         aside: bool = False,
         progress: bool = False,
     ) -> Refit:
-        """Learn from all entries as they are now; searches and changes go on meanwhile.
+        """Learn from all current entries; searches and changes continue meanwhile.
 
-        The new fit takes the place of the old one whole, and only if held-out questions do not find their answer less
-        often by more than chance. So with judgements: a question is learnt as one of the entry that is right for it,
-        and an entry that is wrong for a question is no answer to it any more. They stay learnt until others come.
+        The new fit replaces the old one unless held-out questions find their answers significantly less often. The same
+        holds for judgements: a question is added to the entry that was judged right for it, and an entry that was
+        judged wrong for a question is no longer an answer to it. They stay until later ones replace them.
 
         Args:
             feedback: Judgements, or the file of them that 'matchloom serve' kept.
-            system: The name under which it was judged, where the file has judgements of several collections.
-            aside: Keep the new fit aside, for `promote`, whatever it found; nothing is switched to.
+            system: The name under which it was judged, if the file has judgements of several collections.
+            aside: Save the new fit for `promote`, without using it.
             progress: Whether to show a bar.
         """
         return switching.refit(self._living, feedback, system, aside, progress)
 
     def promote(self) -> Refit:
-        """Switch to the fit that `refit(aside=True)` made, with all that was changed since.
+        """Use the fit that `refit(aside=True)` made, with all changes since then.
 
-        Refused where there is none, where another fit was kept since, or where it was worse.
+        Refused if there is none, if another fit was saved since, or if it was worse.
         """
         return switching.promote(self._living)
 
