@@ -30,11 +30,11 @@ def test_hits_show_the_fields_that_say_something() -> None:
     page = Hits([Hit("a", "By card.", 1.23456, 0.9, "How to pay?"), Hit("b", "No.", 0.5)], 0.95, True)._repr_html_()
     seen = Seen(page)
     assert seen.words == (
-        "some answer is right: 0.950; sure enough|id|text|score|probability|question|"
+        "probability that any answer is right: 0.950; certain enough|id|text|score|probability|question|"
         "1|a|By card.|1.235|0.9|How to pay?|2|b|No.|0.5|"
     )
     assert "Nothing was found" in Hits()._repr_html_()
-    assert "not sure enough" in Hits(answered=False)._repr_html_()
+    assert "not certain enough" in Hits(answered=False)._repr_html_()
 
 
 def test_a_ranking_is_a_list_that_shows_itself() -> None:

@@ -109,7 +109,7 @@ class Comparison:
     def _cells(self) -> list[list[str]]:
         """The head and a line for each row."""
         measures = list(self.rows[0].values)
-        head = ["system", *measures, f"p to {self.rows[0].system}", "parameters", "minutes", "pairs/s"]
+        head = ["system", *measures, f"p against {self.rows[0].system}", "parameters", "minutes", "pairs/s"]
         return [head] + [
             [
                 row.system,

@@ -173,10 +173,10 @@ class Hits(list[Hit]):
         self.confident: bool | None = confident
 
     def _repr_html_(self) -> str:
-        told = [] if self.known is None else [f"some answer is right: {self.known:.3f}"]
+        notes = [] if self.known is None else [f"probability that any answer is right: {self.known:.3f}"]
         sure = self.confident if self.answered is None else self.answered
-        told += [] if sure is None else ["sure enough" if sure else "not sure enough"]
-        return (f"<p>{'; '.join(told)}</p>" if told else "") + _table(self)
+        notes += [] if sure is None else ["certain enough" if sure else "not certain enough"]
+        return (f"<p>{'; '.join(notes)}</p>" if notes else "") + _table(self)
 
 
 def _table(rows: Sequence[Ranked | Hit]) -> str:

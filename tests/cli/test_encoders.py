@@ -108,7 +108,7 @@ def test_that_a_text_is_cut_is_told(run: Run, tmp_path: Path, caplog: pytest.Log
     texts.write_text("open the file " * 30 + "\nsort the list\n")
     assert run("rank", tmp_path / "m", "sort a list", texts).code == 0
     assert [record.getMessage() for record in caplog.records] == [
-        "a text of 42 pieces is read to its first 40, as every longer one will be"
+        "a text of 42 pieces was cut to its first 40, and so are all longer texts"
     ]
 
 

@@ -110,10 +110,10 @@ CASES = [
     (change_config(hidden_act=["gelu"]), r"config.json: activation \['gelu'\] of the encoder is none of those known"),
     (roberta(change_config(pad_token_id="1")), r"config.json: pad_token_id must be a whole number, found '1'"),
     (change_config(layer_norm_eps="tiny"), r"config.json: epsilon of the encoder must be from 0 to 1, found 'tiny'"),
-    (change_config(hidden_size=16), r"position_embeddings.weight is 40 x 8, but config.json tells of 40 x 16"),
+    (change_config(hidden_size=16), r"position_embeddings.weight is 40 x 8, but config.json says 40 x 16"),
     (change_config(num_hidden_layers=3), r"model.safetensors lacks encoder.layer.2.attention.self.query.weight"),
-    (change_config(num_hidden_layers=1), r"model.safetensors has more layers than the 1 that config.json tells of"),
-    (change_config(intermediate_size=13), r"intermediate.dense.weight is 12 x 8, but config.json tells of 13 x 8"),
+    (change_config(num_hidden_layers=1), r"model.safetensors has more layers than the 1 in config.json"),
+    (change_config(intermediate_size=13), r"intermediate.dense.weight is 12 x 8, but config.json says 13 x 8"),
     (change_tensors(lambda t: t.pop(QUERY)), rf"model.safetensors lacks {QUERY}"),
     (change_tensors(lambda t: t.update({QUERY: t[QUERY].long()})), rf"{QUERY} is 8 x 8 of torch.int64, but"),
     (change_tensors(lambda t: t[QUERY][0].fill_(float("nan"))), rf"{QUERY} holds numbers that are not finite"),
@@ -127,7 +127,7 @@ CASES = [
     (change_tensors(lambda t: t.update({TYPES: t[TYPES][:0]})), r"token_type_embeddings.weight is empty"),
     (change_tokenizer(FAR), r"tokenizer.json has a piece number 5,000, the encoder"),
     (change_tokenizer(NO_UNKNOWN), r"tokenizer.json cannot cut every text into pieces \(WordPiece error: Missing"),
-    (change_tokenizer(NO_MARKS), r"tokenizer.json puts no marks around a text"),
+    (change_tokenizer(NO_MARKS), r"tokenizer.json adds no special tokens around a text"),
 ]
 
 

@@ -127,7 +127,7 @@ def test_a_long_text_is_cut_and_that_is_told(encoder: Transformer, caplog: pytes
     assert len(ids) == len(words) == POSITIONS
     assert (ids[-1], words[-1], words[-2]) == (3, -1, POSITIONS - 3)
     assert [record.getMessage() for record in caplog.records] == [
-        "a text of 62 pieces is read to its first 40, as every longer one will be"
+        "a text of 62 pieces was cut to its first 40, and so are all longer texts"
     ]
     texts = read(encoder, ["how " * 60])
     assert int(encoder.seen(texts).sum()) == POSITIONS - 2

@@ -166,7 +166,7 @@ def test_large_maps_are_cut_with_a_note_and_keep_the_signals() -> None:
     trace = Trace(1.0, [Signal(199, 150, 3, float(grid[3, 199, 150]), 1.0)], 0.0, grid, list("pqrs"))
     words = [f"w{i}" for i in range(200)]
     source = render_html([Explanation("mv_lstm", words, words, trace)])
-    assert "Left out of the map: 140 of 200 query words and 80 of 200 text words" in source
+    assert "Not in the map: 140 of 200 query words and 80 of 200 text words" in source
     heat = Page(source).data[0]["map"]
     assert [len(c["values"]) for c in heat["channels"]] == [60 * 120] * 4
     (mark,) = heat["marks"]
@@ -178,7 +178,7 @@ def test_large_maps_are_cut_with_a_note_and_keep_the_signals() -> None:
 
 def test_very_long_texts_are_cut_with_a_note() -> None:
     page_source = render_html([of_words(["a"], ["b"] * 1000)])
-    assert "400 of 1000 words left out" in page_source
+    assert "400 of 1000 words not shown" in page_source
     assert len(Page(page_source).words["text"]) == 600
 
 

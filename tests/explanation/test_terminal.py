@@ -116,13 +116,13 @@ def test_it_fits(width: int, make: type[Explanation]) -> None:
 
 def test_long_texts_are_cut_and_it_says_so() -> None:
     text = plain(long(200, 200))
-    assert "(50 of 200 words left out)" in text
-    assert "Left out of the map: 176 of 200 query words and 158 of 200 text words" in text
+    assert "(50 of 200 words not shown)" in text
+    assert "Not in the map: 176 of 200 query words and 158 of 200 text words" in text
     # The words that took part are kept, wherever they stand.
     assert "word199+++" in text.replace("long", "")
     assert text.count("[]") == 1 + 1
     narrow = plain(long(9, 30), 60)
-    assert "Left out of the map: 8 of 30 text words" in narrow
+    assert "Not in the map: 8 of 30 text words" in narrow
     assert "query words" not in narrow
 
 

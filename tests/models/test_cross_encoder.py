@@ -122,7 +122,7 @@ def test_a_long_pair_is_cut_and_that_is_told(tmp_path: Path, caplog: pytest.LogC
         shorter = encoder.together(texts(encoder, "how " * (half - 2)), texts(encoder, "do " * (half - 1)))
     torch.testing.assert_close(found, shorter)
     assert [record.getMessage() for record in caplog.records] == [
-        f"a pair of {half + 31} pieces is read to its first {POSITIONS}, as every longer one will be"
+        f"a pair of {half + 31} pieces was cut to its first {POSITIONS}, and so are all longer pairs"
     ]
 
 

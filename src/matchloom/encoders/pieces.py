@@ -53,7 +53,8 @@ class PieceTokenizer:
         marks = self._tokenizer.encode("a").word_ids
         if len(marks) < 3 or marks[0] is not None or marks[-1] is not None:
             raise MatchloomError(
-                "tokenizer.json puts no marks around a text, as BERT-like encoders need them", code="not_supported"
+                "tokenizer.json adds no special tokens around a text, which BERT-like encoders need",
+                code="not_supported",
             )
         pair = self._tokenizer.encode("a", "a")
         second = pair.sequence_ids.index(1)
@@ -74,7 +75,7 @@ class PieceTokenizer:
             if not self._told:
                 self._told = True
                 _log.warning(
-                    "a text of %d pieces is read to its first %d, as every longer one will be", len(ids), self.most
+                    "a text of %d pieces was cut to its first %d, and so are all longer texts", len(ids), self.most
                 )
             ids, of_word = [*ids[: self.most - 1], ids[-1]], [*of_word[: self.most - 1], -1]
         return WordPieces(ids, of_word)

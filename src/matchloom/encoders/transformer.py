@@ -230,7 +230,7 @@ class Transformer(Encoder):
         longest = int(joined.lengths.max())
         if longest > most:
             self._told = True
-            _log.warning("a pair of %d pieces is read to its first %d, as every longer one will be", longest, most)
+            _log.warning("a pair of %d pieces was cut to its first %d, and so are all longer pairs", longest, most)
 
     def _read(self, texts: Texts) -> Pieces:
         """The pieces to read: in training not all of a long text."""

@@ -141,9 +141,7 @@ def _read_weights(path: Path, shape: Shape, *, distilled: bool) -> dict[str, Ten
                 weights[f"layers.{n}.{ours}.{kind}"] = torch.cat(parts)
     more = f"{layers}.{shape.layers}."
     if any(name.startswith(more) for name in found):
-        raise MatchloomError(
-            f"{path} has more layers than the {shape.layers} that {CONFIG} tells of; {_REMEDY}", code="mismatch"
-        )
+        raise MatchloomError(f"{path} has more layers than the {shape.layers} in {CONFIG}; {_REMEDY}", code="mismatch")
     return weights
 
 
@@ -177,9 +175,7 @@ class _Taken:
         if not same or not found.is_floating_point():
             told = " x ".join("any" if size is None else str(size) for size in shape)
             has = " x ".join(map(str, found.shape)) + ("" if found.is_floating_point() else f" of {found.dtype}")
-            raise MatchloomError(
-                f"{self.path}: {name} is {has}, but {CONFIG} tells of {told}; {_REMEDY}", code="mismatch"
-            )
+            raise MatchloomError(f"{self.path}: {name} is {has}, but {CONFIG} says {told}; {_REMEDY}", code="mismatch")
         found = found.float()
         if not found.isfinite().all():
             raise MatchloomError(f"{self.path}: {name} holds numbers that are not finite; {_REMEDY}", code="mismatch")

@@ -204,7 +204,7 @@ def _texts(explanation: Explanation, weights: tuple[dict[int, float], dict[int, 
             contribution = contributions[side.which][at] if i in took_part else None
             parts.append(highlight(text, at, contribution, largest=largest, places=places))
         if len(shown) < len(words):
-            parts.append(f' <span class="note">({len(words) - len(shown)} of {len(words)} words left out)</span>')
+            parts.append(f' <span class="note">({len(words) - len(shown)} of {len(words)} words not shown)</span>')
         blocks.append(
             f'<div class="side"><h2>{safe_text(side.name)}</h2><p class="words" data-side="{kind}" dir="auto">'
             f"{''.join(parts) or '<span class=note>(no words)</span>'}</p></div>"
@@ -285,8 +285,7 @@ def _map_block(explanation: Explanation, data: Mapping[str, Any] | None) -> str:
         if len(shown) < len(words)
     ]
     note = (
-        f'<p class="note">Left out of the map: {" and ".join(cuts)}, those that matter least. '
-        "Dashed lines show where.</p>"
+        f'<p class="note">Not in the map: {" and ".join(cuts)}, which contribute least. Dashed lines show where.</p>'
         if cuts
         else ""
     )

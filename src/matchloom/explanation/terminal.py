@@ -115,7 +115,7 @@ def _words(
         if not colour:
             line.append(("+" if level > 0 else "-") * abs(level))
     if len(shown) < len(words):
-        line.append(f" ({len(words) - len(shown)} of {len(words)} words left out)", "italic")
+        line.append(f" ({len(words) - len(shown)} of {len(words)} words not shown)", "italic")
     return line
 
 
@@ -213,7 +213,7 @@ def _map(explanation: Explanation, width: int, channel: int) -> RenderResult:
         if len(shown) < len(words)
     ]
     if notes:
-        yield Text(f"Left out of the map: {' and '.join(notes)}, those that matter least.", "italic")
+        yield Text(f"Not in the map: {' and '.join(notes)}, which contribute least.", "italic")
 
 
 def _heads(words: Sequence[str]) -> RenderResult:

@@ -31,7 +31,11 @@ def verdict(report: FitReport) -> list[str]:
         *_of_what(report),
         *_beside(report, chosen, systems),
         *_more_questions(report, chosen),
-        *([f"Only {_counted(report.tested)}: figures this small move by chance."] if report.tested < _FEW else []),
+        *(
+            [f"Only {_counted(report.tested)}: with so few, figures vary much by chance."]
+            if report.tested < _FEW
+            else []
+        ),
     ]
 
 

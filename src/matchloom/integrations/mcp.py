@@ -28,12 +28,12 @@ _TOP = 20  # answers at most: an agent reads all of them
 _ADDED = 100  # pairs at a time
 _WORDS = 12  # of an explanation
 _ABOUT = (
-    "Answers from a collection of questions and answers. `search` finds them; where `confident` is false none is sure "
-    "enough: say that there is no answer. `known` is how likely it is that any answer is right. `explain` says which "
+    "Answers from a collection of questions and answers. `search` finds them; if `confident` is false, none is certain "
+    "enough: say that there is no answer. `known` is the probability that any answer is right. `explain` shows which "
     "words made a score."
 )
-Question = Annotated[str, Field(description="What a person wants to know, in their own words.")]
-AnswerId = Annotated[str, Field(description="Of an answer, as `search` gives it.")]
+Question = Annotated[str, Field(description="The user's question, in the user's own words.")]
+AnswerId = Annotated[str, Field(description="The id of an answer, as `search` returns it.")]
 
 
 def make_server(collection: Any, *, writable: bool = False, limits: Limits | None = None) -> Any:
@@ -51,7 +51,7 @@ def make_server(collection: Any, *, writable: bool = False, limits: Limits | Non
     @server.tool(annotations=reads)
     def search(
         question: Question,
-        top: Annotated[int, Field(ge=1, le=_TOP, description="How many answers at most.")] = 5,
+        top: Annotated[int, Field(ge=1, le=_TOP, description="The largest number of answers.")] = 5,
     ) -> dict[str, Any]:
         """Find the answers that fit a question best, the best first."""
         with _told():
@@ -76,10 +76,10 @@ def make_server(collection: Any, *, writable: bool = False, limits: Limits | Non
         @server.tool(annotations=ToolAnnotations(destructive_hint=False, open_world_hint=False))
         def add(
             questions: Annotated[
-                list[str], Field(min_length=1, max_length=_ADDED, description="All of them have this answer.")
+                list[str], Field(min_length=1, max_length=_ADDED, description="Questions with this answer.")
             ],
-            answer: Annotated[str, Field(description="Its text.")],
-            id: Annotated[str, Field(description="Of an answer that is there, or a new one; none is made up.")] = "",  # noqa: A002
+            answer: Annotated[str, Field(description="The text of the answer.")],
+            id: Annotated[str, Field(description="An existing or new id; by default made from the text.")] = "",  # noqa: A002
         ) -> dict[str, Any]:
             """Add questions with their answer. They are found by everybody when this returns."""
             with _told():

@@ -40,13 +40,13 @@ ABOUT = {
 }
 _LIMITS = {
     "collection": [
-        "It finds answers and writes none; what is not in it, it cannot say.",
-        "Figures hold for questions like those of the file. People who ask in other words get less.",
-        "A probability is shown only where held-out questions have earned it.",
+        "It finds answers and does not write them; it cannot answer what is not in it.",
+        "Figures hold for questions like those of the file. Questions in other words get lower figures.",
+        "A probability is shown only if it was calibrated on held-out questions.",
     ],
-    "matcher": ["Scores order the candidates of one question; they are no probabilities unless calibrated."],
+    "matcher": ["Scores order the candidates of one question; unless calibrated, they are not probabilities."],
 }
-_ALWAYS = "Texts that the data did not have, above all in another language or field, are out of its reach."
+_ALWAYS = "It was not made for texts unlike its data, such as texts in another language or field."
 
 
 def card(folder: Path | str) -> str:
@@ -116,7 +116,7 @@ def _made_from(path: Path, kind: str, settings: Mapping[str, Any], report: FitRe
     if features := settings.get("features"):
         found.append(f"features: {', '.join(features)}" + (f"; {settings['why']}" if settings.get("why") else ""))
     if unanswerable := settings.get("unanswerable"):
-        found.append(f"{len(unanswerable)} questions without an answer taught when there is none")
+        found.append(f"{len(unanswerable)} questions without an answer, from which it learnt when to give none")
     return found
 
 
@@ -148,9 +148,9 @@ def _interval(report: FitReport, measure: str, value: float) -> str:
 def _limits(kind: str, settings: Mapping[str, Any], report: FitReport | None) -> list[str]:
     found = [*_LIMITS.get("collection" if report else kind, []), _ALWAYS]
     if report is None:
-        found.insert(0, "How good it is was not measured here: `matchloom evaluate` does, on questions of your own.")
+        found.insert(0, "It was not measured. To measure it, use `matchloom evaluate` with your own questions.")
     elif report.tested < 100:
-        found.insert(0, f"Only {report.tested} test questions: figures this small move by chance.")
+        found.insert(0, f"Only {report.tested} test questions: with so few, figures vary much by chance.")
     if changed := settings.get("since_report"):
         found.append(f"{changed} answers have changed since it was measured.")
     return found
@@ -162,14 +162,14 @@ def _encoders(path: Path) -> Iterator[tuple[str, list[str]]]:
     for pieces in sorted(path.rglob(_PIECES)):
         same = known.get(_digest(pieces))
         if same is None:
-            yield "", ["a pretrained encoder is inside; its licence is not known here: ask who gave it to you"]
+            yield "", ["it contains a pretrained encoder whose licence is not known: ask its provider"]
             continue
-        told = read_card(same.folder)
-        lines = [f"its tokenizer is that of {same.name}; licence of that encoder: {told.licence or 'not told'}"]
-        if told.trained_on:
-            more = " and others" if len(told.trained_on) > 10 else ""
-            lines.append(f"it was trained on {', '.join(told.trained_on[:10])}{more}")
-        yield told.licence, lines
+        own = read_card(same.folder)
+        lines = [f"its tokenizer is that of {same.name}; licence of that encoder: {own.licence or 'not named'}"]
+        if own.trained_on:
+            more = " and others" if len(own.trained_on) > 10 else ""
+            lines.append(f"it was trained on {', '.join(own.trained_on[:10])}{more}")
+        yield own.licence, lines
 
 
 def _digest(path: Path) -> str:

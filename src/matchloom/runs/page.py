@@ -15,7 +15,8 @@ from matchloom.runs.measured import Question, RunMeasured
 from matchloom.runs.reading import FIT, Run
 
 _FOOTER = (
-    "Development figures chose the epoch that was kept, and are no test of it. Figures are rounded. Made by matchloom."
+    "The epoch was chosen by these development figures, so they are not test figures. Figures are rounded. "
+    "Made by matchloom."
 )
 _TOLD = ("loss", "optimizer", "learning_rate", "batch", "negatives", "epochs", "patience", "seed")
 
@@ -107,16 +108,14 @@ def _curves(run: Run, measured: RunMeasured | None) -> str:
     kept = best["epoch"] - 1 + best["step"] / steps if "epoch" in best and "step" in best else None
     end = max(epochs, at[-1])
     losses = _curve("loss", list(zip(at, (e["loss"] for e in run.log), strict=True)), end)
-    drawn = [section("Loss", losses, about="Mean of each stretch of training; lower is better.")]
+    drawn = [section("Loss", losses, about="Mean of each part of the training; lower is better.")]
     if run.measure is not None:
         values = [(x, entry[run.measure]) for x, entry in zip(at, run.log, strict=True) if run.measure in entry]
         lines = {} if measured is None else measured.lines(run.measure)
         figures = _curve(run.measure, values, end, lines, kept)
         about = "" if kept is None else "The ring is the epoch that was kept."
         if lines:
-            about += (
-                " Lines across are figures on the pairs that were given, the matcher's own among them: compare those."
-            )
+            about += " Horizontal lines are figures on the given pairs, including the matcher's own: compare these."
         drawn.insert(0, section(f"{safe_text(run.measure)} on the development pairs", figures, about=about))
     return "\n".join(drawn)
 
