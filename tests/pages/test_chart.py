@@ -19,7 +19,7 @@ def drawn(points: list[tuple[int, dict[str, float]]], chosen: str = "a") -> str:
 
 
 def test_it_is_drawn_for_a_wide_page_and_for_a_phone() -> None:
-    both = curve({"loss": [(1, 0.5), (2, 0.4)]}, chosen="loss", x_name="epochs", end=2, ring=2, told='<"loss">')
+    both = curve({"loss": [(1, 0.5), (2, 0.4)]}, chosen="loss", x_name="epochs", end=2, ring=2, caption='<"loss">')
     assert re.findall(r'<svg class="curve (\w+)"', both) == ["wide", "narrow"]
     assert both.count('aria-label="&lt;&quot;loss&quot;&gt;"') == both.count('class="ring"') == 2
     assert "epochs" in both

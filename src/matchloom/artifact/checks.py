@@ -31,9 +31,9 @@ def as_saved(path: Path | str, remedy: str) -> Iterator[None]:
             f"{error.filename or path} cannot be read: {error.strerror or error}; {remedy}", code="unreadable"
         ) from None
     except (SafetensorError, MemoryError, *WRONG) as error:
-        told = " ".join(str(error).split())[:100]
+        detail = " ".join(str(error).split())[:100]
         raise MatchloomError(
-            f"{path} holds what does not fit ({type(error).__name__}: {told}); {remedy}", code="damaged"
+            f"{path} holds what does not fit ({type(error).__name__}: {detail}); {remedy}", code="damaged"
         ) from None
 
 

@@ -56,8 +56,10 @@ def load_kind(folder: Path | str) -> Any:
     if kind is None and isinstance(folder, str):
         raise MatchloomError(f"{shown(folder)} holds no archive of 'matchloom index --store lance'", code="missing")
     if kind is None and isinstance(folder, Path):
-        told = "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
-        raise MatchloomError(f"{folder} {told}; expected what one of these writes", code="missing")
+        problem = (
+            "is no folder that 'matchloom fit', 'train' or 'index' made" if is_folder(folder) else "is not a folder"
+        )
+        raise MatchloomError(f"{folder} {problem}; expected what one of these writes", code="missing")
     assert kind is not None
     module, _, name = KINDS[kind].partition(":")
     with named_extras(shown(str(folder))):

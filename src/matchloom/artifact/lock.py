@@ -38,7 +38,7 @@ def writing(folder: Path | str, *, wait: float = 0.0, held: bool = False) -> Ite
     if held and _held.get(key) == threading.get_ident():
         yield
         return
-    begun, told = time.monotonic(), False
+    begun, noted = time.monotonic(), False
     while True:
         with try_lock(folder / LOCK) as ours:
             if ours:
@@ -50,8 +50,8 @@ def writing(folder: Path | str, *, wait: float = 0.0, held: bool = False) -> Ite
                     del _held[key]
                 return
         waited = time.monotonic() - begun
-        if waited >= _SILENT and not told:
-            told = True
+        if waited >= _SILENT and not noted:
+            noted = True
             _log.warning("%s is being written by another process or thread; waiting for it", folder)
         if waited >= wait:
             raise MatchloomError(

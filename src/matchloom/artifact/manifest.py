@@ -92,9 +92,9 @@ def parse(folder: Path, kind: str, version: int | None, *, remedy: str) -> Manif
     except WRONG:
         raise damaged from None
     if version is not None and number != version:
-        told = "upgrade matchloom" if number > version else remedy
+        advice = "upgrade matchloom" if number > version else remedy
         raise MatchloomError(
-            f"{folder} has format {number}, this matchloom reads format {version}; {told}", code="wrong_format"
+            f"{folder} has format {number}, this matchloom reads format {version}; {advice}", code="wrong_format"
         )
     try:
         manifest = msgspec.convert(found, Manifest)

@@ -137,8 +137,8 @@ def _look_at_collection(folder: Path | str, matcher: Path | None, repair: bool, 
         else:
             checkup = LanceCollection.check(folder, matcher, every_vector=every, progress=True)
     if json:
-        repair = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
-        print_json({**checkup.to_dict(), **repair})
+        repaired = {} if mended is None else {"repaired": mended.version, "pairs": mended.pairs, "lost": mended.lost}
+        print_json({**checkup.to_dict(), **repaired})
     else:
         shown = table("", "", "")
         shown.show_header = False

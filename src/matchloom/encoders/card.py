@@ -47,14 +47,14 @@ def read_card(folder: Path) -> Card:
     )
 
 
-def prompt_of(folder: Path, told: Mapping[str, Any]) -> str:
-    """What the encoder wants before every text, where questions are compared with questions.
+def prompt_of(folder: Path, settings: Mapping[str, Any]) -> str:
+    """The prompt that the encoder needs before every text, where questions are compared with questions.
 
-    What PROMPTS has told names a default, or has one for queries and another for texts, as E5 does, whose card alone
-    says so in older folders: then that for queries stands before both, as such cards ask where both sides are alike.
-    Where only queries have one, it is for another use.
+    `settings` are those of PROMPTS. They name a default, or have one prompt for queries and another for texts, as E5
+    does, whose card alone says so in older folders: then that for queries is put before both, as such cards advise
+    where both sides are alike. Where only queries have one, it is for another use.
     """
-    prompts, default = told.get("prompts") or {}, told.get("default_prompt_name")
+    prompts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
         raise MatchloomError("prompts must be texts by their names", code="wrong_format")
     if default is not None:

@@ -58,11 +58,11 @@ def read_folder(folder: Path, *, most: int | None = None) -> EncoderFiles:
         raise MatchloomError(
             f"{folder / TOKENIZER} cannot be read: {error}; copy the folder again", code="damaged"
         ) from None
-    prompts, told = _told(folder / PROMPTS), _told(folder / POOLING)
+    prompts, pooled = _told(folder / PROMPTS), _told(folder / POOLING)
     with _of(folder / PROMPTS, "copy the folder again"):
         prompt = prompt_of(folder, prompts)
     with _of(folder / POOLING, "take another encoder"):
-        pooling = _pooling(told)
+        pooling = _pooling(pooled)
     with _of(folder, "copy the files of one encoder again"):
         tokenizer = PieceTokenizer(text, shape, min(most or _longest(folder), shape.most_pieces), prompt=prompt)
         return EncoderFiles(shape, tokenizer, weights, pooling)
@@ -173,9 +173,11 @@ class _Taken:
             raise MatchloomError(f"{self.path} lacks {name}; {_REMEDY}", code="mismatch")
         same = found.dim() == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
         if not same or not found.is_floating_point():
-            told = " x ".join("any" if size is None else str(size) for size in shape)
+            wanted = " x ".join("any" if size is None else str(size) for size in shape)
             has = " x ".join(map(str, found.shape)) + ("" if found.is_floating_point() else f" of {found.dtype}")
-            raise MatchloomError(f"{self.path}: {name} is {has}, but {CONFIG} says {told}; {_REMEDY}", code="mismatch")
+            raise MatchloomError(
+                f"{self.path}: {name} is {has}, but {CONFIG} says {wanted}; {_REMEDY}", code="mismatch"
+            )
         found = found.float()
         if not found.isfinite().all():
             raise MatchloomError(f"{self.path}: {name} holds numbers that are not finite; {_REMEDY}", code="mismatch")

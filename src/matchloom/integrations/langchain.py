@@ -64,6 +64,6 @@ class MatchloomCompressor(BaseDocumentCompressor):
         made = []
         for one in rerank(self.scorer, query, [document.page_content for document in documents], top=self.top_n):
             document = documents[one.index]
-            told = {**document.metadata, "relevance_score": one.relevance}
-            made.append(document.model_copy(update={"metadata": told}))
+            fields = {**document.metadata, "relevance_score": one.relevance}
+            made.append(document.model_copy(update={"metadata": fields}))
         return made

@@ -76,5 +76,7 @@ def _with_ranks(frame: Any) -> Any:
 def _check(frame: Any, *columns: str) -> None:
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        told = f"the frame has no column {missing[0]!r}; expected {', '.join(columns)}"
-        raise MatchloomError(told + ("; pt.text.get_text adds texts" if "text" in missing else ""), code="bad_columns")
+        message = f"the frame has no column {missing[0]!r}; expected {', '.join(columns)}"
+        raise MatchloomError(
+            message + ("; pt.text.get_text adds texts" if "text" in missing else ""), code="bad_columns"
+        )

@@ -32,5 +32,5 @@ def scorer_of(given: Any) -> Scorer:
 
 def metadata_of(hit: Hit) -> dict[str, Any]:
     """What is told of an answer beside its text: your own columns, and how it was found."""
-    told = {"id": hit.id, "score": hit.score, "probability": hit.probability, "question": hit.question}
-    return {**(hit.columns or {}), **told}
+    about = {"id": hit.id, "score": hit.score, "probability": hit.probability, "question": hit.question}
+    return {**(hit.columns or {}), **about}

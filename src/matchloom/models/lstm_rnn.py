@@ -104,9 +104,9 @@ class LSTMRNN(PairModel):
                 for c, (i, j) in enumerate(zip(left_ends[x].tolist(), right_ends[y].tolist(), strict=True)):
                     value = float(grid[c, i, j])
                     signals.append(Signal(i, j, c, value, value if parts is None else float(parts[1][b, c])))
-                told = sum(signal.contribution for signal in signals)
-                score = (told if parts is None else float(parts[0][b])) + added[b]
-                residual = score - told - sum(component.contribution for component in components[b])
+                explained = sum(signal.contribution for signal in signals)
+                score = (explained if parts is None else float(parts[0][b])) + added[b]
+                residual = score - explained - sum(component.contribution for component in components[b])
                 traces.append(
                     Trace(score, signals, residual, grid.cpu().numpy().copy(), list(self.channels), components[b])
                 )

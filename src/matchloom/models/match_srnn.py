@@ -131,10 +131,10 @@ class MatchSRNN(PairModel):
                 for i, j in path:
                     signals.append(Signal(i, j, channel, float(maps[-1][i, j]), scores[i][j] - before))
                     before = scores[i][j]
-            told = sum(signal.contribution for signal in signals)
-            told += sum(component.contribution for component in components[b])
+            explained = sum(signal.contribution for signal in signals)
+            explained += sum(component.contribution for component in components[b])
             score = given[b]
-            residual = score - told
+            residual = score - explained
             grids = torch.stack(maps).cpu().numpy()
             traces.append(Trace(score, signals, residual, grids, list(self.channels), components[b], paths=True))
         return traces

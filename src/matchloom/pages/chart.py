@@ -27,7 +27,7 @@ def curve(
     end: float | None = None,
     levels: Mapping[str, float] | None = None,
     ring: float | None = None,
-    told: str = "",
+    caption: str = "",
 ) -> str:
     """Lines named at their ends, that of the chosen one bold and on top; drawn for a wide page and for a phone.
 
@@ -40,14 +40,14 @@ def curve(
         end: That axis goes from 0 to here; without, it is logarithmic, from the first point to the last.
         levels: Values that are lines across.
         ring: The point of the chosen line to mark, by its x.
-        told: What it shows, for who hears the page; without, a table beside it says all.
+        caption: What it shows, for who hears the page; without, a table beside it says all.
     """
     seen = {name: [one for one in points if drawable(one[0]) and drawable(one[1])] for name, points in lines.items()}
     seen = {name: points for name, points in seen.items() if points}
     if not seen or not drawable(end or 0.0):
         return ""
     across = {name: value for name, value in (levels or {}).items() if drawable(value)}
-    heard = f'role="img" aria-label="{safe_text(told)}"' if told else 'aria-hidden="true"'
+    heard = f'role="img" aria-label="{safe_text(caption)}"' if caption else 'aria-hidden="true"'
     return "\n".join(
         _Drawing(seen, across, size, end).svg(css, chosen, x_name, ring, heard) for css, size in _SIZES.items()
     )

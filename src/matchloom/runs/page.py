@@ -75,14 +75,14 @@ def _facts(run: Run) -> str:
     training, config = run.training, run.training.get("config", {})
     arguments = ", ".join(f"{name}={value}" for name, value in _plain(run.about.get("arguments")).items())
     settings = ", ".join(f"{name} {config[name]}" for name in _TOLD if name in _plain(config))
-    told = [
+    entries = [
         ("Model", f"{run.about.get('model', 'not saved yet')}{f' ({arguments})' if arguments else ''}"),
         ("Trained with", settings),
         ("Pairs", f"{training['pairs']:,} to learn from" if isinstance(training.get("pairs"), int) else ""),
         ("Kept", _kept(run)),
         ("Careful", f"it has learnt nothing: {training['nothing_learnt']}" if "nothing_learnt" in training else ""),
     ]
-    return facts(((name, safe_text(said)) for name, said in told if said), "card about")
+    return facts(((name, safe_text(said)) for name, said in entries if said), "card about")
 
 
 def _kept(run: Run) -> str:
@@ -127,8 +127,8 @@ def _curve(
     levels: Mapping[str, float] | None = None,
     kept: float | None = None,
 ) -> str:
-    told = f"{name}: {points[0][1]:.4g} first, {points[-1][1]:.4g} last" if points else ""
-    return curve({name: points}, chosen=name, x_name="epochs", end=end, levels=levels, ring=kept, told=told)
+    caption = f"{name}: {points[0][1]:.4g} first, {points[-1][1]:.4g} last" if points else ""
+    return curve({name: points}, chosen=name, x_name="epochs", end=end, levels=levels, ring=kept, caption=caption)
 
 
 def _epochs(run: Run) -> str:

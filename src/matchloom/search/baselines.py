@@ -125,7 +125,7 @@ class RankingBaseline(ABC):
     ) -> tuple[list[str], list[str], Trace]:
         """What a row of an index says of a query, between its words and the matched ones, which come first."""
         words = self.tokenizer(query)
-        told = [*matched, *(self.tokenizer(text) if index.texts is not self.entries.texts else ())]
+        text_words = [*matched, *(self.tokenizer(text) if index.texts is not self.entries.texts else ())]
         language = self.tokenizer.language
         stems, theirs = stems_of(words, language), stems_of(matched, language)
         cells: Cells = {}
@@ -135,7 +135,7 @@ class RankingBaseline(ABC):
         score = float(self.score([Pair(query, text)])[0])
         outside = self.entries.find(text) is None
         rest = Component("a text outside the collection", score, score if outside else 0.0)
-        return words, told, trace_of_cells(score, cells, [rest], (len(words), len(told)), self.name)
+        return words, text_words, trace_of_cells(score, cells, [rest], (len(words), len(text_words)), self.name)
 
     def score(self, pairs: Sequence[Pair], *, progress: bool = False) -> Scores:
         """One score for each pair of a question and an answer."""
@@ -166,8 +166,8 @@ class StemmedBM25(RankingBaseline):
 
     def trace(self, query: str, text: str) -> tuple[list[str], list[str], Trace]:
         """The stems that the question shares with the text."""
-        row, told = self.entries.find(text), self.tokenizer(text)
-        return self._traced(self._index, query, row, told, text)
+        row, text_words = self.entries.find(text), self.tokenizer(text)
+        return self._traced(self._index, query, row, text_words, text)
 
 
 class NearestQuestion(RankingBaseline):
@@ -269,17 +269,17 @@ class LinearClassifier(RankingBaseline):
         answer = self.entries.find(text)
         score = float(self.score([Pair(query, text)])[0])
         matched = self.tokenizer((None if answer is None else self.nearest(query, [answer])[0]) or "")
-        words, told = self.tokenizer(query), [*matched, *self.tokenizer(text)]
+        words, text_words = self.tokenizer(query), [*matched, *self.tokenizer(text)]
         if answer is None:
             rest = [Component("a text outside the collection", score, score)]
-            return words, told, trace_of_cells(score, {}, rest, (len(words), len(told)), self.name)
+            return words, text_words, trace_of_cells(score, {}, rest, (len(words), len(text_words)), self.name)
         features, values = self._read(query)[0]
         *added, bias = self._weights.parts(features, values, answer).tolist()
         cells, elsewhere = shared_cells(
-            features, np.array(added), self._seen.positions(words), self._seen.positions(told)
+            features, np.array(added), self._seen.positions(words), self._seen.positions(text_words)
         )
         rest = [Component("words elsewhere", elsewhere, elsewhere), Component("to begin with", bias, bias)]
-        return words, told, trace_of_cells(score, cells, rest, (len(words), len(told)), self.name)
+        return words, text_words, trace_of_cells(score, cells, rest, (len(words), len(text_words)), self.name)
 
 
 BASELINES: dict[str, type[RankingBaseline]] = {

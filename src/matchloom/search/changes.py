@@ -66,8 +66,8 @@ def _joined(old: Entry, new: Entry) -> Entry:
     """An entry that is there with more questions, and with the new text where its id says that it is the same."""
     known = {normalize_text(question) for question in old.questions}
     questions = [*old.questions, *(one for one in new.questions if normalize_text(one) not in known)]
-    told = new.id == old.id and new.id != digest(
+    own_id = new.id == old.id and new.id != digest(
         normalize_text(new.text)
     )  # else the text itself was all that was known
-    text = new.text if told else old.text
+    text = new.text if own_id else old.text
     return Entry(old.id, text, tuple(sorted(questions)), {**old.columns, **new.columns})

@@ -78,8 +78,8 @@ class Entries:
         made = [_made([pair for pair, _ in rows], [own for _, own in rows], spelt) for rows in groups.values()]
         made.sort(key=lambda row: row[0].id)
         entries = [row[0] for row in made]
-        told = " ".join(line for line in (left_out, note) if line)
-        return cls.listed(entries, [row[1] for row in made], [row[2] for row in made], told)
+        notes = " ".join(line for line in (left_out, note) if line)
+        return cls.listed(entries, [row[1] for row in made], [row[2] for row in made], notes)
 
     @classmethod
     def listed(

@@ -18,10 +18,10 @@ def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -
     tokenize = getattr(inner, "tokenizer", None)
     if tokenize is None or made.sections or not hasattr(inner, "entries"):
         return made
-    told = tokenize(text)
-    count = len(made.text) - len(told)
+    text_words = tokenize(text)
+    count = len(made.text) - len(text_words)
     found = inner.entries.find(text)
-    if count <= 0 or found is None or made.text[count:] != told:
+    if count <= 0 or found is None or made.text[count:] != text_words:
         return made
     asked = next((one for one in inner.entries.questions[found] if tokenize(one) == made.text[:count]), None)
     if asked is None:
@@ -29,6 +29,6 @@ def with_known_question(scorer: Any, made: Explanation, query: str, text: str) -
     sources = (
         source_of(tokenize, query, made.query),
         source_of(tokenize, asked, made.text[:count]),
-        source_of(tokenize, text, told),
+        source_of(tokenize, text, text_words),
     )
     return replace(made, sections=(("known question", 0), ("answer", count)), sources=sources)

@@ -96,19 +96,19 @@ class Reader:
         self, questions: Sequence[str], texts: Sequence[str], member: sp.csr_array, *, progress: bool = False
     ) -> tuple[KnownTexts, KnownTexts]:
         """Learn from a collection, and read its questions and texts; `member` is (questions, entries)."""
-        words, asked, told = self._numbered(questions, texts, progress)
-        self.idf = np.log((1 + len(texts)) / (1 + document_frequencies(member, asked, told))) + 1
+        words, asked, in_texts = self._numbered(questions, texts, progress)
+        self.idf = np.log((1 + len(texts)) / (1 + document_frequencies(member, asked, in_texts))) + 1
         self.idf[self._silent_features(0, self.stems, self.two)] = 0
         self._new_idf = float(np.log((1 + len(texts)) / 2) + 1)
         self._fitted = self.size
         count = len(questions)
-        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], told)
+        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], in_texts)
 
     def extend(self, questions: Sequence[str], texts: Sequence[str]) -> tuple[KnownTexts, KnownTexts]:
         """Read the questions and texts of new entries, of which everything that is new gets a number."""
-        words, asked, told = self._numbered(questions, texts)
+        words, asked, in_texts = self._numbered(questions, texts)
         count = len(questions)
-        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], told)
+        return self._weighed(questions, words[:count], asked), self._weighed(texts, words[count:], in_texts)
 
     def _numbered(
         self, questions: Sequence[str], texts: Sequence[str], progress: bool = False
@@ -220,8 +220,8 @@ class Reader:
             size = sum(map(len, parts[start:])) // 8
             sizes.append(size)
             start = len(parts)
-            told = {one.name: one.stem >= 0 for one in read if one.content}
-            coverage[n] = sum(told.values()) / max(1, len(told))
+            known_stems = {one.name: one.stem >= 0 for one in read if one.content}
+            coverage[n] = sum(known_stems.values()) / max(1, len(known_stems))
         made = self._weighing().read(sizes, b"".join(parts))
         return Queries(texts, words, made.terms, made.vectors, coverage)
 

@@ -301,7 +301,7 @@ class State:
     ) -> tuple[list[str], list[str], Trace]:
         right = RightSide(question, text, self.tokenizer(question or ""), self.tokenizer(text))
         trace = trace_of(self.view.base.reader, self.fusion, compared, query, right, same)
-        return list(query.words[0]), [*right.matched, *right.told], trace
+        return list(query.words[0]), [*right.matched, *right.text_words], trace
 
     def _raw(self, view: View, query: Queries, scored: Scored, row: int) -> Floats:
         """What every feature says of one row, also where it is no candidate. (E,)"""

@@ -38,7 +38,7 @@ class RightSide(NamedTuple):
     question: str | None
     text: str
     matched: Sequence[str]
-    told: Sequence[str]
+    text_words: Sequence[str]
 
 
 class Compared(NamedTuple):
@@ -58,7 +58,7 @@ def trace_of(
     `same` is what the text was given for having exactly this question.
     """
     words = query.words[0]
-    grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.told)), len(fusion.names), axis=0)
+    grid = np.repeat(empty_grid(len(words), len(right.matched) + len(right.text_words)), len(fusion.names), axis=0)
     signals: list[Signal] = []
     components: list[Component] = []
     total = 0.0
@@ -85,13 +85,13 @@ def trace_of(
     if same:
         components.append(Component("the same question", 1.0, same))
         total += same
-    told = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
-    return Trace(total, signals, total - told, grid, list(fusion.names), components)
+    explained = sum(signal.contribution for signal in signals) + sum(one.contribution for one in components)
+    return Trace(total, signals, total - explained, grid, list(fusion.names), components)
 
 
 def _cells(reader: Reader, feature: Feature, added: Floats, query: Queries, right: RightSide) -> tuple[Cells, float]:
     """What each pair of words adds, and what is left."""
-    words, matched, text = query.words[0], right.matched, right.told
+    words, matched, text = query.words[0], right.matched, right.text_words
     if isinstance(feature, DenseFeature):
         return _dense(feature, float(added.sum()), query.texts[0], right) if words else ({}, float(added.sum()))
     if isinstance(feature, Translation):
@@ -116,7 +116,7 @@ def _dense(feature: DenseFeature, whole: float, asked: str, right: RightSide) ->
     if question is not None:
         shift, text = 0, question
     grid = sentences.cells(asked, text)
-    most = len(right.matched) + len(right.told) - shift  # a text without words has a place in the encoder's grid
+    most = len(right.matched) + len(right.text_words) - shift  # a text without words has a place in the encoder's grid
     cells = {(i, j + shift): float(grid[i, j]) for i, j in np.ndindex(*grid.shape) if grid[i, j] and j < most}
     return cells, whole - sum(cells.values())
 
@@ -175,8 +175,8 @@ def trace_of_cells(
     for (i, j), value in cells.items():
         grid[0, i, j] = value
     signals = [Signal(i, j, 0, value, value) for (i, j), value in sorted(cells.items())]
-    told = sum(cells.values()) + sum(one.contribution for one in components)
-    return Trace(score, signals, score - told, grid, [channel], [one for one in components if one.contribution])
+    explained = sum(cells.values()) + sum(one.contribution for one in components)
+    return Trace(score, signals, score - explained, grid, [channel], [one for one in components if one.contribution])
 
 
 def _translated(

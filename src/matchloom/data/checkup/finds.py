@@ -146,12 +146,12 @@ def broken(rows: Sequence[Placed]) -> Iterator[Find]:
 
 def languages(rows: Sequence[Placed]) -> Iterator[Find]:
     """Rows in another language than most; nothing where hardly any language can be told."""
-    told = [language_of(f"{pair.query} {pair.text}") for pair, _ in rows]
-    counts = Counter(language for language in told if language is not None)
+    detected = [language_of(f"{pair.query} {pair.text}") for pair, _ in rows]
+    counts = Counter(language for language in detected if language is not None)
     if len(counts) < 2:
         return
     most = counts.most_common(1)[0][0]
-    for (pair, place), language in zip(rows, told, strict=True):
+    for (pair, place), language in zip(rows, detected, strict=True):
         if language not in (None, most):
             yield Find("language", (place,), f"{language}, not {most}: {pair.query or pair.text}")
 

@@ -86,10 +86,10 @@ def _of_file(path: Path, name: str, file: Path, given: Columns | None) -> Iterat
             some = some or isinstance(found, Row)
             yield _renamed(found, path, name, file)
     except MatchloomError as error:
-        told = _told(str(error), path, name, file)
+        line = _told(str(error), path, name, file)
         if error.code not in _NO_PAIRS or some:
-            raise MatchloomError(told, code=error.code) from None
-        yield LeftOut(name, told.removeprefix(f"{path}, {name}").lstrip(",: ") or "it holds no pairs")
+            raise MatchloomError(line, code=error.code) from None
+        yield LeftOut(name, line.removeprefix(f"{path}, {name}").lstrip(",: ") or "it holds no pairs")
     else:
         if not some:
             yield LeftOut(name, "it holds no pairs")

@@ -107,8 +107,8 @@ def read_rows(
     shards = _shards(path, format, columns)
     if shards is not None:
         given = {"require_label": require_label, "graded": graded, "whole": whole}
-        told = {"on_left_out": on_left_out, "on_note": on_note}
-        return shards.chain(lambda one: read_rows(one, columns=columns, **given, **told))  # type: ignore[arg-type]
+        callbacks = {"on_left_out": on_left_out, "on_note": on_note}
+        return shards.chain(lambda one: read_rows(one, columns=columns, **given, **callbacks))  # type: ignore[arg-type]
     kind = format_of(path, format)
     rows = READERS[kind](path, columns, **({"whole": whole} if kind == "parquet" else {}))
     expected = _EXPECTED.get(kind, "rows with the columns query and text")

@@ -177,8 +177,8 @@ def _many(place: str, record: Mapping[str, Any], above: Mapping[str, Any]) -> It
     own = {name: value for name, value in record.items() if name not in (*asked, answer) and _is_own(name)}
     for query in dict.fromkeys(text for name in asked for text in _texts(record[name])):
         for text in _texts(record[answer]):
-            told = html_text(text) if "@type" in record else plain_answer(text)  # JSON-LD's texts are HTML
-            yield made_row(place, query, told, {**above, **own}, record.get("text_id"))
+            body = html_text(text) if "@type" in record else plain_answer(text)  # JSON-LD's texts are HTML
+            yield made_row(place, query, body, {**above, **own}, record.get("text_id"))
 
 
 def _texts(value: object) -> list[str]:

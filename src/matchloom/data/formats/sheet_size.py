@@ -47,11 +47,11 @@ class _Xlsx:
             self._row = _whole(reference, self._row + 1)
             self._column = 0
         elif tag == "c":
-            told = _REFERENCE.fullmatch(reference)
-            if reference and told is None:  # the reader might take it for anything
+            named = _REFERENCE.fullmatch(reference)
+            if reference and named is None:  # the reader might take it for anything
                 raise ValueError(f"the cell {reference[:20]!r} is none")
-            self._column = _column(told[1]) if told else self._column + 1
-            self._row = int(told[2]) if told else self._row
+            self._column = _column(named[1]) if named else self._column + 1
+            self._row = int(named[2]) if named else self._row
             self._rows, self._columns = max(self._rows, self._row), max(self._columns, self._column)
             self.cells = self._rows * self._columns
 

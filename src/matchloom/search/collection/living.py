@@ -90,9 +90,9 @@ class LivingState:
         if announce is None:
             return None
         ids = [entry.id for entry in change.put]
-        told = {"new": sum(self.state.view.row_of(name) is None for name in ids), "put": ids}
-        told["removed"] = list(change.remove)
-        return lambda path, start, content: announce(path, start, content, told)
+        counts = {"new": sum(self.state.view.row_of(name) is None for name in ids), "put": ids}
+        counts["removed"] = list(change.remove)
+        return lambda path, start, content: announce(path, start, content, counts)
 
     def switch(self, state: State, later: Sequence[Change], number: int) -> None:
         """Take up a fit that has learnt so many changes, and what was changed while it was made."""

@@ -168,11 +168,11 @@ def learn(known: Known, without: Ids, *, progress: bool = False) -> Translations
     taken = taken[np.argsort(pairs.row[taken], kind="stable")][:_PAIRS]  # the order by digest means nothing
     rows, entries = pairs.row[taken].tolist(), pairs.col[taken].tolist()
     asked = {n: known.questions.count_rows[n][0] for n in rows}
-    told: dict[int, Ids] = {}
+    texts_of: dict[int, Ids] = {}
     for entry in np.unique(pairs.col[taken]).tolist():
         terms, counts = known.texts.count_rows[entry]
-        told[entry] = np.repeat(terms, counts.astype(np.int64))
-    return learn_translations([asked[n] for n in rows], [told[a] for a in entries], least=_LEAST, progress=progress)
+        texts_of[entry] = np.repeat(terms, counts.astype(np.int64))
+    return learn_translations([asked[n] for n in rows], [texts_of[a] for a in entries], least=_LEAST, progress=progress)
 
 
 def _shares(known: Known, large: bool) -> Columns | Rows:
