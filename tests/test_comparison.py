@@ -52,7 +52,7 @@ def test_it_shows_itself() -> None:
     with console.capture() as shown:
         console.print(found)
     lines = shown.get().splitlines()
-    assert lines[0].split() == ["system", "P@1", "RR", "p", "to", "bm25", "parameters", "minutes", "pairs/s"]
+    assert lines[0].split() == ["system", "P@1", "RR", "p", "against", "bm25", "parameters", "minutes", "pairs/s"]
     assert [line.split()[0] for line in lines[1:]] == ["bm25", "random"]
     page = found.to_html()
     assert escape(page) in found._repr_html_()
