@@ -97,14 +97,15 @@ class Ranked(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How sure a collection is of texts that it has ranked: what `Hits` say of what a search found.
+    """How certain a collection is of texts that it has ranked, as `Hits` of a search have it.
 
     Args:
-        probabilities: Of each text, best first, how likely it is the right answer; None of one that is no answer of the
-            collection, and where that was not learnt.
-        known: How likely it is that any answer of the collection is right.
-        answered: Whether the first text is as sure as a stated precision or coverage asks for; None where none was.
-        confident: Whether it is sure enough to be given as the answer, where nothing was stated.
+        probabilities: The probability that each text, best first, is the right answer; None if it is not an answer of
+            the collection, or if probabilities were not learnt.
+        known: The probability that any answer of the collection is right.
+        answered: Whether the first text is certain enough for the stated precision or coverage; None if none was
+            stated.
+        confident: Whether it is certain enough to be given as the answer, if nothing was stated.
     """
 
     probabilities: tuple[float | None, ...]

@@ -106,7 +106,7 @@ PrecisionOption = Annotated[
     float | None,
     typer.Option(
         "--precision",
-        help="Answer only where so many of the answers shown are right, such as 0.95; else say that none is sure.",
+        help="The share of shown answers that must be right, such as 0.95; less certain ones are not given.",
         show_default=False,
     ),
 ]
@@ -114,7 +114,7 @@ CoverageOption = Annotated[
     float | None,
     typer.Option(
         "--coverage",
-        help="Answer so many of the questions, such as 0.8, the surest ones; else say that none is sure.",
+        help="The share of questions that get an answer, such as 0.8: the most certain ones do.",
         show_default=False,
     ),
 ]

@@ -90,7 +90,7 @@ def command(
     if collection_of_answers is None and (precision is not None or coverage is not None):
         name = "--coverage" if precision is None else "--precision"
         raise MatchloomError(
-            f"{name}: {scorer} does not know how sure it is; a collection that 'matchloom fit' made does",
+            f"{name}: {scorer} has no calibrated probabilities; use a collection that 'matchloom fit' made",
             code="not_supported",
         )
     ranked = _ranker(chosen, texts)

@@ -260,7 +260,7 @@ def _coverages(report: FitReport) -> str:
         Column("test questions that got one", "number"),
         Column("right on test questions", "number"),
     ]
-    about = '<p class="note">Or state how many questions should get an answer (--coverage 0.8): the surest do.</p>'
+    about = '<p class="note">Or state how many questions get an answer (--coverage 0.8): the most certain ones do.</p>'
     return f"\n{about}\n" + table("Coverages", columns, rows, narrow="stack") if rows else ""
 
 

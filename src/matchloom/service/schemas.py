@@ -83,7 +83,9 @@ Precision = Annotated[
 ]
 Coverage = Annotated[
     _Part,
-    Field(description="Collections: the share of questions that get an answer, the most certain ones. Not with `precision`."),
+    Field(
+        description="Collections: the share of questions that get an answer: the most certain. Not with `precision`."
+    ),
 ]
 
 

@@ -300,8 +300,8 @@ class Asked:
     ) -> Ranking:
         """Texts of your own, such as answers that another engine found, by falling score; equal ones by their text.
 
-        `sureness` of the ranking says how likely each is right that is an answer of the collection, and whether the
-        first one is sure enough, as `search` does.
+        `sureness` of the ranking has the probability of each text that is an answer of the collection, and whether the
+        first one is certain enough, as for `search`.
 
         Args:
             question: The question.
@@ -325,7 +325,7 @@ class Asked:
         precision: float | None = None,
         coverage: float | None = None,
     ) -> Sureness:
-        """How sure the collection is of texts that were ranked by it for a question, best first.
+        """How certain the collection is of texts that it ranked for a question, best first.
 
         Args:
             question: The question.
