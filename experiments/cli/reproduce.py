@@ -20,7 +20,9 @@ def command(
         str | None,
         typer.Argument(metavar="TABLE", help="A name that --list shows, all, or lcs.", show_default=False),
     ] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="Show every table, what it needs and how long.")] = False,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="Show every table, the data it needs and its time.")
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder that holds the data sets, one folder each.", show_default=False),
@@ -29,25 +31,23 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help=f"Where results go, {OUT} by default; of lcs, where its network is saved.",
+            help=f"Where results go, {OUT} by default; for lcs, where its network is saved.",
             show_default=False,
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="ROW", help="The row of this name, or else those with it in their names.", show_default=False
-        ),
+        typer.Option(metavar="ROW", help="The row of this name, or rows whose names contain it.", show_default=False),
     ] = None,
     seeds: Annotated[
         list[str] | None,
-        typer.Option(metavar="N,N", help="These seeds in place of the table's, such as 0,1,2.", show_default=False),
+        typer.Option(metavar="N,N", help="These seeds instead of the table's, such as 0,1,2.", show_default=False),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="A smoke run of minutes: few queries, one epoch; no results.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Run what has results, and anew what was interrupted.")
+        bool, typer.Option("--again", help="Repeat runs that have results, and restart interrupted ones.")
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep every trained matcher.")] = False,
     first: Annotated[str, typer.Option(metavar="LETTERS", help="lcs: first string of the figure.")] = "ABCDE",
@@ -61,27 +61,27 @@ def command(
         typer.Option(metavar="FOLDER", help="lcs: use the network that an earlier --out saved.", show_default=False),
     ] = None,
     pairs: Annotated[int, typer.Option(min=2, help="lcs: pairs of strings to train on.")] = 10_000,
-    epochs: Annotated[int, typer.Option(min=1, help="lcs: passes over them.")] = 100,
+    epochs: Annotated[int, typer.Option(min=1, help="lcs: epochs of the training.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="lcs: seed of the strings and the network.")] = 0,
 ) -> None:
     """Repeat a published table or experiment.
 
-    What is repeated is in the folder experiments/ of the repository, not in the installed package: run this in a clone.
+    Tables and experiments are in the folder experiments/ of the repository, not in the installed package: run this in a
+    clone.
 
-    TABLE prepares the data by the paper's protocol, trains and measures every row, and shows our figures beside the
-    published ones. Before it starts it says what it will do and how long that took the project. Each row and seed
-    leaves a manifest in OUT/TABLE.json (commit, digest of the data, all settings, seed, machine, time, figures) and its
-    scores, query by query, in OUT/TABLE. What is done is not run again; what was interrupted goes on from its last
-    epoch, so that Ctrl-C costs an epoch at most. Several processes may share one OUT. A row gives the same scores each
-    time, to the last bit.
+    With TABLE the command prepares the data by the paper's protocol, trains and measures every row, and shows our
+    figures beside the published ones. Before it starts it prints what it will do and how long that took the project.
+    For each row and seed it writes a manifest in OUT/TABLE.json (commit, digest of the data, all settings, seed,
+    machine, time, figures) and the scores of every query in OUT/TABLE. Finished runs are not repeated; interrupted runs
+    continue from their last epoch, so Ctrl-C loses at most one epoch. Several processes may share one OUT. A row gives
+    the same scores each time, to the last bit.
 
-    all does so with every table whose data are in DIR, and writes the page OUT/results.md with its figures.
+    all runs every table whose data are in DIR, and writes the page OUT/results.md with its figures.
 
     lcs needs no data: Match-SRNN learns the longest common subsequence of two strings (Wan et al. 2016, section 5). It
-    is trained on 10,000 pairs of strings of up to 10 letters, with the length of their longest common subsequence. Its
-    lengths and paths are then compared with those of dynamic programming on 1,000 new pairs, and on longer strings than
-    those of the training. Finally the paper's Figure 4 is shown for two strings of your choice. It takes about a
-    minute.
+    is trained on 10,000 pairs of strings of up to 10 characters, with the length of their longest common subsequence.
+    Its lengths and paths are then compared with those of dynamic programming, on 1,000 new pairs and on longer strings.
+    Finally the paper's Figure 4 is shown for two strings of your choice. It takes about a minute.
 
     \b
     Examples:
@@ -97,11 +97,11 @@ def command(
         print_list(data)
         return
     if table is None:
-        raise MatchloomError("which TABLE? --list shows them; all and lcs are others")
+        raise MatchloomError("name a TABLE: one that --list shows, all, or lcs")
     stray = [name for name in (_OF_TABLES if table == "lcs" else _OF_LCS) if _given(context, name)]
     if stray:
         raise MatchloomError(
-            f"--{stray[0]} means nothing to {table}; {'it is for tables' if table == 'lcs' else 'lcs has it'}"
+            f"--{stray[0]} cannot be used with {table}; it is for {'tables' if table == 'lcs' else 'lcs'}"
         )
     if table == "lcs":
         from experiments.cli.reproduce_lcs import reproduce_lcs

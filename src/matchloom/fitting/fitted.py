@@ -59,7 +59,7 @@ class Fitted:
         """The score of each pair, or of one query and text; higher matches better.
 
         Args:
-            pairs: Pairs, tuples, dicts or a data frame, whose labels are not looked at; or one query.
+            pairs: Pairs, tuples, dicts or a data frame, whose labels are not used; or one query.
             text: The text to that one query.
             progress: Whether to show a bar.
         """

@@ -112,7 +112,7 @@ class BM25:
         """One score for each pair, or that of one query and text; it depends on that pair and the collection only.
 
         Args:
-            pairs: Any pairs, whose labels are not looked at; or one query.
+            pairs: Any pairs, whose labels are not used; or one query.
             text: The text to that one query.
             progress: Whether to show a bar.
         """

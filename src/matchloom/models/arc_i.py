@@ -39,7 +39,7 @@ class ARCI(PairModel):
         layers: Convolutions, each followed by a pooling of two.
         max_words: Words of a text that are read.
         units: Hidden units of the MLP that scores the two vectors.
-        dropout: Part of the two vectors that is left out in training.
+        dropout: Part of the two vectors that is dropped in training.
     """
 
     sentence_vectors = True

@@ -60,8 +60,8 @@ class M2SNet(PairModel):
         features: Features of the pair beside the convolutions: overlap, pair or paraphrase; empty for none.
         frame: Words of a text that are read, and the side of the map; it must fit the blocks.
         units: Hidden units.
-        dropout: Part of the hidden units that is left out in training; 0 also switches dropout of the similarities off.
-        similarity_dropout: Part of the similarities that is left out in training.
+        dropout: Part of the hidden units that is dropped in training; 0 also turns off dropout of the similarities.
+        similarity_dropout: Part of the similarities that is dropped in training.
         init: First weights of convolutions and layers: uniform, in (-.1, .1), or xavier. U and B start at 0.
     """
 

@@ -68,7 +68,7 @@ def test_what_cannot_be_is_told_in_one_line(run: Run, tmp_path: Path) -> None:
     known = "choose one of cloth, colours, trials_colours, or lcs, or all"
     assert error("table3") == f"table 'table3' is unknown; {known}"
     assert error("../tables/colours") == f"table '../tables/colours' is unknown; {known}"
-    assert error() == "which TABLE? --list shows them; all and lcs are others"
+    assert error() == "name a TABLE: one that --list shows, all, or lcs"
     assert error("all") == "all needs --data DIR, the folder that holds the data sets; --list shows which"
     assert error("all", "--data", tmp_path / "none") == f"--data {tmp_path / 'none'} is no folder"
     out = ("--out", tmp_path / "out")
@@ -80,8 +80,8 @@ def test_what_cannot_be_is_told_in_one_line(run: Run, tmp_path: Path) -> None:
     assert error("colours", "--only", "Knot") == told
     assert error("colours", "--seeds", "1,two") == "--seeds 'two': expected whole numbers, such as 0,1,2"
     assert error("colours", "--seeds", ",") == "--seeds ',': expected whole numbers, such as 0,1,2"
-    assert error("colours", "--epochs", 3) == "--epochs means nothing to colours; lcs has it"
-    assert error("lcs", "--data", tmp_path) == "--data means nothing to lcs; it is for tables"
+    assert error("colours", "--epochs", 3) == "--epochs cannot be used with colours; it is for lcs"
+    assert error("lcs", "--data", tmp_path) == "--data cannot be used with lcs; it is for tables"
     assert error("all", "--only", "Net") == "--only names a row of one table; give that table in place of all"
 
 

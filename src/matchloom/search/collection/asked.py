@@ -79,7 +79,7 @@ class Asked:
 
     @property
     def announce(self) -> Announce | None:
-        """What is told of each change before it is written."""
+        """The function that is called with each change before it is written."""
         return self._living.announce
 
     @announce.setter
