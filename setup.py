@@ -33,6 +33,7 @@ KERNELS = (
     "sparse",
     "ranking",
     "coded",
+    "skip_gram",
 )
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]

@@ -52,6 +52,8 @@ from matchloom.models.match_pyramid import MatchPyramid
 from matchloom.models.mv_lstm import MVLSTM
 from matchloom.text.tokenize import Tokenizer
 from matchloom.text.vocab import Vocab
+from matchloom.training.config import TrainConfig
+from matchloom.training.step import make_optimizer, trained
 from matchloom.types import Pair
 
 RESULTS = places.RESULTS / "networks.json"
@@ -194,7 +196,8 @@ WHATS = ("forward", "with backward", "a step")
 def networks(threads: int, rounds: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Forward, with backward, and a whole step with AdaGrad; pairs a second, batch 128.
 
-    Plain torch has a process of its own, as it comes (`plain`) and with freed memory kept (`plain, kept`).
+    Plain torch has a process of its own, as it comes (`plain`) and with freed memory kept (`plain, kept`), there also
+    with sparse gradients of its word vectors (`plain, sparse`), which is what training here has.
     """
     rows = [
         (f"{title}, {size} x {size}, batch {BATCH}: pairs/s", number, size)
@@ -210,13 +213,14 @@ def networks(threads: int, rounds: int, wanted: Wanted) -> Iterator[dict[str, An
             for who, process, own in (
                 ("plain", plain, "plain"),
                 ("plain, kept", kept, "plain"),
+                ("plain, sparse", kept, "plain, sparse"),
                 ("ours", ours, "ours"),
             ):
                 contenders |= {f"{who} {what}": process.turn(number, size, f"{own} {what}") for what in WHATS}
             speeds, wall = in_turn(contenders, rounds)
             ratios = {
                 f"{what}, ours / {who}": speeds[f"ours {what}"] / speeds[f"{who} {what}"]
-                for who in ("plain", "plain, kept")
+                for who in ("plain", "plain, kept", "plain, sparse")
                 for what in WHATS
             }
             yield line(name, speeds, wall, ratios)
@@ -266,30 +270,37 @@ def works(number: int, size: int, threads: int, vocab: Vocab, pool: Executor) ->
     """All that is timed of a model and of the best plain torch."""
     _, name, arguments = MODELS[number]
     ours = build_model(name, arguments, WordEmbedding(len(vocab), DIMENSIONS), seed=0)
-    plain = plain_of(build_model(name, arguments, WordEmbedding(2, DIMENSIONS), seed=0), len(vocab))
+    optimizer = make_optimizer(ours, TrainConfig(optimizer="adagrad"))
     shards = shards_of(name, ours, vocab, size, threads)
+    found = {"GEMM": gemm, **passes("ours", ours, optimizer, [(shard,) for shard in shards], pool)}
     ids = [(one.left.words[one.left_rows], one.right.words[one.right_rows]) for one in shards]
-    plain_passes = passes("plain", plain, ids, pool)
-    return {"GEMM": gemm, **plain_passes, **passes("ours", ours, [(shard,) for shard in shards], pool)}
+    for who, sparse in (("plain", False), ("plain, sparse", True)):
+        plain: Any = plain_of(build_model(name, arguments, WordEmbedding(2, DIMENSIONS), seed=0), len(vocab))
+        plain.embedding.sparse = sparse
+        found |= passes(who, plain, torch.optim.Adagrad(plain.parameters(), lr=0.001), ids, pool)
+    return found
 
 
-def passes(who: str, model: nn.Module, shards: Sequence[tuple[Any, ...]], pool: Executor) -> dict[str, Work]:
+def passes(
+    who: str, model: nn.Module, optimizer: torch.optim.Optimizer, shards: Sequence[tuple[Any, ...]], pool: Executor
+) -> dict[str, Work]:
     """The three things that are timed of a model; shards run side by side, with one thread each, as in training."""
-    parameters = list(model.parameters())
-    optimizer = torch.optim.Adagrad(parameters, lr=0.001)
+    parameters = trained(model)
 
     def forward(shard: tuple[Any, ...]) -> None:
         with torch.no_grad():
             model(*shard)
 
     def gradients(shard: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
-        return torch.autograd.grad(torch.relu(1 - model(*shard)).sum(), parameters, allow_unused=True)
+        found = torch.autograd.grad(torch.relu(1 - model(*shard)).sum(), parameters, allow_unused=True)
+        return tuple(x if x is None or not x.is_sparse else x.coalesce() for x in found)
 
     def step() -> None:
         for parameter, *own in zip(parameters, *pool.map(gradients, shards), strict=True):
             found = [x for x in own if x is not None]
             parameter.grad = sum(found[1:], found[0]) / BATCH if found else None
-        optimizer.step()
+        with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
+            optimizer.step()
 
     def all_of(work: Callable[[tuple[Any, ...]], Any]) -> Work:
         return lambda: (list(pool.map(work, shards)), BATCH)[1]

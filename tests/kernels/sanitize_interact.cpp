@@ -37,6 +37,14 @@ int main(int count, char **words) {
         task.left = left.data(), task.right = right.data(), task.form = round % 3 ? nullptr : form.data();
         task.relu = round % 2, task.k = k, task.values = values.data(), task.places = places.data();
         if (matchloom_meet(&task)) return 1;
+        auto values_up = numbers(B * C * k);
+        std::vector<float> of_left(left.size()), of_right(right.size());
+        std::vector<float> of_form(task.form ? C * (E + 1) * matchloom_form_step(E) : 0);
+        MeetTask back = task;
+        back.values_gradient = values_up.data(), back.left_gradient = of_left.data();
+        back.right_gradient = round % 5 ? of_right.data() : nullptr;
+        back.form_gradient = task.form ? of_form.data() : nullptr;
+        if (matchloom_meet_back(&back)) return 1;
         task.k = 0, task.grid = grid.data();
         if (matchloom_meet(&task)) return 1;
         for (int64_t b = 0; b < B; b++)

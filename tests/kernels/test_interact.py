@@ -59,6 +59,38 @@ def test_cells_and_their_largest_are_torchs(sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.usefixtures("build")
+@pytest.mark.parametrize("together", [False, True], ids=["two tensors", "one tensor"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_the_gradient_of_the_largest_is_torchs(sizes: tuple[int, ...], together: bool) -> None:
+    meeting, _ = drawn(sizes)
+    k, batch = sizes[-1], meeting.batch
+    if together:  # both sides are rows of one, as MV-LSTM reads them
+        width = max(meeting.left.shape[1], meeting.right.shape[1])
+        both = torch.cat([pad(x, (0, 0, 0, width - x.shape[1])) for x in (meeting.left, meeting.right)])
+        of_both = Texts(
+            torch.zeros(len(both), width, dtype=torch.int64), torch.cat([batch.left.lengths, batch.right.lengths])
+        )
+        batch = PairBatch(of_both, of_both, batch.left_rows, batch.right_rows + len(meeting.left))
+        meeting = meeting._replace(left=both, right=both, batch=batch)
+    given = [x for x in (meeting.left, None if together else meeting.right, meeting.form) if x is not None]
+    for x in given:
+        x.requires_grad_()
+    values, places = interact.k_largest(meeting, k)
+    up = torch.randn(values.shape)
+    found = torch.autograd.grad(values, given, up)
+    u, v = meeting.left.double()[batch.left_rows], meeting.right.double()[batch.right_rows]
+    if meeting.form is None:
+        cells = (u @ v.transpose(1, 2))[:, None]
+    else:
+        u, v = pad(u, (0, 1), value=1.0), pad(v, (0, 1), value=1.0)
+        cells = torch.einsum("ble,ecf,brf->bclr", u, meeting.form.double(), v).relu()
+    at = cells.flatten(2).gather(2, places.clamp_min(0)).masked_fill(places < 0, 0.0)
+    wanted = torch.autograd.grad(at, given, up.double())
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5 * float(1 + other.abs().max()))
+
+
+@pytest.mark.usefixtures("build")
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_a_pair_is_the_same_in_any_batch(sizes: tuple[int, ...]) -> None:
     meeting, _ = drawn(sizes)

@@ -139,14 +139,16 @@ def test_distinct_words_make_the_same_states_and_gradients(bidirectional: bool, 
 
 def test_distinct_words_are_found_once_each() -> None:
     _, ids, _ = often(30, 20, 1)
-    ids = (ids - 30) * 2**40  # negative and large numbers, too
+    ids = ids * 701  # and words of which none occur between them
     found = distinct_words(ids)
     assert found is not None
     distinct, places = found
-    assert len(distinct) == len(set(ids.flatten().tolist())) == len(set(distinct.tolist()))
+    assert distinct.tolist() == sorted(set(ids.flatten().tolist()))
     assert torch.equal(distinct[places], ids)
     assert distinct_words(torch.arange(10_000).view(100, 100)) is None  # no word occurs twice
     assert distinct_words(ids[:1]) is None  # too few
+    assert distinct_words(ids - 1) is None  # what is no word is for the table to refuse
+    assert distinct_words(ids * 2**40) is None
 
 
 def test_words_outside_the_table_are_refused() -> None:

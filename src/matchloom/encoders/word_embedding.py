@@ -35,7 +35,12 @@ class WordEmbedding(Encoder):
     def distinct(self, texts: Texts) -> Tensor | DistinctWords:
         """Each word once, where the native LSTM serves and that saves it work."""
         found = distinct_words(texts.words)
-        return super().distinct(texts) if found is None else DistinctWords(self.embedding(found[0]), found[1])
+        if found is None:
+            return super().distinct(texts)
+        sparse = self.embedding.sparse and self.embedding.weight.requires_grad and torch.is_grad_enabled()
+        table = self.embedding.weight
+        vectors: Tensor = _Rows.apply(table, found[0]) if sparse else self.embedding(found[0])  # type: ignore[no-untyped-call]
+        return DistinctWords(vectors, found[1])
 
     def settings(self) -> dict[str, Any]:
         """Its size; the number of words is the vocabulary's."""
@@ -54,6 +59,24 @@ class WordEmbedding(Encoder):
         """The rows as they are now, (words, size)."""
         rows: NDArray[np.float32] = self.embedding.weight.detach().cpu().numpy()
         return rows
+
+
+class _Rows(torch.autograd.Function):
+    """Rows of a table, each once and in ascending order, so that there is nothing to add up in their gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table.index_select(0, ids)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (ids,), (up,) = ctx.saved_tensors, gradients
+        if int(ids[0]) == PADDING:  # which learns nothing
+            ids, up = ids[1:], up[1:]
+        found = torch.sparse_coo_tensor(ids[None], up, ctx.shape, is_coalesced=True, check_invariants=False)
+        return found, None
 
 
 class _SharedWords(Encoder):

@@ -5,6 +5,7 @@
 // a pair's cells depend on its two texts alone. Cells live in registers, some rows and a panel of columns at a time.
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "product.h"
@@ -29,6 +30,9 @@ struct MeetTask {
     float *sums;                       // [pair][kernels][L], 0 behind the text
     const float *sums_gradient;        // like sums, or null
     float *cells_gradient;             // [pair][L][R], 0 outside
+    const float *values_gradient;      // like values: what matchloom_meet_back starts from
+    float *left_gradient, *right_gradient;  // like left and right, which may be one array; added to
+    float *form_gradient;              // [C][E + 1][matchloom_form_step of E]; added to
 };
 
 class Meeting {
@@ -41,6 +45,7 @@ class Meeting {
     int64_t lanes_text = -1;
     float *best = nullptr;           // [C][k]
     int64_t *best_places = nullptr;
+    float *least = nullptr;          // what a cell of each lane must exceed, where lanes are of several channels
     const bool turned;               // lanes are the left text's words, rows the right one's: one query, many texts
     float *zeros = nullptr;
 
@@ -124,16 +129,14 @@ class Meeting {
         for (; at > 0 && !(value <= own[at - 1] || own[at - 1] != own[at - 1]); at--)
             own[at] = own[at - 1], own_places[at] = own_places[at - 1];
         own[at] = value, own_places[at] = place;
+        if (turned && C > 1)
+            for (int64_t lane = channel; lane < L * C; lane += C) least[lane] = own[task.k - 1];
     }
 
     void pool(int64_t row, int64_t first, vec cells, int64_t count) {
         const unsigned valid = count < WIDTH ? (1u << count) - 1 : WIDTH == 32 ? ~0u : (1u << WIDTH) - 1;
         const int64_t k = task.k;
-        vec least_kept;
-        if (turned && C > 1)
-            for (int lane = 0; lane < WIDTH; lane++) least_kept[lane] = best[(first + lane) % C * k + k - 1];
-        else
-            least_kept = splat(best[(turned ? 0 : row % C) * k + k - 1]);
+        const vec least_kept = turned && C > 1 ? load(least + first) : splat(best[(turned ? 0 : row % C) * k + k - 1]);
         for (unsigned found = not_at_most(cells, least_kept) & valid; found; found &= found - 1) {
             const int lane = __builtin_ctz(found);
             const int64_t left = turned ? first + lane : row, right = turned ? row : first + lane;
@@ -210,6 +213,7 @@ class Meeting {
     void start() {
         L = task.left_lengths[task.left_rows[pair]], R = task.right_lengths[task.right_rows[pair]];
         for (int64_t n = 0; n < C * task.k; n++) best[n] = -std::numeric_limits<float>::infinity(), best_places[n] = -1;
+        for (int64_t lane = 0; least && lane < L * C; lane++) least[lane] = -std::numeric_limits<float>::infinity();
         const int64_t width = task.right_width, all = task.left_width * C * width;
         if (task.grid) memset(task.grid + pair * all, 0, all * sizeof(float));
         if (task.cells_gradient) memset(task.cells_gradient + pair * all, 0, all * sizeof(float));
@@ -246,7 +250,7 @@ class Meeting {
         const int64_t form_vecs = task.form ? whole_vecs(width) * (E + 1) : 0;
         const int64_t transformed_vecs = task.form ? whole_vecs(task.left_width * width) : 0;
         Scratch scratch(form_vecs + transformed_vecs + whole_vecs(most) * (E + 1) + row_vecs + whole_vecs(E + 1) +
-                        whole_vecs(C * task.k) + whole_vecs(2 * C * task.k));
+                        whole_vecs(C * task.k) + whole_vecs(2 * C * task.k) + whole_vecs(turned ? most : 0));
         if (scratch.failed()) return 1;
         form_panels = scratch.take(form_vecs);
         transformed = reinterpret_cast<float *>(scratch.take(transformed_vecs));
@@ -254,6 +258,7 @@ class Meeting {
         zeros = reinterpret_cast<float *>(scratch.take(whole_vecs(E + 1)));
         best = reinterpret_cast<float *>(scratch.take(whole_vecs(C * task.k)));
         best_places = reinterpret_cast<int64_t *>(scratch.take(whole_vecs(2 * C * task.k)));
+        if (turned) least = reinterpret_cast<float *>(scratch.take(whole_vecs(most)));
         vec *to = form_panels;
         for (int64_t first = 0; task.form && first < width; first += PANEL * WIDTH) {
             const int nv = panel_vecs(width, first);
@@ -277,6 +282,108 @@ class Meeting {
     }
 };
 
+// The gradient of the k largest cells, which touches their two words and the form alone. In the order of the pairs.
+class Back {
+    const MeetTask &task;
+    const int64_t E, C, k;
+    static constexpr int64_t CELLS = 64;  // whose rows are in the cache together
+    int64_t step = 0;                     // of their rows: E + 1, up to a whole vector
+    float *u = nullptr, *v = nullptr, *out = nullptr;      // [CELLS][step]: u and v times the cell's gradient, with its 1
+    float *plain_u = nullptr;                              // u with its 1
+    float *right_panels = nullptr, *left_panels = nullptr; // a channel's form as what u and v are multiplied with
+    int64_t at_left[CELLS], at_right[CELLS];
+
+    // The cell of a place if a gradient reaches it.
+    bool find(int64_t pair, int64_t n, int64_t &left, int64_t &right, float &up) const {
+        const int64_t place = task.places[n];
+        up = task.values_gradient[n];
+        if (place < 0 || up == 0.0f || (task.relu && task.values[n] <= 0.0f)) return false;
+        left = (task.left_rows[pair] * task.left_width + place / task.right_width) * E;
+        right = (task.right_rows[pair] * task.right_width + place % task.right_width) * E;
+        return true;
+    }
+
+    static void add_times(float *to, const float *x, float by, int64_t count) {
+        for (int64_t n = 0; n < count; n += WIDTH)
+            store_some(to + n, multiply_add(splat(by), load_some(x + n, count - n), load_some(to + n, count - n)), count - n);
+    }
+
+    void cells_alone() const {
+        int64_t left, right;
+        float up;
+        for (int64_t pair = task.begin; pair < task.end; pair++)
+            for (int64_t n = pair * k; n < (pair + 1) * k; n++)
+                if (find(pair, n, left, right, up)) {
+                    if (task.left_gradient) add_times(task.left_gradient + left, task.right + right, up, E);
+                    if (task.right_gradient) add_times(task.right_gradient + right, task.left + left, up, E);
+                }
+    }
+
+    // Some cells of one channel.
+    void some(int64_t channel, int64_t count) const {
+        if (task.form_gradient)
+            add_outer(task.form_gradient + channel * (E + 1) * step, plain_u, 1, step, E + 1, v, step, count);
+        if (task.left_gradient) {
+            multiply(v, count, step, right_panels, E, nullptr, out);
+            for (int64_t n = 0; n < count; n++) add_times(task.left_gradient + at_left[n], out + n * E, 1.0f, E);
+        }
+        if (task.right_gradient) {
+            multiply(u, count, step, left_panels, E, nullptr, out);
+            for (int64_t n = 0; n < count; n++) add_times(task.right_gradient + at_right[n], out + n * E, 1.0f, E);
+        }
+    }
+
+    void pack(int64_t channel) const {
+        const float *form = task.form + channel * (E + 1);
+        float *to_left = right_panels, *to_right = left_panels;
+        for (int64_t first = 0; first < E; first += PANEL * WIDTH) {
+            const int64_t width = panel_vecs(E, first) * WIDTH;
+            for (int64_t n = 0; n < step; n++)
+                for (int64_t o = first; o < first + width; o++) {
+                    const bool there = n <= E && o < E;
+                    *to_left++ = there ? form[o * C * (E + 1) + n] : 0.0f;
+                    *to_right++ = there ? form[n * C * (E + 1) + o] : 0.0f;
+                }
+        }
+    }
+
+    void with_form() {
+        int64_t right;
+        float up;
+        for (int64_t channel = 0; channel < C; channel++) {
+            int64_t count = 0;
+            pack(channel);
+            for (int64_t pair = task.begin; pair < task.end; pair++)
+                for (int64_t n = (pair * C + channel) * k; n < (pair * C + channel + 1) * k; n++) {
+                    if (!find(pair, n, at_left[count], right, up)) continue;
+                    at_right[count] = right;
+                    const float *own_u = task.left + at_left[count], *own_v = task.right + right;
+                    float *to_u = u + count * step, *to_v = v + count * step, *to_plain = plain_u + count * step;
+                    for (int64_t e = 0; e < E; e++) to_plain[e] = own_u[e], to_u[e] = up * own_u[e], to_v[e] = up * own_v[e];
+                    to_plain[E] = 1.0f, to_u[E] = up, to_v[E] = up;
+                    if (++count == CELLS) some(channel, count), count = 0;
+                }
+            some(channel, count);
+        }
+    }
+
+  public:
+    explicit Back(const MeetTask &task) : task(task), E(task.size), C(task.channels), k(task.k) {}
+    static int64_t form_step(int64_t size) { return whole_vecs(size + 1) * WIDTH; }
+
+    int run() {
+        if (!task.form) return cells_alone(), 0;
+        step = form_step(E);
+        const int64_t rows = CELLS * step / WIDTH, panels = whole_vecs(E) * step;
+        Scratch scratch(4 * rows + 2 * panels);
+        if (scratch.failed()) return 1;
+        for (float **one : {&u, &v, &plain_u, &out}) *one = reinterpret_cast<float *>(scratch.take(rows));
+        for (float **one : {&right_panels, &left_panels}) *one = reinterpret_cast<float *>(scratch.take(panels));
+        with_form();
+        return 0;
+    }
+};
+
 }  // namespace
 
 extern "C" {
@@ -285,6 +392,10 @@ int64_t matchloom_meet_task_bytes() { return sizeof(MeetTask); }
 
 // 0, or 1 if memory ran out.
 int matchloom_meet(const MeetTask *task) { return Meeting(*task).run(); }
+
+// The gradient of what it pooled, likewise; and the numbers of a row of the form's.
+int matchloom_meet_back(const MeetTask *task) { return Back(*task).run(); }
+int64_t matchloom_form_step(int64_t size) { return Back::form_step(size); }
 
 // How many numbers a matrix takes as panels, and that: w[input * input_step + output * output_step].
 int64_t matchloom_packed(int64_t inputs, int64_t outputs) { return whole_vecs(outputs) * WIDTH * inputs; }

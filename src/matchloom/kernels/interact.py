@@ -21,6 +21,8 @@ _FEW = 16  # pairs for which a second thread costs more than it saves
 class Meeting(NamedTuple):
     """Two sides of a batch, (N, L, E) and (M, R, E), and with a form (E + 1, C, E + 1) what is between them.
 
+    The sides may be rows of one tensor.
+
     A cell is u'v, or for each channel [u ; 1]' form [v ; 1]; `relu`: at least 0.
     """
 
@@ -34,10 +36,21 @@ class Meeting(NamedTuple):
 def k_largest(meeting: Meeting, k: int) -> tuple[Tensor, Tensor]:
     """The k largest cells of each channel in descending order, and their places l * R + r. (B, C, k) each
 
-    Where a pair has fewer than k cells the missing values are 0 and their places -1.
+    Where a pair has fewer than k cells the missing values are 0 and their places -1. The gradient of the values reaches
+    both sides and the form; it touches the words of these cells alone.
     """
-    call = _Call(meeting)
-    shape = (len(meeting.batch), call.channels, k)
+    given = [x for x in (meeting.left, meeting.right, meeting.form) if x is not None]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        right = None if meeting.right is meeting.left else meeting.right
+        found: tuple[Tensor, Tensor] = _KLargest.apply(  # type: ignore[no-untyped-call]
+            meeting.left, right, meeting.form, meeting.batch, meeting.relu, k
+        )
+        return found
+    return _k_largest(_Call(meeting), k)
+
+
+def _k_largest(call: _Call, k: int) -> tuple[Tensor, Tensor]:
+    shape = (len(call.sizes[0]), call.channels, k)
     values, places = call.left.new_empty(shape), torch.empty(shape, dtype=torch.int64)
     call.run(k=k, values=values.data_ptr(), places=places.data_ptr())
     return values, places
@@ -120,6 +133,12 @@ class _Call:
             **dict(places),
         }
 
+    def released(self) -> list[Tensor | None]:
+        """Both sides and the form, which somebody else holds on to from now on."""
+        found = [self.left, self.right, self.form]
+        del self.left, self.right, self.form
+        return found
+
     def run(self, **wanted: Any) -> None:
         """All pairs, in one part for each thread."""
         B, threads = len(self.sizes[0]), torch.get_num_threads()
@@ -128,6 +147,40 @@ class _Call:
             MeetTask(**self.fields, **wanted, begin=start, end=min(B, start + step)) for start in range(0, B, step or 1)
         ]
         run(loaded().meet, tasks, threads, "interaction")
+
+    def back(self, **wanted: Any) -> None:
+        """All pairs of the gradient, whose order decides its last digits."""
+        run(loaded().meet_back, [MeetTask(**self.fields, **wanted, end=len(self.sizes[0]))], 1, "interaction")
+
+
+class _KLargest(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, left: Tensor, right: Tensor | None, form: Tensor | None, batch: PairBatch, relu: bool, k: int
+    ) -> tuple[Tensor, Tensor]:
+        call = _Call(Meeting(left, left if right is None else right, batch, form, relu))
+        values, places = _k_largest(call, k)
+        ctx.save_for_backward(*call.released(), values, places)  # which torch frees behind the backward pass
+        ctx.mark_non_differentiable(places)
+        ctx.call, ctx.one = call, right is None
+        return values, places
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        left, right, _, values, places = ctx.saved_tensors
+        (up,), call, needs = taken(gradients[0]), ctx.call, ctx.needs_input_grad
+        of_left = torch.zeros_like(left) if needs[0] else None
+        of_right = of_left if ctx.one else torch.zeros_like(right) if needs[1] else None
+        E, C = left.shape[2], call.channels
+        of_form = up.new_zeros(C, E + 1, loaded().form_step(E)) if needs[2] else None
+        wanted = {"values_gradient": up, "left_gradient": of_left, "right_gradient": of_right, "form_gradient": of_form}
+        call.back(
+            k=places.shape[2], values=values.data_ptr(), places=places.data_ptr(),
+            **{name: None if x is None else x.data_ptr() for name, x in wanted.items()},
+        )  # fmt: skip
+        if of_form is not None:
+            of_form = of_form[:, :, : E + 1].transpose(0, 1)
+        return of_left, None if ctx.one else of_right, of_form, None, None, None
 
 
 def _places(tensors: list[Tensor]) -> list[int]:

@@ -8,19 +8,19 @@
 // they begin so in either case, no bit of h shows which it was.
 //
 // For the gradient the forward pass keeps i, f, g and o of every unit. The backward pass makes c, tanh c and h of them,
-// for one group and direction at a time, and walks back through the words; gradients of the gates leave their lanes as rows, which make the weights' gradient together with rows of
-// [word ; state before ; 1], some dozens at a time while they are in the cache.
+// for one group and direction at a time, and walks back through the words; gradients of the gates leave their lanes as
+// rows, which make the weights' gradient together with words, states before (in their lanes) and 1, some dozens at a
+// time while they are in the cache.
 
 #include "product.h"
 
 namespace {
 
-// UNITS * 4 gates, or TILE numbers, are summed in registers at once; A x B of them in the gradient of the weights, or
-// A x FEW.
+// UNITS * 4 gates, or TILE numbers, are summed in registers at once.
 #if defined(__AVX512F__)
-constexpr int UNITS = 3, TILE = 10, A = 4, B = 7, FEW = 4;
+constexpr int UNITS = 3, TILE = 10;
 #else
-constexpr int UNITS = 1, TILE = 5, A = 4, B = 2, FEW = 1;
+constexpr int UNITS = 1, TILE = 5;
 #endif
 constexpr int KEPT = 4;   // i, f, g, o of a unit
 constexpr int ROWS = 64;  // between two visits to the sums of the weights' gradient
@@ -42,45 +42,17 @@ struct LstmTask {
     float *kept;                     // matchloom_lstm_kept numbers for this group; may be null
     const float *h_gradient;         // like h
     float *x_gradient;               // like x; may be null. 0 behind a text
-    float *weights_gradient;         // [direction][4H][D, H, bias, up to a whole vector]
-    float *words_gradient;           // [word][direction][4H]: the gates' gradients of a distinct word are added to it, and
-                                     // weights_gradient has no D; or null
+    float *weights_gradient;         // [direction][D, H, bias][4H up to a whole vector]; added to
+    float *words_gradient;           // [word][direction][4H], a word up to a whole vector: the gates' gradients of a
+                                     // distinct word are added to it, and weights_gradient has no D; or null
 };
-
-// sums[a][b] += the sum over rows of gates[row][a] * x[row][b], for A x N vectors in registers.
-template <int N>
-void outer(float *sums, int step, const float *gates, int gates_step, const float *x, int count) {
-    vec sum[A][N];
-    UNROLL for (int a = 0; a < A; a++)
-        UNROLL for (int b = 0; b < N; b++) memcpy(&sum[a][b], sums + a * step + b * WIDTH, sizeof(vec));
-    for (; count > 0; count--, gates += gates_step, x += step)
-        UNROLL for (int b = 0; b < N; b++) {
-            vec own;
-            memcpy(&own, x + b * WIDTH, sizeof(vec));
-            UNROLL for (int a = 0; a < A; a++) sum[a][b] = multiply_add(splat(gates[a]), own, sum[a][b]);
-        }
-    UNROLL for (int a = 0; a < A; a++)
-        UNROLL for (int b = 0; b < N; b++) memcpy(sums + a * step + b * WIDTH, &sum[a][b], sizeof(vec));
-}
-
-// The same for all numbers of some rows: gates [row][gates_count], x [row][inputs], sums [gates_count][inputs]. Whole
-// vectors of inputs, and a multiple of A gates.
-void add_outer(float *sums, int inputs, const float *gates, int gates_count, const float *x, int count) {
-    for (int a = 0; a < gates_count; a += A, sums += A * inputs, gates += A)
-        for (int b = 0; b < inputs;) {
-            const int left = (inputs - b) / WIDTH;
-            if (left >= B) outer<B>(sums + b, inputs, gates, gates_count, x + b, count), b += B * WIDTH;
-            else if (left >= FEW) outer<FEW>(sums + b, inputs, gates, gates_count, x + b, count), b += FEW * WIDTH;
-            else outer<1>(sums + b, inputs, gates, gates_count, x + b, count), b += WIDTH;
-        }
-}
 
 template <int NV>
 class Texts {
     static constexpr int LANES = NV * WIDTH, SOME = UNITS * NV;
     const LstmTask &task;
     const int D, H, used, padded;
-    const int own_inputs, inputs;  // numbers of a word, and of [word ; state before ; 1], in the weights' gradient
+    const int own_inputs, gates_step;  // numbers of a word in the weights' gradient; of a row of gates there
     int T = 0;  // the longest of these texts
 
     int length(int lane) const { return int(task.lengths[task.texts[lane]]); }
@@ -120,7 +92,7 @@ class Texts {
                 if (there && t + 1 < length(lane)) expect<false>(input(direction, lane, t + 1), inputs_count());
             }
             to_lanes<NV>(from, inputs_count(), x);
-            step(task.packed + size_t(direction) * padded * 4 * (D + H + 1), x, h, next, c,
+            step(task.packed + size_t(direction) * padded * 4 * (D + H + 1), x, h, t ? H : 0, next, c,
                  task.kept ? kept(direction, t) : nullptr);
             from_lanes<NV, false>(next, H, to);
             vec *done = h;
@@ -128,11 +100,12 @@ class Texts {
         }
     }
 
-    // All units of one word. `next` gets the new h.
-    void step(const float *w, const vec *x, const vec *h, vec *next, vec *c, vec *keep) const {
+    // All units of one word. `next` gets the new h; of the h before, `states` numbers count: none before the first word.
+    void step(const float *w, const vec *x, const vec *h, int states, vec *next, vec *c, vec *keep) const {
         for (int unit = 0; unit < padded; unit += UNITS) {
             vec sum[4 * UNITS][NV];
-            w = task.projected ? sums<true>(w, x + unit * 4 * NV, h, sum) : sums<false>(w, x, h, sum);
+            w = task.projected ? sums<true>(w, x + unit * 4 * NV, h, states, sum)
+                               : sums<false>(w, x, h, states, sum);
             vec i[SOME], f[SOME], g[SOME], o[SOME], tanh[SOME];
             memcpy(i, sum, sizeof i), memcpy(f, sum + UNITS, sizeof f);
             memcpy(g, sum + 2 * UNITS, sizeof g), memcpy(o, sum + 3 * UNITS, sizeof o);
@@ -153,15 +126,16 @@ class Texts {
 
     // A function of its own, or the constants of sigmoid and tanh would take the registers that sums need.
     template <bool PROJECTED>
-    [[gnu::noinline]] const float *sums(const float *w, const vec *x, const vec *h, vec (&out)[4 * UNITS][NV]) const {
+    [[gnu::noinline]] const float *sums(const float *w, const vec *x, const vec *h, int states,
+                                        vec (&out)[4 * UNITS][NV]) const {
         vec sum[4 * UNITS][NV];
         UNROLL for (int g = 0; g < 4 * UNITS; g++)
             UNROLL for (int v = 0; v < NV; v++) sum[g][v] = PROJECTED ? x[g * NV + v] : splat(w[g]);
         w = PROJECTED ? w + 4 * UNITS * (D + 1) : add(w + 4 * UNITS, x, D, sum);
-        w = add(w, h, H, sum);
+        add(w, h, states, sum);
         UNROLL for (int g = 0; g < 4 * UNITS; g++)
             UNROLL for (int v = 0; v < NV; v++) out[g][v] = sum[g][v];
-        return w;
+        return w + 4 * UNITS * H;
     }
 
     static inline const float *add(const float *w, const vec *x, int count, vec (&sum)[4 * UNITS][NV]) {
@@ -217,36 +191,49 @@ class Texts {
         }
     }
 
-    // h of the word before, as rows, or 0 where there is none.
-    void write_states(int direction, int t, const vec *cells, vec *h, float *const *to) const {
-        if (t == 0) {
-            for (int lane = 0; lane < LANES; lane++)
-                if (to[lane]) memset(to[lane], 0, H * sizeof(float));
-            return;
-        }
+    // h of the word before, in the lanes of one of the steps that are kept; `cells` are those of this word.
+    void write_states(int direction, int t, const vec *cells, vec *to) const {
         const vec *own = kept(direction, t - 1);
-        for (int unit = 0; unit < H; unit++, own += KEPT * NV)
-            UNROLL for (int v = 0; v < NV; v++) h[unit * NV + v] = own[3 * NV + v] * cells[unit * NV + v - H * NV];
-        from_lanes<NV, false>(h, H, to);
+        for (int unit = 0; unit < H; unit++, own += KEPT * NV, to += STEPS * NV)
+            UNROLL for (int v = 0; v < NV; v++) to[v] = own[3 * NV + v] * cells[unit * NV + v - H * NV];
     }
 
+    static constexpr int STEPS = ROWS / LANES;  // whose rows are kept until the sums are visited
+
     struct Room {  // of the backward pass
-        vec *up, *back, *dc, *gates, *dx, *h, *cells;
-        float *gates_rows, *x_rows;
+        vec *up, *back, *dc, *gates, *dx, *cells;
+        vec *states;        // [H + 1][STEPS][NV]: h before, and 1
+        float *gates_rows;  // [STEPS][LANES][gates_step]
+        float *x_rows;      // [STEPS][LANES][own_inputs]
         const float *zeros;
     };
 
     float *word_gradient(int direction, int lane, int t) const {
-        return task.words_gradient + (task.words[row(direction, lane, t)] * task.directions + direction) * 4 * H;
+        const int64_t step = up_to(int(task.directions) * 4 * H, WIDTH);
+        return task.words_gradient + task.words[row(direction, lane, t)] * step + direction * 4 * H;
     }
 
     // The gates' gradients of one step to those of their words.
-    void add_to_words(int direction, int t, float *const *rows) const {
+    void add_to_words(float *const *rows, float *const *sums) const {
         for (int lane = 0; lane < used; lane++) {
             if (!rows[lane]) continue;
-            float *to = word_gradient(direction, lane, t);
+            float *to = sums[lane];
             for (int k = 0; k < 4 * H; k += WIDTH)
                 store_some(to + k, load_some(to + k, 4 * H - k) + load_some(rows[lane] + k, 4 * H - k), 4 * H - k);
+        }
+    }
+
+    // The weights' gradient of the steps that are kept. There is no state before the first word, but always a 1.
+    void add_to_sums(const Room &room, const int *counts, int steps, bool states, float *sums) const {
+        for (int step = 0; step < steps;) {
+            int first = step * LANES, rows = counts[step];
+            for (step++; step < steps && counts[step - 1] == LANES; step++) rows += counts[step];  // without a gap
+            const float *gates = room.gates_rows + size_t(first) * gates_step;
+            const float *h = reinterpret_cast<const float *>(room.states) + first;
+            add_outer(sums, room.x_rows + size_t(first) * own_inputs, 1, own_inputs, own_inputs, gates, gates_step, rows);
+            const int begin = states ? 0 : H;
+            add_outer(sums + size_t(own_inputs + begin) * gates_step, h + size_t(begin) * ROWS, ROWS, 1, H + 1 - begin,
+                      gates, gates_step, rows);
         }
     }
 
@@ -254,44 +241,48 @@ class Texts {
     void walk_back(int direction, const Room &room) const {
         const size_t turned = size_t(up_to(D, TILE) + up_to(H, TILE)) * 4 * H;
         const float *to_x = task.turned + direction * turned, *to_h = to_x + size_t(up_to(D, TILE)) * 4 * H;
-        float *sums = task.weights_gradient + size_t(direction) * 4 * H * inputs;
-        memset(sums, 0, sizeof(float) * 4 * H * inputs);
+        float *sums = task.weights_gradient + size_t(direction) * (own_inputs + H + 1) * gates_step;
         memset(room.back, 0, sizeof(vec) * up_to(H, TILE) * NV);
         memset(room.dc, 0, sizeof(vec) * H * NV);
         remember(direction, room.cells);
-        int rows = 0;
+        int counts[STEPS], steps = 0;
         for (int t = T - 1; t >= 0; t--) {
             const float *from[LANES];
-            float *to_row[LANES], *to_word[LANES], *to_state[LANES];
+            float *to_row[LANES], *to_word[LANES], *to_words_sum[LANES];
+            if (steps == STEPS || (t == 0 && steps > 0)) add_to_sums(room, counts, steps, true, sums), steps = 0;
+            counts[steps] = 0;
             for (int lane = 0; lane < LANES; lane++) {
                 const bool there = lane < used && t < length(lane);
+                if (there) counts[steps] = lane + 1;
                 from[lane] = there ? task.h_gradient + row(direction, lane, t) * h_step() + direction * H : room.zeros;
-                to_row[lane] = there ? room.gates_rows + size_t(rows) * 4 * H : nullptr;
+                to_row[lane] = room.gates_rows + (size_t(steps) * LANES + lane) * gates_step;
                 to_word[lane] = there && task.x_gradient ? task.x_gradient + row(direction, lane, t) * D : nullptr;
-                to_state[lane] = there ? room.x_rows + size_t(rows++) * inputs + own_inputs : nullptr;
-                if (there) to_state[lane][H] = 1.0f;
+                to_words_sum[lane] = there && task.words_gradient ? word_gradient(direction, lane, t) : nullptr;
+                if (!there) memset(to_row[lane], 0, 4 * H * sizeof(float)), to_row[lane] = nullptr;
                 if (there && own_inputs)
-                    memcpy(to_state[lane] - own_inputs, task.x + row(direction, lane, t) * D, D * sizeof(float));
+                    memcpy(room.x_rows + (size_t(steps) * LANES + lane) * own_inputs,
+                           task.x + row(direction, lane, t) * D, D * sizeof(float));
                 if (there && t > 0) {
                     expect<false>(task.h_gradient + row(direction, lane, t - 1) * h_step() + direction * H, H);
                     if (own_inputs) expect<false>(task.x + row(direction, lane, t - 1) * D, D);
+                    if (task.words_gradient) expect_later(word_gradient(direction, lane, t - 1), 4 * H);
                 }
-                if (there && task.words_gradient) expect<true>(word_gradient(direction, lane, t), 4 * H);
                 if (to_word[lane]) expect<true>(to_word[lane], D);
             }
             to_lanes<NV>(from, H, room.up);
             const vec *cells = room.cells + size_t(t) * 2 * H * NV;
-            write_states(direction, t, cells, room.h, to_state);
+            if (t > 0) write_states(direction, t, cells, room.states + steps * NV);
             gates(kept(direction, t), cells, t > 0, room.up, room.back, room.dc, room.gates);
             from_lanes<NV, false>(room.gates, 4 * H, to_row);
-            if (task.words_gradient) add_to_words(direction, t, to_row);
+            if (task.words_gradient) add_to_words(to_row, to_words_sum);
             if (t > 0) product(to_h, H, room.gates, 4 * H, room.back);
             if (task.x_gradient) {
                 product(to_x, D, room.gates, 4 * H, room.dx);
                 direction ? from_lanes<NV, true>(room.dx, D, to_word) : from_lanes<NV, false>(room.dx, D, to_word);
             }
-            if (rows >= ROWS || t == 0) add_outer(sums, inputs, room.gates_rows, 4 * H, room.x_rows, rows), rows = 0;
+            steps++;
         }
+        add_to_sums(room, counts, steps, false, sums);
     }
 
     void clear_behind(float *x, int64_t step) const {
@@ -306,7 +297,7 @@ class Texts {
   public:
     explicit Texts(const LstmTask &task)
         : task(task), D(int(task.size)), H(int(task.hidden)), used(int(task.count)), padded(up_to(H, UNITS)),
-          own_inputs(task.words_gradient ? 0 : D), inputs(up_to(own_inputs + H + 1, WIDTH)) {
+          own_inputs(task.words_gradient ? 0 : D), gates_step(up_to(4 * H, WIDTH)) {
         for (int lane = 0; lane < used; lane++) T = length(lane) > T ? length(lane) : T;
     }
 
@@ -323,15 +314,17 @@ class Texts {
     }
 
     int backward() const {
-        const size_t rows = ROWS + LANES, h_vecs = size_t(up_to(H, TILE)) * NV, x_vecs = size_t(up_to(D, TILE)) * NV;
-        const size_t gates_vecs = vecs(rows * 4 * H), inputs_vecs = rows * inputs / WIDTH;
-        const size_t cells_vecs = size_t(T) * 2 * H * NV;
-        Scratch scratch(4 * h_vecs + x_vecs + cells_vecs + size_t(4 * H) * NV + gates_vecs + inputs_vecs + vecs(H));
+        const size_t h_vecs = size_t(up_to(H, TILE)) * NV, x_vecs = size_t(up_to(D, TILE)) * NV;
+        const size_t cells_vecs = size_t(T) * 2 * H * NV, states_vecs = size_t(H + 1) * STEPS * NV;
+        const size_t gates_vecs = vecs(size_t(ROWS) * gates_step), inputs_vecs = vecs(size_t(ROWS) * own_inputs);
+        Scratch scratch(3 * h_vecs + x_vecs + cells_vecs + states_vecs + size_t(4 * H) * NV + gates_vecs + inputs_vecs +
+                        vecs(H));
         if (scratch.failed()) return 1;
         const auto floats = [&](size_t count) { return reinterpret_cast<float *>(scratch.take(count)); };
         const Room room{scratch.take(h_vecs), scratch.take(h_vecs), scratch.take(h_vecs), scratch.take(size_t(4 * H) * NV),
-                        scratch.take(x_vecs), scratch.take(h_vecs), scratch.take(cells_vecs), floats(gates_vecs),
+                        scratch.take(x_vecs), scratch.take(cells_vecs), scratch.take(states_vecs), floats(gates_vecs),
                         floats(inputs_vecs), floats(vecs(H))};
+        for (int n = 0; n < STEPS * NV; n++) room.states[size_t(H) * STEPS * NV + n] = splat(1.0f);
         for (int direction = 0; direction < task.directions; direction++) walk_back(direction, room);
         if (task.x_gradient) clear_behind(task.x_gradient, D);
         return 0;
@@ -352,7 +345,7 @@ int64_t matchloom_lstm_task_bytes() { return sizeof(LstmTask); }
 // their gradient; and what is kept for so many texts, the longest of so many words.
 int64_t matchloom_lstm_packed(int64_t D, int64_t H) { return up_to(int(H), UNITS) * 4 * (D + H + 1); }
 int64_t matchloom_lstm_turned(int64_t D, int64_t H) { return (up_to(int(D), TILE) + up_to(int(H), TILE)) * 4 * H; }
-int64_t matchloom_lstm_gradient(int64_t D, int64_t H) { return 4 * H * up_to(int(D + H + 1), WIDTH); }
+int64_t matchloom_lstm_gradient(int64_t D, int64_t H) { return (D + H + 1) * up_to(int(4 * H), WIDTH); }
 int64_t matchloom_lstm_kept(int64_t hidden, int64_t directions, int64_t count, int64_t steps) {
     return count > WIDTH ? Texts<2>::kept_floats(hidden, directions, steps)
                          : Texts<1>::kept_floats(hidden, directions, steps);
@@ -415,30 +408,38 @@ int matchloom_lstm_project(const float *x, int64_t words, int64_t D, int64_t H, 
     return 0;
 }
 
-// The gradient of the words' weights from the gates' gradients of distinct words: gates [word][count] with a multiple of
-// 4 numbers, x [word][inputs] in whole vectors (matchloom_lstm_inputs of D), out [count][inputs].
-int64_t matchloom_lstm_inputs(int64_t D) { return up_to(int(D), WIDTH); }
-void matchloom_lstm_words_back(const float *gates, int64_t words, int64_t count, const float *x, int64_t inputs,
-                               float *out) {
-    memset(out, 0, count * inputs * sizeof(float));
+// The gradient of the words' weights from the gates' gradients of distinct words: gates [word][count], whole vectors,
+// x [word][D], out [D][count].
+void matchloom_lstm_words_back(const float *gates, int64_t words, int64_t count, const float *x, int64_t D, float *out) {
+    memset(out, 0, D * count * sizeof(float));
     for (int64_t n = 0; n < words; n += ROWS)  // while they are in the cache
-        add_outer(out, int(inputs), gates + n * count, int(count), x + n * inputs, int(words - n < ROWS ? words - n : ROWS));
+        add_outer(out, x + n * D, 1, D, D, gates + n * count, count, words - n < ROWS ? words - n : ROWS);
 }
 
-// The distinct numbers among ids, in the order in which they come, and for each id the place of its own. Returns how
-// many there are, or -1 if memory ran out.
+// The distinct numbers among ids, which are not below 0, in ascending order, and for each id the place of its own.
+// Returns how many there are; -1 if memory ran out, -2 if a number is below 0 or so large that a bit for each number up
+// to it would cost too much.
+constexpr int64_t LARGEST_TABLE = 1 << 16;
 int64_t matchloom_distinct(const int64_t *ids, int64_t count, int64_t *distinct, int64_t *places) {
-    int64_t most = 2;
-    while (most < 2 * count) most *= 2;
-    int64_t *slots = static_cast<int64_t *>(calloc(most, sizeof(int64_t))), found = 0;  // place + 1; 0: free
-    if (!slots) return -1;
-    for (int64_t n = 0; n < count; n++) {
-        uint64_t at = uint64_t(ids[n]) * 0x9E3779B97F4A7C15ull >> 20;
-        for (at &= most - 1; slots[at] && distinct[slots[at] - 1] != ids[n]; at = (at + 1) & (most - 1)) {}
-        if (!slots[at]) distinct[found] = ids[n], slots[at] = ++found;
-        places[n] = slots[at] - 1;
+    int64_t most = -1, least = 0, found = 0;
+    for (int64_t n = 0; n < count; n++) most = ids[n] > most ? ids[n] : most, least = ids[n] < least ? ids[n] : least;
+    const int64_t words = most / 64 + 1;
+    if (least < 0 || words > LARGEST_TABLE + 64 * count) return -2;
+    struct Word {
+        uint64_t bits;
+        int64_t before;  // how many numbers there are in the words before
+    } *table = static_cast<Word *>(calloc(words, sizeof(Word)));
+    if (!table) return -1;
+    for (int64_t n = 0; n < count; n++) table[ids[n] / 64].bits |= uint64_t(1) << ids[n] % 64;
+    for (int64_t w = 0; w < words; w++) {
+        table[w].before = found;
+        for (uint64_t left = table[w].bits; left; left &= left - 1) distinct[found++] = w * 64 + __builtin_ctzll(left);
     }
-    free(slots);
+    for (int64_t n = 0; n < count; n++) {
+        const Word &own = table[ids[n] / 64];
+        places[n] = own.before + __builtin_popcountll(own.bits & ((uint64_t(1) << ids[n] % 64) - 1));
+    }
+    free(table);
     return found;
 }
 

@@ -41,17 +41,19 @@ def lstm(
 
 
 def distinct_words(words: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The distinct ids (U,) among (N, L), and where each stands among them (N, L), for `lstm`; None where that saves
-    it nothing."""
+    """The distinct ids (U,) among (N, L), in ascending order, and where each stands among them (N, L), for `lstm`.
+
+    None where that saves it nothing.
+    """
     loaded = library()
     if loaded is None or words.device.type != "cpu" or words.numel() < _FEW or torch.compiler.is_compiling():
         return None
     words = words.contiguous()
     found, places = torch.empty(words.numel(), dtype=torch.int64), torch.empty_like(words)
     count: int = loaded.distinct(words.data_ptr(), words.numel(), found.data_ptr(), places.data_ptr())
-    if count < 0:
+    if count == -1:
         raise MemoryError("the native LSTM ran out of memory")
-    return None if count > _SAVES * words.numel() else (found[:count], places)
+    return None if count < 0 or count > _SAVES * words.numel() else (found[:count], places)
 
 
 class _Call:
@@ -142,38 +144,49 @@ class _Call:
         # Groups that run side by side have sums of their own, added in a fixed order: which thread is first cannot
         # change the result.
         chains = np.array_split(np.arange(len(self.tasks)), min(self.threads, len(self.tasks)))
-        words = None if self.words is None else torch.zeros(len(chains), len(self.x), self.directions, 4 * H)
+        gates = loaded.lstm_gradient(0, H) // (H + 1)  # numbers of a row of gates: 4H up to a whole vector
+        words = None if self.words is None else self._words_rows(len(chains))
         x_gradient = torch.empty_like(self.x) if wants_x and words is None else None
         own_inputs = D if words is None else 0  # what the kernel makes of the weights' gradient
-        width = loaded.lstm_gradient(own_inputs, H) // (4 * H)
-        sums = torch.empty(len(self.groups), self.directions, 4 * H, width)
+        sums = torch.zeros(len(chains), self.directions, own_inputs + H + 1, gates)
         self._give(kept)
-        for task, own in zip(self.tasks, sums, strict=True):
-            task.turned, task.h_gradient, task.weights_gradient = turned.data_ptr(), gradient.data_ptr(), own.data_ptr()
-            task.x_gradient = None if x_gradient is None else x_gradient.data_ptr()
-        if self.words is not None and words is not None:
-            for chain, own in zip(chains, words, strict=True):
-                for n in chain:
-                    self.tasks[n].words, self.tasks[n].words_gradient = self.words.data_ptr(), own.data_ptr()
+        for number, (chain, own) in enumerate(zip(chains, sums, strict=True)):
+            for task in (self.tasks[n] for n in chain):
+                task.turned, task.h_gradient = turned.data_ptr(), gradient.data_ptr()
+                task.weights_gradient = own.data_ptr()
+                task.x_gradient = None if x_gradient is None else x_gradient.data_ptr()
+                if self.words is not None and words is not None:
+                    task.words, task.words_gradient = self.words.data_ptr(), words[number].data_ptr()
         run(lambda chain: any(loaded.lstm_backward(self.tasks[n]) for n in chain), chains, self.threads, "LSTM")
         weights = []
-        for own in sums.sum(0):
-            bias = own[:, own_inputs + H].contiguous()
-            weights += [own[:, :own_inputs], own[:, own_inputs : own_inputs + H], bias, bias.clone()]
+        for own in _sum(sums)[:, :, : 4 * H]:
+            bias = own[own_inputs + H].contiguous()
+            weights += [own[:own_inputs].T, own[own_inputs : own_inputs + H].T, bias, bias.clone()]
+        del kept, gradient
         if words is not None:
-            of_gates = (words[0] if len(words) == 1 else words.sum(0)).flatten(1)  # (U, directions * 4H)
-            weights[::WEIGHTS] = self._words_weights(of_gates).view(self.directions, 4 * H, D)
-            x_gradient = product(of_gates, torch.cat(self.weights[::WEIGHTS])) if wants_x else None
+            of_gates = _sum(words)
+            weights[::WEIGHTS] = self._words_weights(of_gates)
+            if wants_x:
+                w = torch.cat(self.weights[::WEIGHTS])
+                x_gradient = product(of_gates, pad(w, (0, 0, 0, of_gates.shape[1] - len(w))))
         return x_gradient, [one.contiguous() for one in weights]
 
-    def _words_weights(self, of_gates: Tensor) -> Tensor:
-        """The gradient of all weight_ih from the gates' gradients of the distinct words. (U, G) -> (G, D)"""
-        width = self.loaded.lstm_inputs(self.D)
-        x, out = pad(self.x, (0, width - self.D)).contiguous(), torch.empty(of_gates.shape[1], width)
+    def _words_rows(self, chains: int) -> Tensor:
+        """Zeros for the gates' gradients of the distinct words: of both directions, up to a whole vector."""
+        gates, vector = self.directions * 4 * self.H, self.loaded.lanes(1)
+        return torch.zeros(chains, len(self.x), -(-gates // vector) * vector)
+
+    def _words_weights(self, of_gates: Tensor) -> list[Tensor]:
+        """The gradients of each weight_ih (4H, D) from the gates' gradients of the distinct words (U, G)."""
+        out = torch.empty(self.D, of_gates.shape[1])
         self.loaded.lstm_words_back(
-            of_gates.data_ptr(), *of_gates.shape, x.data_ptr(), width, out.data_ptr()
+            of_gates.data_ptr(), *of_gates.shape, self.x.data_ptr(), self.D, out.data_ptr()
         )  # fmt: skip
-        return out[:, : self.D].contiguous()
+        return [out[:, n * 4 * self.H : (n + 1) * 4 * self.H].T for n in range(self.directions)]
+
+
+def _sum(chains: Tensor) -> Tensor:
+    return chains[0] if len(chains) == 1 else chains.sum(0)
 
 
 class _Function(torch.autograd.Function):

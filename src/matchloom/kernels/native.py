@@ -52,6 +52,7 @@ class MeetTask(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("values", "places")),
         ("kernels", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("mu", "scale", "sums", "sums_gradient", "cells_gradient")),
+        *((f"{name}_gradient", ctypes.c_void_p) for name in ("values", "left", "right", "form")),
     ]
 
 
@@ -100,9 +101,9 @@ TASKS = {
 
 class Library:
     """One build: `forward` and `backward` of a Task, how many lanes a group of so many pairs takes; `forward_double`
-    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` of a MeetTask, `transformer` of a
-    TransformerTask, `convolve_max_forward` and `_backward` of a ConvolveMaxTask; and functions whose arguments their
-    sources explain."""
+    and its lanes, for a Task in double precision; the same of an LstmTask; `meet` and `meet_back` of a MeetTask,
+    `transformer` of a TransformerTask, `convolve_max_forward` and `_backward` of a ConvolveMaxTask; and functions whose
+    arguments their sources explain."""
 
     def __init__(self, build: str) -> None:
         self.build = build
@@ -122,7 +123,8 @@ class Library:
         size, place = ctypes.c_int64, ctypes.c_void_p
         self.forward, self.backward, self.forward_double = of(Task, "forward", "backward", "forward_double")
         self.lstm_forward, self.lstm_backward = of(LstmTask, "lstm_forward", "lstm_backward")
-        (self.meet,) = of(MeetTask, "meet")
+        self.meet, self.meet_back = of(MeetTask, "meet", "meet_back")
+        self.form_step = bound("form_step", size, gives=size)
         names = ("convolve_max_forward", "convolve_max_backward")
         self.convolve_max_forward, self.convolve_max_backward = of(ConvolveMaxTask, *names)
         (self.transformer,) = of(TransformerTask, "transformer")
@@ -143,9 +145,12 @@ class Library:
         self.lstm_turn = bound("lstm_turn", place, place, size, size, place, gives=None)
         self.lstm_gates = bound("lstm_gates", size, gives=size)
         self.lstm_project = bound("lstm_project", place, *[size] * 4, place, place)
-        self.lstm_inputs = bound("lstm_inputs", size, gives=size)
         self.lstm_words_back = bound("lstm_words_back", place, size, size, place, size, place, gives=None)
         self.distinct = bound("distinct", place, size, place, place, gives=size)
+        thinned = (place, place, size, *[place] * 4)
+        self.skip_gram_words = bound("skip_gram_words", *thinned, gives=size)
+        job = (place, place, size, place, size, size, place, size, size, place, place, ctypes.c_float, ctypes.c_uint64)
+        self.skip_gram = bound("skip_gram", *job)
         self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
         self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
         flag = ctypes.c_int

@@ -9,9 +9,9 @@ namespace {
 
 constexpr int PANEL = 4;  // vectors of columns in registers at once, for ROWS_AT_ONCE rows
 #if defined(__AVX512F__)
-constexpr int ROWS_AT_ONCE = 6;
+constexpr int ROWS_AT_ONCE = 6, OUTER = 5;  // OUTER x OUTER vectors of an outer product
 #else
-constexpr int ROWS_AT_ONCE = 3;
+constexpr int ROWS_AT_ONCE = 3, OUTER = 3;
 #endif
 
 template <int NV>
@@ -111,6 +111,63 @@ struct Product {
         }
     }
 };
+
+// A whole vector from and to anywhere. memcpy would take the way by the stack in some loops.
+typedef float anywhere __attribute__((vector_size(BYTES), aligned(sizeof(float)), may_alias));
+inline vec load(const float *from) { return *reinterpret_cast<const anywhere *>(from); }
+inline void store(float *to, vec x) { *reinterpret_cast<anywhere *>(to) = x; }
+
+// sums[a][b] += the sum over rows of x[a * x_step + row * x_row] * y[row * y_step + b], for AT_ONCE x NV vectors in
+// registers.
+template <int AT_ONCE, int NV>
+inline void outer(float *sums, int64_t step, const float *x, int64_t x_step, int64_t x_row, const float *y,
+                  int64_t y_step, int64_t rows) {
+    vec sum[AT_ONCE][NV];
+    const float *own[AT_ONCE];
+    UNROLL for (int a = 0; a < AT_ONCE; a++) {
+        own[a] = x + a * x_step;
+        UNROLL for (int b = 0; b < NV; b++) sum[a][b] = load(sums + a * step + b * WIDTH);
+    }
+    for (int64_t row = 0; row < rows; row++, y += y_step) {
+        vec other[NV];
+        UNROLL for (int b = 0; b < NV; b++) other[b] = load(y + b * WIDTH);
+        UNROLL for (int a = 0; a < AT_ONCE; a++) {
+            const vec by = splat(own[a][row * x_row]);
+            UNROLL for (int b = 0; b < NV; b++) sum[a][b] = multiply_add(by, other[b], sum[a][b]);
+        }
+    }
+    UNROLL for (int a = 0; a < AT_ONCE; a++)
+        UNROLL for (int b = 0; b < NV; b++) store(sums + a * step + b * WIDTH, sum[a][b]);
+}
+
+template <int NV>
+inline void outer_columns(float *sums, int64_t step, const float *x, int64_t x_step, int64_t x_row, int64_t inputs,
+                          const float *y, int64_t y_step, int64_t rows) {
+    int64_t a = 0;
+    for (; a + OUTER <= inputs; a += OUTER)
+        outer<OUTER, NV>(sums + a * step, step, x + a * x_step, x_step, x_row, y, y_step, rows);
+    for (; a < inputs; a++) outer<1, NV>(sums + a * step, step, x + a * x_step, x_step, x_row, y, y_step, rows);
+}
+
+// The products of all columns of x and y, summed over rows and added to sums [inputs][step]: x has `inputs` numbers of a
+// row, x_step apart, and rows are x_row apart; y has `step` numbers, whole vectors, and rows are y_step apart.
+inline void add_outer(float *sums, const float *x, int64_t x_step, int64_t x_row, int64_t inputs, const float *y,
+                      int64_t y_step, int64_t rows, int64_t step = 0) {
+    step = step ? step : y_step;
+    for (int64_t left = step / WIDTH; left > 0;) {
+        const int64_t parts = (left + OUTER - 1) / OUTER, nv = (left + parts - 1) / parts;
+        switch (nv) {
+            case 1: outer_columns<1>(sums, step, x, x_step, x_row, inputs, y, y_step, rows); break;
+            case 2: outer_columns<2>(sums, step, x, x_step, x_row, inputs, y, y_step, rows); break;
+            case 3: outer_columns<3>(sums, step, x, x_step, x_row, inputs, y, y_step, rows); break;
+#if defined(__AVX512F__)
+            case 4: outer_columns<4>(sums, step, x, x_step, x_row, inputs, y, y_step, rows); break;
+            default: outer_columns<5>(sums, step, x, x_step, x_row, inputs, y, y_step, rows);
+#endif
+        }
+        left -= nv, sums += nv * WIDTH, y += nv * WIDTH;
+    }
+}
 
 // x [rows][inputs], w as panels (matchloom_pack), bias [outputs] or null, out [rows][outputs].
 inline void multiply(const float *x, int64_t rows, int64_t inputs, const float *w, int64_t outputs, const float *bias,

@@ -95,4 +95,10 @@ inline void expect(const float *row, int count) {
     __builtin_prefetch(row + count - 1, WRITE);
 }
 
+// The same of a row that is changed after much else: it need not be in the nearest cache.
+inline void expect_later(const float *row, int count) {
+    for (int k = 0; k < count; k += 16) __builtin_prefetch(row + k, 0, 2);
+    __builtin_prefetch(row + count - 1, 0, 2);
+}
+
 }  // namespace

@@ -3,8 +3,8 @@
 The vectors come for each distinct text, (N, L, E), with the batch that says which texts make a pair: what depends on
 one side alone is computed once for each text.
 
-`pool` gives the k largest cells of a pair. Where the native kernel serves no grid is written for them: it finds the
-cells, and torch computes these alone again where a gradient is wanted. In the copy of a model that scores (`single`)
+`pool` gives the k largest cells of a pair. Where the native kernel serves no grid is written for them, and their
+gradient touches these cells alone. In the copy of a model that scores (`single`)
 positions are float32, and the kernel makes grids too, whose cells depend on their two words alone.
 """
 
@@ -69,8 +69,7 @@ class Interaction(nn.Module):
 
     def meeting(self, left: Tensor, right: Tensor, batch: PairBatch) -> interact.Meeting:
         """What the native kernel is asked."""
-        with torch.no_grad():
-            form = self.form()
+        form = self.form()
         return interact.Meeting(left, right, batch, None if form is None else form.float(), self.relu)
 
     def forward(self, left: Tensor, right: Tensor, batch: PairBatch) -> Tensor:
@@ -87,37 +86,7 @@ class Interaction(nn.Module):
         """The k largest values of each channel in descending order; 0 where there are fewer cells. (B, C, k)"""
         if not kernels_serve(left, right):
             return k_max(self.grid(left, right, batch), batch.cells, k)[0]
-        values, places = interact.k_largest(self.meeting(left, right, batch), k)
-        learns = left.requires_grad or right.requires_grad or any(x.requires_grad for x in self.parameters())
-        return self.cells(left, right, batch, places) if learns and torch.is_grad_enabled() else values
-
-    def cells(self, left: Tensor, right: Tensor, batch: PairBatch, places: Tensor) -> Tensor:
-        """The values at these places l * R + r, and 0 where there is none (-1). (B, C, k)"""
-        B, C, k = places.shape
-        R = right.shape[1]
-        found = places.clamp_min(0).transpose(0, 1).reshape(C, B, k)
-        if left is right:  # both sides are rows of one: so are their gradients
-            rows = torch.cat([batch.left_rows, batch.right_rows])
-            u, v = _words(left, rows, torch.cat([found // R, found % R], 1)).chunk(2, 1)  # (C, B * k, E)
-        else:
-            u = _words(left, batch.left_rows, found // R)
-            v = _words(right, batch.right_rows, found % R)
-        form = self.form()
-        if form is None:
-            values = (u * v).sum(2)
-        else:  # [u ; 1]' form [v ; 1], of which no longer vectors are written
-            E = u.shape[2]
-            M, of_u, of_v, constant = form[:E, :, :E], form[:E, :, E], form[E, :, :E], form[E, :, E]
-            values = ((u @ M.transpose(0, 1) + of_v[:, None]) * v).sum(2) + (u @ of_u.T[:, :, None])[:, :, 0]
-            values = values + constant[:, None]
-        values = values.view(C, B, k).transpose(0, 1)
-        return (torch.relu(values) if self.relu else values).masked_fill(places < 0, 0.0)
-
-
-def _words(x: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
-    """x[rows[b], positions[c, b, n]] for all c, b and n. (N, L, E), (B,), (C, B, k) -> (C, B * k, E)"""
-    at = (rows[:, None] * x.shape[1] + positions).flatten()
-    return x.flatten(0, 1).index_select(0, at).view(len(positions), -1, x.shape[2])
+        return interact.k_largest(self.meeting(left, right, batch), k)[0]
 
 
 class Dot(Interaction):

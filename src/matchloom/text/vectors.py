@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from matchloom.basics.extras import need
 from matchloom.basics.files import open_bytes, write_lines
 from matchloom.basics.progress import track
+from matchloom.text.skip_gram import native, places
 from matchloom.text.vocab import PADDING, Vocab
 from matchloom.types import MatchloomError
 
@@ -199,7 +200,7 @@ def train_vectors(
     With one worker the same texts, in whatever order, and the same seed give the same bits; more workers are faster,
     but no two runs are equal.
     """
-    word2vec = need("gensim.models", "training of word vectors").Word2Vec  # takes a second, and few commands need it
+    word2vec = native(need("gensim.models", "training of word vectors").Word2Vec)  # a second; few commands need it
 
     # Training walks through the texts in turn. A digest is an order of its own, whatever the order they came in.
     shuffled = sorted((list(text) for text in texts), key=lambda words: _digest("\0".join(words), seed))
@@ -221,10 +222,11 @@ def train_vectors(
         raise MatchloomError(
             f"no word occurs {min_count} times in the texts, so no vectors can be trained; {remedy}", code="no_data"
         )
+    texts_placed = places(model, parts)
     rates = np.linspace(model.alpha, model.min_alpha, epochs + 1)
     for epoch in track(range(epochs), "Training vectors", show=progress):
         model.train(
-            parts,
+            texts_placed,
             total_examples=len(parts),
             epochs=1,
             start_alpha=float(rates[epoch]),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from matchloom.data.tokenized import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
+from matchloom.training.adagrad import AdaGrad
 from matchloom.training.config import TrainConfig
 from matchloom.training.eager import eager
 from matchloom.training.examples import Examples
@@ -53,7 +54,9 @@ def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimiz
     given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
     if config.optimizer == "adamw":
         return eager(torch.optim.AdamW)(parameters, weight_decay=config.weight_decay, **given)
-    return eager(torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam)(parameters, **given)
+    if config.optimizer == "adagrad":
+        return AdaGrad(parameters, **given)
+    return eager(torch.optim.Adam)(parameters, **given)
 
 
 def rate_factor(done: float, warmup: float) -> float:
