@@ -28,7 +28,7 @@ def test_table_picture_and_matchers(run: Run, compared: tuple[list[str], Path], 
     result = run(*given, *SYSTEMS, "--plot", tmp_path / "all.png")
     assert result.code == 0, result.err
     lines = [line.split() for line in result.out.splitlines()]
-    assert lines[0] == ["system", "P@1", "RR", "p", "to", "random", "parameters", "minutes", "pairs/s"]
+    assert lines[0] == ["system", "P@1", "RR", "p", "against", "random", "parameters", "minutes", "pairs/s"]
     assert [line[0] for line in lines[1:5]] == ["random", "bm25", "lstm_rnn", "m2s_net"]
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
     # The figures are those of the commands that measure one system.

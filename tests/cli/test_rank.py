@@ -136,7 +136,7 @@ def test_a_collection_says_how_likely_its_own_answers_are_right(run: Run, answer
 def test_where_none_is_sure_three_are_shown(run: Run, answers: tuple[Path, Path]) -> None:
     folder, texts = answers
     shown = run("rank", folder, "who won the cup?", texts, "--coverage", "0.5").out.splitlines()
-    assert shown[0].startswith("No answer here is sure enough")
+    assert shown[0].startswith("No answer is certain enough")
     assert shown[-1].startswith("3 of 4 texts")
 
 
