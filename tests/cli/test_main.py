@@ -170,6 +170,7 @@ def test_what_the_system_refuses_is_one_line(run: Run, monkeypatch: pytest.Monke
 def test_ctrl_c_is_quiet_while_python_imports() -> None:
     program = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who starts tests in the background ignores it
         "class Pressed:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'typer':\n"
