@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
 import signal
 import socket
@@ -12,7 +11,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from matchloom.basics.memory import keep_memory
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.service.server import bind, is_loopback
 from tests.cli.conftest import Run, error_of, run  # noqa: F401
@@ -109,7 +107,3 @@ def test_where_it_may_listen(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
         assert held.proto == socket.IPPROTO_TCP, "or answers wait for 40 milliseconds"
     with bind("127.0.0.1", 0) as held, refused("busy", "--port"):
         bind("127.0.0.1", held.getsockname()[1])
-
-
-def test_memory_is_kept_where_the_c_library_can() -> None:
-    assert keep_memory() == ("glibc" in platform.libc_ver()[0])

@@ -2,7 +2,8 @@
 
 Python looks for cycles among all objects whenever many new ones are there, which is when somebody asks for much: a
 request that makes a million of them holds up all others for a quarter of a second. So the young are looked through as
-always, and all of them when nobody asks, or at the latest after some minutes.
+always, and all of them when nobody asks, or at the latest after some minutes. Memory that requests have freed is given
+back beside that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import sys
 import time
 from collections.abc import Callable
 
-_SWITCH = 0.001  # seconds after which a thread that computes lets the loop go on; Python's own are five times as long
+from matchloom.basics.memory import Piles
+
+# Seconds after which a thread that computes lets the loop go on. The loop gives up the interpreter whenever it reads,
+# writes or looks at a file, six times a request, and waits so long to have it back. Work in threads costs no more by it.
+_SWITCH = 0.0001
 _YOUNG, _MIDDLE = 2_000, 10  # new objects, and walks through these, after which a walk through older ones follows
 _NEVER = 2**31 - 1
 _LOOK = 1.0  # seconds between two looks
@@ -35,3 +40,11 @@ async def collect_when_idle(is_idle: Callable[[], bool]) -> None:
         if gc.get_count()[2] >= _OLD and (is_idle() or time.monotonic() - last > _LONGEST):
             gc.collect()
             last = time.monotonic()
+
+
+async def give_back_freed() -> None:
+    """Give back what piles up of freed memory, whoever asks."""
+    piles = Piles()
+    while True:
+        await asyncio.sleep(_LOOK)
+        await asyncio.to_thread(piles.look)

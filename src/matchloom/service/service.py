@@ -18,7 +18,7 @@ from matchloom.service.limits import Limits
 from matchloom.service.logs import say
 from matchloom.service.metrics import Metrics
 from matchloom.service.once import Onces
-from matchloom.service.pauses import collect_when_idle
+from matchloom.service.pauses import collect_when_idle, give_back_freed
 from matchloom.service.problems import Refused, unknown
 from matchloom.service.refits import Refits
 from matchloom.service.systems import BM25, Folder, Reloaded, ServedSystem, Shelf
@@ -94,6 +94,7 @@ class Service:
             self._watching = [
                 asyncio.create_task(self.refits.watch()),
                 asyncio.create_task(collect_when_idle(lambda: self.workers.is_idle)),
+                asyncio.create_task(give_back_freed()),
             ]
             self.desk.start()
             self.follower.start()
