@@ -127,7 +127,7 @@ def test_all_objects_are_walked_through_when_nobody_asks(monkeypatch: pytest.Mon
     try:
         pauses.keep_short()
         assert gc.get_threshold()[2] > 1_000_000
-        assert sys.getswitchinterval() < interval
+        assert sys.getswitchinterval() <= 0.0002, "the loop waits so long at each read, write and look at a file"
     finally:
         gc.set_threshold(*thresholds)
         sys.setswitchinterval(interval)

@@ -29,7 +29,7 @@ from matchloom.service.desk.routes import add_desk
 from matchloom.service.feedback import judgement_of
 from matchloom.service.following import FollowOptions
 from matchloom.service.front import add_front
-from matchloom.service.guard import Guard
+from matchloom.service.guard import ALIVE, HEALTH, Guard
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.look import Look
@@ -170,10 +170,10 @@ def _allowed(app: FastAPI, request: Request) -> str:
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/health", tags=["state"], response_model=s.State, responses=only(421))
-    async def health() -> Response:
+    @app.get(HEALTH, tags=["state"], response_model=s.State, responses=only(421))
+    async def health() -> Response:  # one with a body; the guard tells all others
         """Whether the process is alive."""
-        return answer({"status": "alive"})
+        return answer(ALIVE)
 
     @app.get("/ready", tags=["state"], response_model=s.State, responses=only(421, 503))
     async def ready() -> Response:

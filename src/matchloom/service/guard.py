@@ -2,7 +2,8 @@
 
 It names the request, looks at its host, origin and key, takes in its body (within its size and time), drops the work
 of a client who has gone, adds the headers that keep a browser safe, counts, and writes the one line of the log. A
-request that is slow to arrive holds a connection and nothing else: it is not admitted before it is whole.
+request that is slow to arrive holds a connection and nothing else: it is not admitted before it is whole. A few
+requests begin at a time (`gate`); whether the process is alive is told here, and waits for none of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import regex
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matchloom.service.bodies import Bodies
+from matchloom.service.gate import Gate
 from matchloom.service.keys import Keys
 from matchloom.service.limits import Limits
 from matchloom.service.logs import say
@@ -42,7 +44,10 @@ _SAFE = [
 _GUARDED = ("/v1/", "/v2/", "/rerank", "/metrics")
 _GIVEN_ID = regex.compile(rb"[A-Za-z0-9._-]{1,64}")
 _HERE = regex.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
+HEALTH = "/health"
+ALIVE = b'{"status":"alive"}'
 _QUICK = SimpleNamespace(path="/v1/search")  # the route of what is answered here, for the figures
+_HEALTH = SimpleNamespace(path=HEALTH)
 _SEND = 30.0  # seconds that a client may take to read what it asked for
 
 
@@ -70,6 +75,7 @@ class Guard:
         self._app, self._keys, self._metrics, self._quick = app, keys, metrics, quick
         self._bodies = Bodies(limits, Room(limits.room))
         self._origins = origins or Origins()
+        self._gate = Gate()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -98,13 +104,17 @@ class Guard:
             if told is not None:
                 await self._tell(answer, told)
                 return
+            if scope["path"] == HEALTH and scope["method"] == "GET" and not _sends_more(headers):
+                await self._send(scope, answer, ALIVE, _HEALTH)
+                return
+            await self._gate.enter()
             self._check_key(scope, headers)
             body = await self._bodies.take(held, receive, headers)
             quick = self._quick(scope, body) if len(body) <= SMALL else None
             if quick is None and body:
                 await self._bodies.read(scope, body)
             if quick is not None:
-                await self._send(scope, answer, await quick)
+                await self._send(scope, answer, await quick, _QUICK)
             elif not await self._run(scope, receive, answer, body):
                 state = "vanished"
                 self._metrics.vanished.inc()
@@ -163,9 +173,9 @@ class Guard:
         await answer({"type": "http.response.start", "status": 204, "headers": headers})
         await answer({"type": "http.response.body", "body": b""})
 
-    async def _send(self, scope: Scope, answer: _Answer, content: bytes) -> None:
+    async def _send(self, scope: Scope, answer: _Answer, content: bytes, route: SimpleNamespace) -> None:
         """An answer that was there at once."""
-        scope["route"] = _QUICK
+        scope["route"] = route
         headers = [(b"content-length", str(len(content)).encode()), (b"content-type", b"application/json")]
         await answer({"type": "http.response.start", "status": 200, "headers": headers})
         await answer({"type": "http.response.body", "body": content})
