@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 import zipfile
@@ -12,9 +13,13 @@ from typing import Any
 
 import pytest
 
+from matchloom.basics.files import held, open_bytes
 from matchloom.basics.stores import FolderStore
 from matchloom.encoders.library import add_encoder
 from matchloom.publishing.snapshot import NEWEST, dumps, read_newest, unpack_snapshot
+from matchloom.search import source
+from matchloom.search.changes import entries_of
+from matchloom.search.collection import Collection
 from matchloom.search.source import file_digest, last_seen
 from matchloom.service.desk.audit import Audit
 from matchloom.service.desk.questions import QuestionLog
@@ -22,6 +27,8 @@ from matchloom.service.desk.watch import FileWatch
 from matchloom.service.look import Look, read_look
 from matchloom.service.refits import result_of
 from matchloom.types import MatchloomError
+from tests.data.formats.reading import FILES
+from tests.service.making import PAIRS
 
 ODD: dict[str, Callable[[Path], Any]] = {
     "pipe": os.mkfifo,
@@ -92,6 +99,64 @@ def test_a_watched_file(odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         watch.look()
     assert len(begun) == 1, "a file that is one again is followed"
+
+
+@ALL
+@pytest.mark.parametrize("ending", ["csv", "json", "zip", "xlsx", "md"])
+def test_a_watched_file_is_the_one_whose_digest_was_noted(
+    ending: str, odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another may take its name between the two: it is neither read nor waited for."""
+    path, inner = tmp_path / f"faq.{ending}", source._digest
+    write_faq(path)
+    collection = Collection.fit(PAIRS)
+    collection.save(tmp_path / "faq")
+    collection = Collection.open(tmp_path / "faq")
+
+    def digest(path: Path, file: Any) -> str:
+        found = inner(path, file)
+        path.unlink()
+        ODD[odd](path)
+        return found
+
+    monkeypatch.setattr(source, "_digest", digest)
+    found = within(30, lambda: source.take_source(collection, path))
+    assert is_refused(found) or found.put >= 1, found
+    if odd == "pipe":
+        monkeypatch.undo()
+        read = within(10, lambda: entries_of_held(path.with_name(f"again.{ending}"), odd))
+        assert read[0] == read[1] != [], read
+
+
+def entries_of_held(path: Path, odd: str) -> tuple[list[str], list[str]]:
+    """What is read of a file, and what when it has lost its name to something else."""
+    write_faq(path)
+    expected = list(entries_of(path).texts)
+    with held(path, os.open(path, os.O_RDONLY)):
+        path.unlink()
+        ODD[odd](path)
+        with open_bytes(path) as file:
+            start = file.read(5)
+        with open_bytes(path) as file:  # at its own place
+            assert file.read(5) == start
+        path.unlink()
+        path.write_text("this is not read")
+        return expected, list(entries_of(path).texts)
+
+
+def write_faq(path: Path) -> None:
+    """One question and its answer, in the format of the name."""
+    if path.suffix == ".csv":
+        path.write_text("question,answer\nwhat is it made of,From wool.\n")
+    elif path.suffix == ".json":
+        path.write_text('[{"question": "what is it made of", "answer": "From wool."}]')
+    elif path.suffix == ".md":
+        path.write_text("# What is it made of?\n\nFrom wool.\n")
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("faq.csv", "question,answer\nwhat is it made of,From wool.\n")
+    else:
+        shutil.copy(FILES / "libreoffice.xlsx", path)
 
 
 def test_a_watched_file_that_is_too_large_or_grows(tmp_path: Path) -> None:

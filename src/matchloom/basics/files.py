@@ -11,10 +11,11 @@ import shutil
 import stat
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, TextIO, overload
+from typing import IO, Any, BinaryIO, Literal, TextIO, cast, overload
 
 from matchloom.types import MatchloomError
 
@@ -22,6 +23,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_BOM = b"\xef\xbb\xbf"
 _MAX_LINE = 10_000_000
 _BLANK = 1_000_000  # lines in a row without anything
+_HELD: ContextVar[Mapping[str, int]] = ContextVar("held", default={})  # files that are open, by their paths
 TEMPORARY = re.compile(r"\..+\.(?P<process>[1-9][0-9]*)-[0-9]+\.tmp", re.ASCII | re.DOTALL)  # while it is written
 
 
@@ -40,11 +42,57 @@ def max_line() -> int:
     return int(given)
 
 
+class _Held(io.RawIOBase):
+    """A file that was opened before, from its first byte on; several may read it, each at its own place."""
+
+    def __init__(self, file: int) -> None:
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._file).st_size}
+        self._at = max(0, starts[whence] + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        found = os.pread(self._file, len(buffer), self._at)
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+@contextmanager
+def held(path: Path, file: int) -> Iterator[BinaryIO]:
+    """Within this, whoever opens `path` here reads `file`, whatever has its name by now: a pipe would be waited for.
+
+    Args:
+        path: What was opened.
+        file: Its descriptor, which is closed at the end.
+    """
+    token = _HELD.set({**_HELD.get(), str(path): file})
+    try:
+        yield open_raw(path)
+    finally:
+        _HELD.reset(token)
+        os.close(file)
+
+
+def open_raw(path: Path) -> BinaryIO:
+    """Open a file for reading as it is."""
+    file = _HELD.get().get(str(path))
+    return path.open("rb") if file is None else io.BufferedReader(_Held(file))
+
+
 @contextmanager
 def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
     """Open a file for reading, plain or gzip (told by its first bytes, not its name)."""
     try:
-        with Path(path).open("rb") as raw:
+        with cast("io.BufferedReader", open_raw(Path(path))) as raw:
             if raw.peek(2)[:2] == b"\x1f\x8b":
                 with gzip.GzipFile(fileobj=raw) as unzipped:
                     yield io.BufferedReader(unzipped, 1 << 16)

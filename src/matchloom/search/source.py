@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
 from matchloom.artifact.checks import read_regular
-from matchloom.basics.files import atomic_write
+from matchloom.basics.files import atomic_write, held
 from matchloom.basics.growing import open_regular
 from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
@@ -66,8 +67,9 @@ def take_source(collection: Collection, source: Path | str) -> Taken:
     path, folder = Path(source), collection.folder
     if folder is None:
         raise MatchloomError("only a collection in a folder follows a file; save it first", code="not_supported")
-    seen = file_digest(path)
-    read, note = entries_of(path), _read(folder)
+    with _opened(path) as file:  # what is read is the file whose digest is noted, though another takes its name
+        seen = _digest(path, file)
+        read, note = entries_of(path), _read(folder)
     old = note.entries if note is not None else {}
     new = {name: _kept(read[n]) for n, name in enumerate(read.ids)}
     current = collection.entries
@@ -92,17 +94,26 @@ def take_source(collection: Collection, source: Path | str) -> Taken:
 
 def file_digest(path: Path) -> str:
     """What differs when the file does; what is no regular file, or never ends, is refused."""
+    with _opened(path) as file:
+        return _digest(path, file)
+
+
+def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    return held(path, open_regular(path, os.O_RDONLY, "question with its answer"))
+
+
+def _digest(path: Path, file: BinaryIO) -> str:
     digest = hashlib.blake2b()
     try:
-        with os.fdopen(open_regular(path, os.O_RDONLY, "question with its answer"), "rb") as file:
-            left = os.fstat(file.fileno()).st_size
-            if left > _LARGEST:
-                raise MatchloomError(
-                    f"{path} has {left:,} bytes; a file of up to {_LARGEST:,} is followed", code="too_large"
-                )
-            while left > 0 and (piece := file.read(min(left, 2**20))):  # what grows meanwhile is looked at next time
-                digest.update(piece)
-                left -= len(piece)
+        left = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if left > _LARGEST:
+            raise MatchloomError(
+                f"{path} has {left:,} bytes; a file of up to {_LARGEST:,} is followed", code="too_large"
+            )
+        while left > 0 and (piece := file.read(min(left, 2**20))):  # what grows meanwhile is looked at next time
+            digest.update(piece)
+            left -= len(piece)
     except OSError as error:
         raise MatchloomError(f"{path} cannot be read: {error.strerror or error}", code="unreadable") from None
     return digest.hexdigest()[:32]

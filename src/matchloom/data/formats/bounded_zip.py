@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from matchloom.basics.files import open_raw
 from matchloom.types import MatchloomError
 
 _MEMBERS = 10_000
@@ -64,7 +65,7 @@ class BoundedZip:
 def open_zip(path: Path, kind: str = "zip archive") -> Iterator[BoundedZip]:
     """Open an archive, or another `kind` of file that is one; what is damaged inside is told in one line, too."""
     try:
-        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        with open_raw(path) as stream, zipfile.ZipFile(stream) as archive:
             yield BoundedZip(path, archive)
     except _DAMAGED as error:
         raise MatchloomError(f"{path} is damaged, or no {kind}: {error}", code="damaged") from None

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from matchloom.basics.files import open_raw
 from matchloom.data.formats.columns import Columns, find_columns
 from matchloom.data.formats.row import Found, LeftOut, Note
 from matchloom.data.formats.sheet_size import check_sheets
@@ -39,7 +40,8 @@ def sheet_rows(path: Path, given: Columns | None) -> Iterator[Found]:
 def _open(path: Path) -> Any:
     import python_calamine
 
-    return _guarded(path, lambda: python_calamine.load_workbook(str(path)))
+    with open_raw(path) as file:
+        return _guarded(path, lambda: python_calamine.load_workbook(file))
 
 
 def _cells(path: Path, book: Any, name: str) -> list[Cells]:
