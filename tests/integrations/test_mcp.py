@@ -134,6 +134,7 @@ def test_mcp_goes_on_after_lines_that_are_no_messages(faq: Path, tmp_path: Path,
         b'{"jsonrpc":"2.0","id":null,"method":null}',
         b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"search","arguments":{"question":"\\ud83d"}}}',
         b"x" * 5_000_000,
+        b'{"jsonrpc":"2.0","id":50,"method":"tools/list","params":"' + b"x" * 5_000_000 + b'"}',
     ]
     calls: list[Any] = [
         {"question": 1},
@@ -161,6 +162,7 @@ def test_mcp_goes_on_after_lines_that_are_no_messages(faq: Path, tmp_path: Path,
         server.stdin.write(b'{"jsonrpc":"2.0","id":9')
         server.stdin.close()
         assert server.wait(60) == 0
+    assert "2,000,000 bytes" in json.dumps(told[50]["error"]), "a line that is too long is told by its id"
     results = [told[100 + n]["result"] for n in range(len(calls)) if 100 + n in told]
     assert [one["isError"] for one in results] == [True] * (len(results) - 1) + [False]
     assert all("Traceback" not in one["content"][0]["text"] for one in results)

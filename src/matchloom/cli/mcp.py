@@ -32,11 +32,11 @@ def command(
       matchloom mcp faq --http --port 8001 --writable
     """
     from matchloom.cli.printing import note
-    from matchloom.integrations.mcp import make_server, run_http
+    from matchloom.integrations.mcp import make_server, run_http, run_pipes
 
     server = make_server(folder, writable=writable)
     if http:
         note(f"Agents reach {folder} at http://{_HOST}:{port}/mcp")
         run_http(server, _HOST, port)
     else:
-        server.run("stdio")
+        run_pipes(server)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from matchloom.basics.extras import missing
 from matchloom.basics.screen import printable
+from matchloom.integrations.pipes import bounded_input
 from matchloom.integrations.sources import searchable
 from matchloom.service.handlers import channels_of
 from matchloom.service.limits import Limits
@@ -37,7 +38,7 @@ AnswerId = Annotated[str, Field(description="The id of an answer, as `search` re
 
 
 def make_server(collection: Any, *, writable: bool = False, limits: Limits | None = None) -> Any:
-    """A server, to be run by `run("stdio")` or `run("streamable-http", host=..., port=...)`.
+    """A server, to be run by `run_pipes` or `run_http`.
 
     Args:
         collection: A Collection, what `fit` found, or its folder.
@@ -91,6 +92,17 @@ def make_server(collection: Any, *, writable: bool = False, limits: Limits | Non
                 return {"new": done.new, "replaced": done.replaced}
 
     return server
+
+
+def run_pipes(server: Any, *, limits: Limits | None = None) -> None:
+    """Serve over standard input and output until the former ends.
+
+    Args:
+        server: What `make_server` made.
+        limits: The size of a line, as the service has it for a request.
+    """
+    with bounded_input((limits or Limits()).body):
+        server.run("stdio")
 
 
 def run_http(server: Any, host: str, port: int, *, limits: Limits | None = None) -> None:
