@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import torch
 
-from matchloom import Fitted, artifact, fit
+from matchloom import Fitted, Matcher, artifact, fit
 from matchloom.calibration import Calibration
+from matchloom.fitting import pair_tuning
 from matchloom.fitting.calibrated import Calibrated
 from matchloom.fitting.list_fusion import ListFusion
 from matchloom.fitting.outcomes import OutcomeStore
@@ -18,10 +22,13 @@ from matchloom.fitting.pair_classifier import PairClassifier
 from matchloom.fitting.systems import Outcome
 from matchloom.fitting.word_scorers import WordScorer
 from matchloom.lexical.trans_lm import TransLM
+from matchloom.search import learning
 from matchloom.search.collection import Collection
+from matchloom.search.features.dense import SentenceVectors
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
 from matchloom.types import MatchloomError, Pair
+from tests.encoders.making import write_folder
 from tests.fitting.samples import small_report
 from tests.fitting.test_pairs_task import labelled
 from tests.fitting.test_run import TOPICS, faq
@@ -69,6 +76,62 @@ def make_large_collection(folder: Path, seed: int) -> None:
     """One that has candidates, and a table of translations."""
     with as_large():
         Collection.fit([*many(300 + seed), *SPARE]).save(folder)
+
+
+THINGS, VERBS = ("file", "door", "page"), ("open", "read", "sort", "list")
+
+
+def _sentences(seed: int) -> SentenceVectors:
+    """By a random encoder of eight numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = write_folder(Path(folder) / "small", seed=seed)
+        return SentenceVectors(Matcher.untrained(encoder, model="sentence_bert"))
+
+
+@cache
+def _tuned_collection(seed: int) -> Collection:
+    """With an encoder as it came, and its layers that were tuned; tuning is kept whatever it brings."""
+    pairs = [
+        Pair(f"{start} {verb} the {thing} {end}", f"Answer about a {thing}.", text_id=thing)
+        for thing in THINGS
+        for verb in VERBS
+        for start in ("how do i", "please", "i")
+        for end in ("now", f"{seed}", "again")
+    ]
+    with patch.object(learning, "_WON", -1000), patch.object(learning, "_WHISKER", -10.0):
+        made = Collection.fit(pairs, sentences=_sentences(seed), tune=True)
+    assert made.tuning is not None
+    assert made.tuning.kept
+    made.add([Pair("how do i feed the cat", "Answer about a cat.", text_id="cat")])
+    return made
+
+
+def make_tuned_collection(folder: Path, seed: int) -> None:
+    """Made once."""
+    _tuned_collection(seed).save(folder)
+
+
+@cache
+def _tuned_pairs(seed: int) -> PairClassifier:
+    """A classifier of pairs with an encoder as it came, and its layers that were tuned."""
+    pairs = [
+        Pair(
+            f"how do i {VERBS[n % 4]} the {THINGS[n % 3]} {n}", f"please my {THINGS[(n + n % 2) % 3]} {seed}", 1 - n % 2
+        )
+        for n in range(60)
+    ]
+    with (
+        patch.object(pair_tuning, "FEWEST", 50),
+        patch("matchloom.fitting.pair_classifier.worth_keeping", lambda gap: True),
+    ):
+        made = PairClassifier.fit(pairs, Tokenizer(), sentences=_sentences(seed), tune=True)
+    assert made.tuned is not None
+    return made
+
+
+def make_tuned_pairs(folder: Path, seed: int) -> None:
+    """Made once."""
+    _tuned_pairs(seed).save(folder)
 
 
 def make_fit(folder: Path, seed: int) -> None:
@@ -147,6 +210,8 @@ SAMPLES: dict[str, Sample] = {
     "list_fusion": Sample(make_list_fusion, scores),
     "collection": Sample(make_collection, scores),
     "large collection": Sample(make_large_collection, scores),
+    "tuned collection": Sample(make_tuned_collection, scores),
+    "tuned pairs": Sample(make_tuned_pairs, scores),
     "fit of answers": Sample(lambda folder, seed: fit(faq(20, seed)).save(folder), scores),
     "fit": Sample(make_fit, scores),
     "baseline": Sample(

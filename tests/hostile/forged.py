@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from matchloom.search.folder import _seed
 from matchloom.search.journal import _checksum
 from matchloom.types import MatchloomError
 from tests.artifact.damaging import STRANGE, changed, rewrite
-from tests.artifact.samples import make_collection, make_large_collection
+from tests.artifact.samples import make_collection, make_large_collection, make_tuned_collection
 from tests.search.collections import as_large
 
 ASKED = ("where is my loom", "pay by bill", "zebra", "question 7 of w3", "x" * 900, "the the the")
@@ -38,10 +39,10 @@ _MOST, _SECONDS = 6 * 2**30, 90  # memory and time of a try
 class Forged:
     """Copies of a collection, forged and used."""
 
-    def __init__(self, folder: Path, large: bool) -> None:
-        self._large = large
+    def __init__(self, folder: Path, make: Callable[[Path, int], None]) -> None:
+        self._large = make is make_large_collection
         self._whole, self._copy = folder / "whole", folder / "copy"
-        (make_large_collection if large else make_collection)(self._whole, 0)
+        make(self._whole, 0)
 
     def attempt(self, rng: random.Random) -> None:
         """Forge a copy and use it."""
@@ -196,6 +197,7 @@ def _forge_journal(folder: Path, rng: random.Random) -> str:
 
 
 FORGED = {
-    "forged: small": partial(Forged, large=False),
-    "forged: large": partial(Forged, large=True),
+    "forged: small": partial(Forged, make=make_collection),
+    "forged: large": partial(Forged, make=make_large_collection),
+    "forged: tuned": partial(Forged, make=make_tuned_collection),
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.full_disk import filled
 from tests.hostile.retries import retried
 from tests.hostile.service import ATTACKS, attacked
 
@@ -22,4 +23,13 @@ def test_others_are_served_and_nothing_breaks(name: str, tmp_path: Path) -> None
 def test_what_is_sent_again_to_workers_that_are_killed_is_done_once(tmp_path: Path) -> None:
     found = retried(tmp_path, seed=0, kills=2, clients=4)
     assert sum(found["confirmed"].values()) > 0
+    assert not found["failures"], found
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
+    try:
+        found = filled(tmp_path, seed=0, tries=4)
+    except OSError as error:
+        pytest.skip(f"no small file system may be mounted here: {error}")
     assert not found["failures"], found

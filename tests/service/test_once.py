@@ -155,7 +155,7 @@ def test_a_process_that_was_killed_before_a_write_is_asked_again(folder: Path, m
     with monkeypatch.context() as killed:
         killed.setattr(Once, "_try_to_keep", lambda *_: None)
         killed.setattr(os, "pwrite", full)
-        assert code_of(send(app, "put")) == (409, "conflict")
+        assert code_of(send(app, "put")) == (507, "unwritable")
     assert send(make(folder), "put").json() == {"put": 1, "ids": ["new"]}
     assert "new" in Collection.open(folder / "faq")
 
@@ -179,8 +179,8 @@ def test_a_full_disk_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPat
     before = kept(folder)
     with monkeypatch.context() as filled:
         filled.setattr(os, "fsync", full)
-        assert code_of(send(app, "put")) == (409, "conflict")
-        assert code_of(send(app, "put", key=None)) == (409, "conflict")
+        assert code_of(send(app, "put")) == (507, "unwritable")
+        assert code_of(send(app, "put", key=None)) == (507, "unwritable")
     assert kept(folder) == before or list(kept(folder).values()) == [b""] * len(kept(folder))
     assert send(app, "put").is_success
 
@@ -197,13 +197,13 @@ def test_a_change_is_written_down_before_it_is_made(folder: Path, monkeypatch: p
     with monkeypatch.context() as filled:
         filled.setattr(audit, "record", record)
         for name in ("put", "pairs", "remove"):
-            assert code_of(send(app, name, key=None)) == (409, "conflict")
+            assert code_of(send(app, name, key=None)) == (507, "unwritable")
     assert "new" not in Collection.open(folder / "faq")
     assert "ab" not in Collection.open(folder / "faq")
     assert "invoice" in Collection.open(folder / "faq")
     with monkeypatch.context() as filled:
         filled.setattr(os, "pwrite", full)  # the journal's
-        assert code_of(send(app, "put", key=None)) == (409, "conflict")
+        assert code_of(send(app, "put", key=None)) == (507, "unwritable")
     assert audit.records("faq") == [], "what was not made is not listed"
     assert audit.last("faq") is None
     with monkeypatch.context() as filled:  # no room to say so, either
@@ -211,7 +211,7 @@ def test_a_change_is_written_down_before_it_is_made(folder: Path, monkeypatch: p
         whole = audit.record
         filled.setattr(audit, "record", lambda *a, **b: record() if a[2] == "void" else whole(*a, **b))
         size = audit.file.path.stat().st_size
-        assert code_of(send(app, "put", key=None)) == (409, "conflict")
+        assert code_of(send(app, "put", key=None)) == (507, "unwritable")
         assert audit.file.path.stat().st_size == size
 
 

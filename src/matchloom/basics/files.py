@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, BinaryIO, Literal, TextIO, cast, overload
 
 from matchloom.types import MatchloomError
@@ -23,7 +24,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_BOM = b"\xef\xbb\xbf"
 _MAX_LINE = 10_000_000
 _BLANK = 1_000_000  # lines in a row without anything
-_HELD: ContextVar[Mapping[str, int]] = ContextVar("held", default={})  # files that are open, by their paths
+_HELD: ContextVar[Mapping[str, int]] = ContextVar("held", default=MappingProxyType({}))  # open files by their paths
 TEMPORARY = re.compile(r"\..+\.(?P<process>[1-9][0-9]*)-[0-9]+\.tmp", re.ASCII | re.DOTALL)  # while it is written
 
 

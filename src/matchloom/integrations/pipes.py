@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 _PIECE = 1 << 16
@@ -88,7 +89,7 @@ def bounded_input(most: int) -> Iterator[None]:
         most: Bytes that a line may have.
     """
     before, own = sys.stdin, os.dup(0)
-    with open(os.devnull, "rb") as nothing:
+    with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(BoundedLines(own, most)), encoding="utf-8", errors="replace")
     try:

@@ -37,7 +37,7 @@ from matchloom.service.metrics import CONTENT_TYPE
 from matchloom.service.models import add_models
 from matchloom.service.once import Repeatable
 from matchloom.service.origins import Origins
-from matchloom.service.problems import Refused, problem, unknown
+from matchloom.service.problems import Refused, problem, refusal_of, unknown
 from matchloom.service.quick import QuickSearch
 from matchloom.service.rerank import add_rerank
 from matchloom.service.responses import ERRORS, answer, only
@@ -147,7 +147,7 @@ def _tell_errors(app: FastAPI, service: Service) -> None:
         elif isinstance(error, RequestValidationError):
             refused = Refused(422, "invalid", first_wrong(error.errors()))
         elif isinstance(error, MatchloomError):
-            refused = Refused(422, "refused", str(error))
+            refused = refusal_of(error, 422, "refused")
         elif isinstance(error, HTTPException):
             code = {400: "not_json", 404: "unknown", 405: "wrong_method"}.get(error.status_code, "refused")
             refused = Refused(error.status_code, code, str(error.detail))

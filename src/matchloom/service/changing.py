@@ -18,7 +18,7 @@ from matchloom.data.identity import digest, normalize_text
 from matchloom.service import collection_schemas as s
 from matchloom.service.desk.desk import who_asks
 from matchloom.service.once import NAME, Attempt, Once, Plain, Repeatable
-from matchloom.service.problems import Refused
+from matchloom.service.problems import Refused, refusal_of
 from matchloom.service.refits import Order
 from matchloom.service.responses import ERRORS, answer
 from matchloom.service.service import Service
@@ -232,7 +232,7 @@ def written(work: Callable[[], T]) -> T:
     except MatchloomError as error:
         if error.code in _OF_THE_REQUEST:
             raise Refused(422, "refused", str(error)) from None
-        raise Refused(409, "conflict", str(error)) from None
+        raise refusal_of(error, 409, "conflict") from None
 
 
 def _refuse_archive(system: ServedSystem, why: str) -> None:

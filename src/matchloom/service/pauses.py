@@ -17,7 +17,7 @@ from collections.abc import Callable
 from matchloom.basics.memory import Piles
 
 # Seconds after which a thread that computes lets the loop go on. The loop gives up the interpreter whenever it reads,
-# writes or looks at a file, six times a request, and waits so long to have it back. Work in threads costs no more by it.
+# writes or looks at a file, six times a request, and waits so long to have it back. Threads compute no slower by it.
 _SWITCH = 0.0001
 _YOUNG, _MIDDLE = 2_000, 10  # new objects, and walks through these, after which a walk through older ones follows
 _NEVER = 2**31 - 1

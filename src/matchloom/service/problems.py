@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from matchloom.basics.screen import printable
+from matchloom.types import MatchloomError
 
 
 class Refused(Exception):  # noqa: N818 (nothing went wrong here)
@@ -40,6 +41,13 @@ def problem(refused: Refused, request_id: str) -> Response:
 def overloaded(why: str) -> Refused:
     """More than can be done now: the client may come again soon."""
     return Refused(503, "overloaded", f"{why}; try again in a second", retry=1)
+
+
+def refusal_of(error: MatchloomError, status: int, code: str) -> Refused:
+    """What the library refuses, as it is told here; what cannot be written for want of room is nobody's conflict."""
+    if error.code == "unwritable":
+        return Refused(507, "unwritable", str(error))
+    return Refused(status, code, str(error))
 
 
 def unknown(what: str, name: str, known: list[str]) -> Refused:

@@ -164,8 +164,7 @@ class Refits:
         self._failed.pop(system.name, None)
         plain = {**json.loads(out), "finished": datetime.now(UTC).isoformat(timespec="seconds"), "judged": judged}
         result = msgspec.convert({name: plain[name] for name in Result.__struct_fields__ if name in plain}, Result)
-        with suppress(OSError), atomic_write(system.path / _RESULT) as file:
-            file.write(msgspec.json.encode(result).decode() + "\n")
+        _keep_result(system.path, result)
         self._metrics.refits.labels("kept" if result.kept else "refused").inc()
         say("refitted", system=system.name, kept=result.kept, seconds=round(time.monotonic() - start, 2))
         self.when_done(system, order, result)
@@ -175,8 +174,7 @@ class Refits:
         last = result_of(system.path)
         if last is not None:
             last.kept, last.aside = True, False
-            with suppress(OSError), atomic_write(system.path / _RESULT) as file:
-                file.write(msgspec.json.encode(last).decode() + "\n")
+            _keep_result(system.path, last)
 
     def state(self, system: ServedSystem) -> dict[str, Any]:
         """What a client is told: whether a refit goes on, in whichever worker, and what became of the last."""
@@ -198,6 +196,12 @@ class Refits:
             process.terminate()
         for thread in list(self._running.values()):
             thread.join(30)
+
+
+def _keep_result(folder: Path, result: Result) -> None:
+    """Note what became of a refit. Where there is no room for it, what it did stays done."""
+    with suppress(MatchloomError), atomic_write(folder / _RESULT) as file:
+        file.write(msgspec.json.encode(result).decode() + "\n")
 
 
 def result_of(folder: Path) -> Result | None:

@@ -21,6 +21,7 @@ _TOLD = {
     421: "The Host of the request is not this machine.",
     422: "Something in the request is not valid.",
     503: "Busy, or not ready yet: try again later.",
+    507: "It cannot be written: no space, or no permission. Nothing was changed.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": told} for status, told in _TOLD.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from matchloom.service.desk.edits import Editor
 from matchloom.service.desk.questions import QuestionLog
 from matchloom.service.desk.watch import FileWatch
 from matchloom.service.keys import LOCAL
+from matchloom.service.logs import say
 from matchloom.service.problems import Refused
 from matchloom.service.refits import Order, Refits, Result
 from matchloom.service.systems import ServedSystem, Shelf
@@ -93,7 +95,10 @@ class Desk:
             "aside": result.aside,
         }
         told |= {} if result.followed is None else {"followed": result.followed}
-        self.audit.record(system.name, order.who, "refit" if order.source is None else "follow", told=told)
+        try:
+            self.audit.record(system.name, order.who, "refit" if order.source is None else "follow", told=told)
+        except MatchloomError as error:  # what was learnt is in use all the same
+            say("not written down", level=logging.WARNING, system=system.name, why=str(error))
 
 
 def who_asks(request: Request) -> str:

@@ -186,11 +186,12 @@ def _add_quality(app: FastAPI, service: Service) -> None:
 
         def work(announce: Announce | None) -> Plain:
             begins(announce)
-            done = collection_of(system).promote()
+            last = result_of(system.path)
+            figures = {} if last is None else {"before": last.before, "after": last.after}
+            with desk.noting(system, who_asks(request)) as note:
+                note("promote", told={**figures, "kept": True, "aside": False})
+                done = collection_of(system).promote()
             service.refits.promoted(system)
-            if desk.audit is not None:
-                told = {"before": done.before, "after": done.after, "kept": True, "aside": False}
-                desk.audit.record(system.name, who_asks(request), "promote", told=told)
             state = service.refits.state(system)
             return {"promoted": True, "before": done.before, "after": done.after, "refit": state}
 

@@ -6,12 +6,14 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from matchloom.basics.files import atomic_write
 from matchloom.data.entries import Entry
 from matchloom.data.formats.sheet_guard import guarded
 from matchloom.data.identity import digest, normalize_text
@@ -61,15 +63,29 @@ def read_import(content: str, form: str) -> tuple[list[Entry], list[str]]:
     from matchloom.data.formats.values import own_columns
 
     notes: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="matchloom-") as folder:
-        file = Path(folder) / f"import.{form}"
-        file.write_bytes(content.encode(errors="replace"))
+    with _scratch() as folder:
+        file = folder / f"import.{form}"
+        with atomic_write(file, "wb") as stream:
+            stream.write(content.encode(errors="replace"))
         try:
             rows = read_rows(file, whole=True, on_note=notes.append)
             return _named(entries_of((pair, own_columns(row)) for pair, row in rows)), notes
         except MatchloomError as error:
             said = _OPTION.sub("", str(error)).replace(str(file), "the file")
             raise Refused(422, "refused", said) from None
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder that is thrown away; there may be no room for one."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="matchloom-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise MatchloomError(
+            f"{error.filename or 'a temporary folder'} cannot be made: {error.strerror or error}", code="unwritable"
+        ) from None
+    with made as folder:
+        yield Path(folder)
 
 
 def _named(entries: list[Entry]) -> list[Entry]:
