@@ -15,6 +15,9 @@ import httpx
 import torch
 import uvicorn
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
+from starlette.routing import Match
 
 from matchloom.data.kinds import ANSWERS
 from matchloom.encoders.word_embedding import WordEmbedding
@@ -104,10 +107,23 @@ def within(app: FastAPI, work: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T
         if not service.shelf.ready:
             service.shelf.load()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        hooks: Any = {"response": [_described(app)]}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", event_hooks=hooks) as client:
             return await work(client)
 
     return asyncio.run(run())
+
+
+def _described(app: FastAPI) -> Callable[[httpx.Response], Awaitable[None]]:
+    """What looks whether an answer is what its route describes: whoever asks in a test asks that, too."""
+
+    async def check(response: httpx.Response) -> None:
+        scope = {"type": "http", "method": response.request.method, "path": response.request.url.path}
+        found = [one for one in app.routes if isinstance(one, APIRoute) and one.matches(scope)[0] is Match.FULL]
+        if found and found[0].response_model is not None and response.is_success:
+            TypeAdapter(found[0].response_model).validate_json(await response.aread())
+
+    return check
 
 
 def ask(app: FastAPI, path: str, body: Any = None, **headers: str) -> httpx.Response:

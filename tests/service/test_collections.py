@@ -16,6 +16,7 @@ from matchloom import Collection, artifact
 from matchloom.data.entries import Entry
 from matchloom.search.folder import REFIT_LOCK
 from matchloom.service import refits as refitting
+from matchloom.service.collection_schemas import CollectionAnswer
 from matchloom.service.limits import Limits
 from matchloom.service.refits import Refits, result_of
 from matchloom.service.service import Service
@@ -143,6 +144,12 @@ def test_what_cannot_be_changed(app: FastAPI, folder: Path) -> None:
     everything = list(Collection.open(folder / "faq").entries.ids)
     assert code_of(ask(app, "/v1/collections/faq/remove", {"ids": everything})) == (422, "refused")
     assert len(Collection.open(folder / "faq")) == 6
+
+
+@pytest.mark.parametrize("name", ["faq", "tickets"])
+def test_what_is_told_of_a_collection_is_what_is_described(served: Path, name: str) -> None:
+    told = ask(make_app(served, "faq", "tickets"), f"/v1/collections/{name}").json()
+    assert CollectionAnswer.model_validate(told).name == name
 
 
 def test_another_writer_is_a_conflict(folder: Path) -> None:

@@ -85,7 +85,7 @@ def test_archives_have_their_own_ids(judging: FastAPI, tmp_path: Path) -> None:
 
 def test_thumbs_that_cannot_be_kept_are_told(served: Path, tmp_path: Path) -> None:
     app = make_app(served, "faq", feedback=tmp_path / "none" / "thumbs.jsonl")
-    assert code_of(ask(app, "/v1/feedback", thumb("a", id="password"))) == (422, "refused")
+    assert code_of(ask(app, "/v1/feedback", thumb("a", id="password"))) == (507, "unwritable")
 
 
 def test_serve_click_refit_better_and_what_was_removed_stays_removed(

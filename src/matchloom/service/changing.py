@@ -258,5 +258,6 @@ def _about(service: Service, system: ServedSystem) -> dict[str, Any]:
         "changed_since_fit": 0,
         "changed_since_report": None,
         "left_out_precision": None,
+        "judged": 0,
         "refit": None,
     }

@@ -122,6 +122,7 @@ class CollectionAnswer(Answered):
     changed_since_fit: int
     changed_since_report: int | None = Field(description="None where it was never measured.")
     left_out_precision: float | None = Field(description="How often held-out questions found their answer first.")
+    judged: int = Field(description="Judgements that it has learnt from.")
     writable: bool
     refit: RefitState | None = Field(description="None for an archive, which learns nothing.")
 
