@@ -128,6 +128,13 @@ def test_a_watched_file_is_the_one_whose_digest_was_noted(
         assert read[0] == read[1] != [], read
 
 
+@pytest.mark.parametrize("odd", ["pipe", "device"])
+def test_a_folder_of_files(odd: str, tmp_path: Path) -> None:
+    write_faq(tmp_path / "faq.csv")
+    ODD[odd](tmp_path / "other.csv")
+    assert within(10, lambda: list(entries_of(tmp_path).texts)) == ["From wool."]
+
+
 def entries_of_held(path: Path, odd: str) -> tuple[list[str], list[str]]:
     """What is read of a file, and what when it has lost its name to something else."""
     write_faq(path)

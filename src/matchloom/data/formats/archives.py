@@ -43,6 +43,8 @@ def folder_rows(path: Path, given: Columns | None) -> Iterator[Found]:
     for name in names_in(path):
         if _ending(name) is None:
             yield LeftOut(name, "no format is known by this name")
+        elif not (path / name).is_file() and (path / name).exists():
+            yield LeftOut(name, "it is not a regular file")  # a pipe would be waited for, a device never ends
         else:
             yield from _of_file(path, name, path / name, given)
 
