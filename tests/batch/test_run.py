@@ -218,7 +218,7 @@ def test_what_cannot_be_done(shards: Path, faq: str, tmp_path: Path) -> None:
 def test_commands_work_by_shards(shards: Path, faq: str, tmp_path: Path, run: Run) -> None:  # noqa: F811
     out = str(tmp_path / "out")
     assert "120 rows" in run("score", faq, str(shards), "--engine", "local", "--out", out).out
-    assert "4 of them finished before" in run("score", faq, str(shards), "--engine", "local", "--out", out).out
+    assert "4 of them already finished" in run("score", faq, str(shards), "--engine", "local", "--out", out).out
     mined = run(
         "mine", str(shards), "--engine", "local", "--count", "2", "--top", "9", "--out", str(tmp_path / "mined")
     )
