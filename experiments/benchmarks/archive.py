@@ -1,7 +1,7 @@
 """How an archive of questions grows: building, appending, searching, and what the candidate stage misses.
 
     python -m experiments.benchmarks.archive 10000 100000 1000000      # to experiments/results/archive.json
-    python -m experiments.benchmarks.archive --by-shards 10000000      # some 30 GB of disk meanwhile; TMPDIR says where
+    python -m experiments.benchmarks.archive --by-shards 10000000 --folder DIR     # some 30 GB of disk meanwhile
 
 The pairs are made: words drawn by their frequencies in the questions and the answers of InsuranceQA (the folder
 MATCHLOOM_DATA, or ../shared/data beside the project), questions of 5 to 15 words, answers of 10 to 50. The matcher is
@@ -14,7 +14,8 @@ size it is measured again, with the alpha of the archive, where the vector index
 
 Every size is built and searched in processes of their own, so that the peak of memory belongs to it. With --by-shards
 the pairs are Parquet files first (which is not measured), of which `index --engine local` builds the archive: one
-process makes the rows of all shards, then puts them into the table by one commit.
+process makes the rows of all shards, another puts them into the table by one commit. With --folder what is finished
+(shards, rows, figures of a stage) is kept there, and a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -131,51 +133,58 @@ def peak() -> float:
 
 def write_shards(folder: Path, words: Words, size: int) -> Path:
     """The pairs as Parquet files of 100,000."""
-    folder.mkdir()
+    folder.mkdir(parents=True, exist_ok=True)
     for start in range(0, size, SHARD):
-        pairs = [pair._asdict() for pair in words.pairs(start, min(size, start + SHARD))]
-        table = pa.Table.from_pylist(pairs).select(["query", "text", "query_id"])
-        pq.write_table(table, folder / f"part-{start // SHARD:05}.parquet")
+        path = folder / f"part-{start // SHARD:05}.parquet"
+        if not path.exists():
+            pairs = [pair._asdict() for pair in words.pairs(start, min(size, start + SHARD))]
+            with atomic_write(path, "wb") as file:
+                pq.write_table(pa.Table.from_pylist(pairs).select(["query", "text", "query_id"]), file)
     return folder
 
 
-def made_by_shards(archive: Path, matcher: Path, words: Words, size: int) -> tuple[LanceCollection, dict[str, float]]:
-    """By shards: the seconds for rows, for the rest, and of a processor for both."""
-    shards, rows = write_shards(archive.with_name("shards"), words, size), archive.with_name("rows")
-    work = IndexWork(str(matcher))
+def rows_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
+    """The rows of an archive, shard by shard; those that are there are not made again."""
+    shards = write_shards(archive.with_name("shards"), Words(), size)
     start, cpu = time.perf_counter(), time.process_time()
-    run_batch(work, shards, rows)
-    done, held = time.perf_counter(), peak()
-    index_shards(archive, work, shards, rows)
-    figures = {"build_seconds": time.perf_counter() - start, "of_which_rows_seconds": done - start}
-    figures |= {"build_cpu_seconds": time.process_time() - cpu, "rows_peak_mb": held}
+    done = run_batch(IndexWork(str(matcher)), shards, archive.with_name("rows"))
+    figures = {"rows_seconds": time.perf_counter() - start, "rows_cpu_seconds": time.process_time() - cpu}
+    return {**figures, "rows_peak_mb": peak(), "rows_now": done.rows}
+
+
+def build_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
+    """The archive of rows that are there, then as `build`."""
+    words, before = Words(), peak()
+    shards, rows = archive.with_name("shards"), archive.with_name("rows")
+    start, cpu = time.perf_counter(), time.process_time()
+    index_shards(archive, IndexWork(str(matcher)), shards, rows)
+    figures = {"table_seconds": time.perf_counter() - start, "table_cpu_seconds": time.process_time() - cpu}
     shutil.rmtree(shards)
-    return LanceCollection.open(archive), figures
+    return {**figures, **appended(LanceCollection.open(archive), words, size), "of_which_before_mb": before}
 
 
-def build(archive: Path, matcher: Path, size: int, by_shards: bool = False) -> dict[str, Any]:
+def build(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
     """Build an archive, then append to it."""
-    words = Words()
-    before = peak()
-    if by_shards:
-        index, figures = made_by_shards(archive, matcher, words, size)
-    else:
-        index = LanceCollection.create(archive, matcher)
-        start = time.perf_counter()
-        index.add(words.pairs(0, size))
-        figures = {"build_seconds": time.perf_counter() - start}
-    disk = index.status()["bytes"] / 1e6
-    appends = []
+    words, before = Words(), peak()
+    index = LanceCollection.create(archive, matcher)
+    start = time.perf_counter()
+    index.add(words.pairs(0, size))
+    figures = {"build_seconds": time.perf_counter() - start}
+    return {**figures, **appended(index, words, size), "of_which_before_mb": before}
+
+
+def appended(index: LanceCollection, words: Words, size: int) -> dict[str, Any]:
+    """What an archive takes, and how long three additions take."""
+    disk, held, appends = index.status()["bytes"] / 1e6, peak(), []
     for n in range(3):
         start = time.perf_counter()
         index.add(words.pairs(size + 1000 * n, size + 1000 * (n + 1)))
         appends.append(time.perf_counter() - start)
     return {
-        **figures,
         "disk_mb": disk,
-        "build_peak_mb": peak(),
-        "of_which_before_mb": before,
+        "build_peak_mb": held,
         "append_1000_seconds": sorted(appends)[1],
+        "append_peak_mb": peak(),
         "indexed_after_appends": index.status()["words_indexed"],
     }
 
@@ -267,25 +276,40 @@ def among(index: LanceCollection, matcher: Matcher, pairs: list[Pair], asked: li
     return {name: float(np.mean(values)) for name, values in hits.items()}
 
 
-def build_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
-    """The same by shards."""
-    return build(archive, matcher, size, by_shards=True)
+STAGES = {"rows": rows_of_shards, "table": build_of_shards, "build": build, "search": search, "recall": recall}
 
 
-STAGES = {"build": build, "build-of-shards": build_of_shards, "search": search, "recall": recall}
+def stage(name: str, archive: Path, matcher: Path, size: int) -> Any:
+    """The figures of a stage, from a process of its own, or from the run before that finished it."""
+    kept = archive.with_name(f"{archive.name}-{name}.json")
+    if not kept.exists():
+        given = [sys.executable, "-m", "experiments.benchmarks.archive", "--stage", name]
+        load, run = os.getloadavg()[0], [*given, *map(str, (archive, matcher, size))]
+        done = subprocess.run(run, cwd=places.ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        with atomic_write(kept) as file:
+            file.write(json.dumps({"load": load, "figures": json.loads(done.stdout.splitlines()[-1])}))
+    row = json.loads(kept.read_text(encoding="utf-8"))
+    print(archive.name, name, json.dumps(row), flush=True)
+    return row["figures"]
 
 
-def stage(name: str, *arguments: object) -> Any:
-    """The figures of a stage, from a process of its own."""
-    given = [sys.executable, "-m", "experiments.benchmarks.archive", "--stage", name, *map(str, arguments)]
-    done = subprocess.run(given, cwd=places.ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
+def measured(archive: Path, matcher: Path, size: int, by_shards: bool) -> dict[str, Any]:
+    """The row of one size."""
+    row: dict[str, Any] = {"commit": commit(), "load_before": os.getloadavg()[0]}
+    if by_shards:
+        row |= {**stage("rows", archive, matcher, size), **stage("table", archive, matcher, size)}
+        row["build_seconds"] = row["rows_seconds"] + row["table_seconds"]
+        row["build_peak_mb"] = max(row["rows_peak_mb"], row["build_peak_mb"])
+    else:
+        row |= stage("build", archive, matcher, size)
+    return row | stage("search", archive, matcher, size)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", default=["10000", "100000"], help="pairs")
     parser.add_argument("--by-shards", action="store_true", help="build of Parquet shards")
+    parser.add_argument("--folder", type=Path, help="where parts are kept; without, nothing is")
     parser.add_argument("--stage", choices=STAGES, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -293,32 +317,40 @@ def main() -> None:
         archive, matcher, size = options.sizes
         print(json.dumps(STAGES[options.stage](Path(archive), Path(matcher), int(size))))
         return
-    kept = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
-    rows: dict[str, Any] = kept.get("sizes", {})
-    with tempfile.TemporaryDirectory() as folder:
-        matcher = Path(folder) / "matcher"
-        encoder(matcher)
+    with nullcontext(options.folder) if options.folder else tempfile.TemporaryDirectory() as folder:
+        home = Path(folder).resolve()
+        matcher = home / "matcher"
+        if not matcher.exists():
+            encoder(matcher)
         for size in options.sizes:
-            archive = Path(folder) / f"archive-{size}"
-            load = os.getloadavg()[0]
-            how = "build-of-shards" if options.by_shards else "build"
-            rows[size] = {**stage(how, archive, matcher, size), **stage("search", archive, matcher, size)}
-            rows[size] |= {"commit": commit(), "load_before": load}
-            shutil.rmtree(archive)
-            Console(width=110).print(rows[size])
-        manifest = {
-            "commit": commit(),
-            "encoder": Matcher.load(matcher).name,
-            "python": platform.python_version(),
-            "cores": os.cpu_count(),
-            "candidates": CANDIDATES,
-            "sizes": dict(sorted(rows.items(), key=lambda row: int(row[0]))),
-            "recall": stage("recall", Path(folder) / "archive", matcher, REAL),
-        }
-    with atomic_write(options.out) as file:
+            archive = home / size / "archive"
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            row = measured(archive, matcher, int(size), options.by_shards)
+            shutil.rmtree(archive.parent)
+            save(options.out, matcher, {size: row})
+        found = stage("recall", home / "small", matcher, REAL)
+        manifest = save(options.out, matcher, {}, recall=found)
+    show(manifest)
+
+
+def save(path: Path, matcher: Path, rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Put rows in their places; others stay."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sizes = {**kept.get("sizes", {}), **rows}
+    manifest: dict[str, Any] = {
+        **kept,
+        "commit": commit(),
+        "encoder": Matcher.load(matcher).name,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "candidates": CANDIDATES,
+        "sizes": dict(sorted(sizes.items(), key=lambda row: int(row[0]))),
+        **more,
+    }
+    with atomic_write(path) as file:
         json.dump(manifest, file, indent=1)
         file.write("\n")
-    show(manifest)
+    return manifest
 
 
 def show(about: dict[str, Any]) -> None:
