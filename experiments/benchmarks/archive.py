@@ -302,7 +302,8 @@ def measured(archive: Path, matcher: Path, size: int, by_shards: bool) -> dict[s
         row["build_peak_mb"] = max(row["rows_peak_mb"], row["build_peak_mb"])
     else:
         row |= stage("build", archive, matcher, size)
-    return row | stage("search", archive, matcher, size)
+    row |= stage("search", archive, matcher, size)
+    return row
 
 
 def main() -> None:

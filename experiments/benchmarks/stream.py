@@ -1,11 +1,13 @@
 """Training on Parquet shards: peak memory as pairs grow, and pairs a second beside the same pairs in memory.
 
     python -m experiments.benchmarks.stream --sizes 100000 1000000     # to results/stream.json
+    python -m experiments.benchmarks.stream --sizes 10000000 --folder DIR   # hours; a run that was stopped goes on
     python -m experiments.benchmarks.stream --team 100000              # two processes beside two threads, in memory
 
 Made pairs of 50 words (10 and 40) of a vocabulary of 50,000 by Zipf's law, in shards of 50,000 rows. Each run is a
 process of its own, one epoch of sentence_bert over random vectors with one negative a pair, so that reading and not the
 network is what would show. `whole` has a window that holds the smallest size: the same command reads it into memory.
+Sizes that were measured before stay in the results. "first_pass" are the seconds until the tokens are there.
 `--team` trains a CNN over the same pairs by two threads and, started by torchrun, by two processes.
 """
 
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +41,8 @@ CHILD = (
 
 
 def make(folder: Path, pairs: int) -> None:
-    """Write the shards; a question shares three words with its answer."""
-    folder.mkdir(parents=True)
+    """Write the shards that are not there; a question shares three words with its answer."""
+    folder.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(0)
     ends = np.cumsum(1 / np.arange(1, VOCABULARY + 1))
     names = np.array([f"w{n}" for n in range(VOCABULARY)])
@@ -47,23 +50,32 @@ def make(folder: Path, pairs: int) -> None:
         size = (min(SHARD, pairs - start), WORDS)
         words = names[np.minimum(np.searchsorted(ends, draw.random(size) * ends[-1]), VOCABULARY - 1)]
         words[:, :3] = words[:, ASKED : ASKED + 3]
+        path = folder / f"part-{start // SHARD:05d}.parquet"
+        if path.exists():
+            continue
         texts = {"query": [" ".join(row[:ASKED]) for row in words], "text": [" ".join(row[ASKED:]) for row in words]}
-        pq.write_table(pa.table(texts), folder / f"part-{start // SHARD:05d}.parquet")
+        with atomic_write(path, "wb") as file:
+            pq.write_table(pa.table(texts), file)
 
 
 def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
     """One training; its peak memory, its pairs a second in steps, and all of its seconds."""
     given = ["--vectors", "random", "--negatives", "1", "--epochs", "1", "--model", "sentence_bert", "--workers", "1"]
     command = ["train", str(shards), "--out", str(out), "--window", str(window), *given]
-    begun = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", CHILD, *command], capture_output=True, text=True, check=True)
+    command += ["--resume"] if (out / "checkpoint.json").exists() else []
+    begun, load = time.time(), os.getloadavg()[0]
+    done = subprocess.run([sys.executable, "-c", CHILD, *command], stdout=subprocess.PIPE, text=True, check=True)
+    tokens = out / "tokens" / "tokens.json"
     log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     steps = sum(entry["seconds"] for entry in log)
     return {
         "peak_mb": round(float(done.stdout.rpartition("peak ")[2])),
         "pairs_per_second": round(sum(entry["pairs_per_second"] * entry["seconds"] for entry in log) / steps),
         "seconds_of_steps": round(steps, 1),
-        "seconds": round(time.perf_counter() - begun, 1),
+        "seconds": round(time.time() - begun, 1),
+        "first_pass": round(max(0, tokens.stat().st_mtime - begun), 1) if tokens.exists() else 0,
+        "load": round(load, 1),
+        "commit": commit(),
         "windows": len(log),
         "tokens_mb": round(sum(file.stat().st_size for file in (out / "tokens").glob("*")) / 1e6),
     }
@@ -93,9 +105,10 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=50_000)
     parser.add_argument("--out", type=Path, default=places.RESULTS / "stream.json")
     parser.add_argument("--team", type=int, help="only two processes beside two threads, of so many pairs")
+    parser.add_argument("--folder", type=Path, help="where shards and runs are kept; without, nothing is")
     options = parser.parse_args()
     kept = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
-    with tempfile.TemporaryDirectory() as folder:
+    with nullcontext(options.folder) if options.folder else tempfile.TemporaryDirectory() as folder:
         if options.team:
             make(Path(folder) / "team", options.team)
             row = team(Path(folder) / "team", Path(folder), options.team)
@@ -104,13 +117,14 @@ def main() -> None:
                 told = {"commit": commit(), "load": round(os.getloadavg()[0], 1), **row}
                 file.write(json.dumps({**kept, "team": told}, indent=2) + "\n")
             return
-        results: dict[str, Any] = {"commit": commit(), "window": options.window, "load": os.getloadavg()[0], "rows": {}}
-        results |= {"team": kept["team"]} if "team" in kept else {}
+        results: dict[str, Any] = {"rows": {}, **kept, "commit": commit(), "window": options.window}
+        results["load"] = os.getloadavg()[0]
         for n, size in enumerate(options.sizes):
             make(Path(folder) / str(size), size)
             kinds = {"stream": options.window, **({"whole": size} if n == 0 else {})}
             for kind, window in kinds.items():
                 row = run(Path(folder) / str(size), Path(folder) / f"{kind}-{size}", window)
+                row["window"] = window
                 print(size, kind, json.dumps(row), flush=True)
                 results["rows"][f"{size} {kind}"] = row
                 with atomic_write(options.out) as file:

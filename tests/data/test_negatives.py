@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchloom.data import negatives
 from matchloom.data.formats import read_pairs, write_pairs
 from matchloom.data.identity import digest
 from matchloom.data.negatives import Pool, highest, mine_negatives
 from matchloom.evaluation import evaluate
+from matchloom.kernels import native
 from matchloom.lexical import BM25
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scores
@@ -56,6 +58,27 @@ def by_query(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
     for pair in pairs:
         lists[pair.query_id].append(pair)
     return lists
+
+
+@pytest.mark.parametrize("build", native.suitable())
+@pytest.mark.parametrize("size", [3, 40, 900])
+def test_a_kernel_finds_the_rows_of_all_scores_in_their_order(
+    build: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = native.Library(build)
+    monkeypatch.setattr(negatives, "library", lambda: loaded)
+    draw = np.random.default_rng(size)
+    texts = [pair.text for pair in corpus(size)] + [f"rare{n // 3} rest" for n in range(size)]
+    pool = Pool(texts, Tokenizer())
+    asked = [*texts[:6], "word1 word1 rare0", "rare1", "of no word here", ""]
+    counts = [1, 2, 5, len(texts) // 2, len(texts) - 1, len(texts), 2 * len(texts), 4, 3, 2]
+    without = [draw.integers(len(pool.texts), size=n % 4).tolist() for n in range(len(asked))]
+    found = pool.nearest_each(asked, counts, without)
+    for text, count, left_out, rows in zip(asked, counts, without, found, strict=True):
+        assert rows.tolist() == highest(pool.scores(text), count, left_out).tolist()
+        assert pool.nearest(text, count, left_out).tolist() == rows.tolist()
+    monkeypatch.setattr(negatives, "library", lambda: None)
+    assert [rows.tolist() for rows in pool.nearest_each(asked, counts, without)] == [rows.tolist() for rows in found]
 
 
 class Shortest:

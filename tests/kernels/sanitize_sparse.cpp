@@ -38,6 +38,39 @@ struct Made {
     }
 };
 
+// The best rows in single precision, some of them left out: as many as there are, none of those, none twice.
+int highest_round() {
+    const int rows = number(1, 400), columns = number(1, 12), questions = number(1, 4);
+    const Made<float> made(rows, columns, number(0, 1));
+    std::vector<int64_t> bounds{0}, asked, most, left_out{0}, without, sizes(questions);
+    int64_t room = 0;
+    for (int q = 0; q < questions; q++) {
+        for (int n = number(0, 5); n > 0; n--) asked.push_back(number(0, columns - 1));
+        for (int n = number(0, 5); n > 0; n--) without.push_back(number(0, rows - 1));
+        bounds.push_back(int64_t(asked.size())), left_out.push_back(int64_t(without.size()));
+        most.push_back(number(1, 2 * rows));
+        room += std::min<int64_t>(most.back(), rows);
+    }
+    asked.shrink_to_fit(), without.shrink_to_fit();
+    std::vector<int64_t> out(room);
+    if (matchloom_highest_rows(made.starts.data(), made.places.data(), made.data.data(), rows, questions, bounds.data(),
+                               asked.data(), most.data(), left_out.data(), without.data(), sizes.data(), out.data()))
+        return 11;
+    const int64_t *found = out.data();
+    for (int q = 0; q < questions; found += sizes[q++]) {
+        std::vector<bool> seen(rows);
+        for (int64_t i = left_out[q]; i < left_out[q + 1]; i++) seen[without[i]] = true;
+        int64_t left = rows;
+        for (bool one : seen) left -= one;
+        if (sizes[q] != std::min<int64_t>(most[q], left)) return 12;
+        for (int64_t n = 0; n < sizes[q]; n++) {
+            if (found[n] < 0 || found[n] >= rows || seen[found[n]]) return 13;
+            seen[found[n]] = true;
+        }
+    }
+    return 0;
+}
+
 template <typename T>
 int round_of(bool large) {
     const int rows = large ? 40000 : number(1, 90), columns = large ? 4 : number(1, 12), questions = number(1, 3);
@@ -98,6 +131,7 @@ int main(int count, char **words) {
         const bool large = round % 40 == 39;
         const int wrong = number(0, 1) ? round_of<float>(large) : round_of<double>(large);
         if (wrong) return wrong;
+        if (const int lacking = highest_round()) return lacking;
     }
     puts("no error");
 }

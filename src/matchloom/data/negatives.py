@@ -7,7 +7,8 @@ it by their length): this is the papers' protocol, for the papers' tables. For l
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -18,11 +19,14 @@ from numpy.typing import NDArray
 from matchloom.basics.progress import track
 from matchloom.data.formats import PairsLike, as_pairs
 from matchloom.data.identity import digest, in_order, normalize_text
+from matchloom.kernels.native import address, library
 from matchloom.lexical.bm25 import K1, B
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import MatchloomError, Pair, Scorer, Scores
 
 SOURCES = ("bm25", "cosine", "query", "random")
+#: How a text becomes words: a tokenizer, or what it made of the texts before.
+WordsOf = Tokenizer | Callable[[str], list[str]]
 PRECUT = 10  # a scorer sees the `PRECUT * top` texts of the pool that BM25 finds for the question
 
 
@@ -36,7 +40,7 @@ class Pool:
     def __init__(
         self,
         texts: Iterable[str],
-        tokenizer: Tokenizer,
+        tokenizer: WordsOf,
         *,
         ids: Mapping[str, str] | None = None,
         progress: bool = False,
@@ -53,12 +57,18 @@ class Pool:
         self._progress = progress
         self._words: dict[str, int] = {}
         self._index: bm25s.BM25 | None = None
+        self._table: tuple[NDArray[Any], ...] = ()
         self._vectors: tuple[Any, Any] | None = None
 
     def scores(self, text: str) -> Scores:
         """BM25 of every text of the pool for the words of this one."""
-        if self._index is None:  # random negatives need none
-            self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
+        index, known = self._indexed(), self._known(text)
+        return np.asarray(index.get_scores_from_ids(known), dtype=np.float32)
+
+    def _indexed(self) -> bm25s.BM25:
+        """The index; random negatives need none."""
+        if self._index is None:
+            index = bm25s.BM25(method="lucene", k1=K1, b=B)
             # Our own word ids: those of bm25s change from run to run.
             ids = [
                 [self._words.setdefault(word, len(self._words)) for word in self._tokenizer(line)]
@@ -68,9 +78,14 @@ class Pool:
                 raise MatchloomError(
                     "no text of the pool holds a word; check the texts and the tokenizer", code="no_data"
                 )
-            self._index.index((ids, self._words), create_empty_token=False, show_progress=False)
-        known = [self._words[word] for word in self._tokenizer(text) if word in self._words]
-        return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float32)
+            index.index((ids, self._words), create_empty_token=False, show_progress=False)
+            kinds = {"indptr": np.int64, "indices": np.int32, "data": np.float32}
+            self._table = tuple(np.ascontiguousarray(index.scores[name], kind) for name, kind in kinds.items())
+            self._index = index
+        return self._index
+
+    def _known(self, text: str) -> list[int]:
+        return [self._words[word] for word in self._tokenizer(text) if word in self._words]
 
     def cosines(self, text: str) -> Scores:
         """The cosine of every text of the pool to this one; a vector has TF-IDF for each word."""
@@ -84,7 +99,34 @@ class Pool:
 
     def nearest(self, text: str, count: int, without: Iterable[int], *, cosine: bool = False) -> NDArray[np.intp]:
         """The rows of the `count` texts with the highest scores, in no particular order, leaving some rows out."""
-        return highest(self.cosines(text) if cosine else self.scores(text), count, without)
+        if cosine:
+            return highest(self.cosines(text), count, without)
+        return self.nearest_each([text], [count], [list(without)])[0]
+
+    def nearest_each(
+        self, texts: Sequence[str], counts: Sequence[int], without: Sequence[Sequence[int]]
+    ) -> list[NDArray[np.intp]]:
+        """The same for each of several texts, by BM25."""
+        self._indexed()
+        native, known = library(), [self._known(text) for text in texts]
+        if native is None:
+            asked_for = zip(texts, counts, without, strict=True)
+            return [highest(self.scores(text), count, left_out) for text, count, left_out in asked_for]
+        words, excluded = _laid(known), _laid(without)
+        most = np.array(counts, dtype=np.int64)
+        out = np.empty(int(np.minimum(most, len(self.texts)).sum()), dtype=np.int64)
+        sizes = np.empty(len(texts), dtype=np.int64)
+        given = [*self._table, len(self.texts), len(texts), *words, most, *excluded, sizes, out]
+        if native.highest_rows(*(one if isinstance(one, int) else address(one) for one in given)):
+            raise MemoryError("the native search ran out of memory")
+        return np.split(out, np.cumsum(sizes))[:-1]
+
+
+def _laid(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each list begins, and all of them end to end."""
+    bounds = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in lists], out=bounds[1:])
+    return bounds, np.fromiter(chain.from_iterable(lists), np.int64, int(bounds[-1]))
 
 
 def highest(scores: Scores, count: int, without: Iterable[int] = ()) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -67,8 +68,9 @@ ARRAYS: dict[str, str] = {
     "right_piece_lengths": "i4",
 }
 Block = dict[str, NDArray[Any]]
-#: The rows of a block's texts nearest to each of its queries: queries, texts, the texts that belong to each query.
-Nearest = Callable[[Sequence[str], Sequence[str], Sequence[Rows]], Sequence[Rows]]
+#: The rows of a block's texts nearest to each of its queries: queries, texts, the texts that belong to each query, and
+#: the words of any of them.
+Nearest = Callable[[Sequence[str], Sequence[str], Sequence[Rows], Callable[[str], list[str]]], Sequence[Rows]]
 
 
 class Counted(NamedTuple):
@@ -254,8 +256,10 @@ class _Maker:
         texts, right_rows = deduplicate([pair.text for pair in pairs])
         self._local_ids = self._local_ids or bool(local_ids(pairs))
         found: Block = {"left_rows": left_rows, "right_rows": right_rows}
+        tokenizer = self._reader.tokenizer
+        words = {text: tokenizer.tokenize(text) for text in dict.fromkeys([*asked, *texts])}
         for side, own in (("left", asked), ("right", texts)):
-            ids = self._tokenized(own)
+            ids = self._numbered([words[text] or [""] for text in own])
             found |= {f"{side}_flat": ids.flat, f"{side}_lengths": ids.lengths}
             if self._reader.pieces is not None:
                 pieces = [self._reader.text_pieces(text) for text in own]
@@ -273,9 +277,9 @@ class _Maker:
             "text_ids": np.array([hash64(p.text_id) if p.text_id else 0 for p in pairs], dtype=np.uint64),
         }
         if positives_only(pairs):
-            order = np.argsort(left_rows, kind="stable")
-            positives = np.split(right_rows[order], np.cumsum(np.bincount(left_rows))[:-1])
-            near = self._nearest(asked, texts, [np.unique(rows) for rows in positives])
+            of_asked, of_texts = np.divmod(np.unique(left_rows * len(texts) + right_rows), len(texts))
+            relevant = np.split(of_texts, np.cumsum(np.bincount(of_asked))[:-1])
+            near = self._nearest(asked, texts, relevant, lambda text: tokenizer.lowercase(words[text]))
             found["near_flat"] = np.concatenate([np.empty(0, dtype=np.int64), *near])
             found["near_lengths"] = np.array([len(rows) for rows in near])
         self._positives += int((labels > 0).sum())
@@ -288,22 +292,19 @@ class _Maker:
         self._index.append([len(array) for array in arrays])
         return iter(arrays)
 
-    def _tokenized(self, texts: Sequence[str]) -> Ragged:
+    def _numbered(self, texts: Sequence[Sequence[str]]) -> Ragged:
         """The numbers of the texts' words, which are counted."""
-        ids, flat, lengths = self._ids, [], []
-        tokenizer = self._reader.tokenizer
-        for text in texts:
-            words = tokenizer.tokenize(text) or [""]
-            for word in words:
-                number = ids.get(word)
-                if number is None:
-                    number = 0 if len(ids) >= MOST_WORDS else ids.setdefault(word, len(ids))
-                flat.append(number)
-            lengths.append(len(words))
+        ids, lengths = self._ids, [len(words) for words in texts]
+        words = list(chain.from_iterable(texts))
+        for word in dict.fromkeys(words):
+            if len(ids) >= MOST_WORDS:
+                break
+            ids.setdefault(word, len(ids))
+        flat = np.fromiter(map(ids.get, words, repeat(0)), np.int64, len(words))
         if len(ids) > self._counts.shape[1]:
             more = np.zeros((2, 2 * len(ids) - self._counts.shape[1]), dtype=np.int64)
             self._counts = np.concatenate([self._counts, more], axis=1)
-        found = Ragged(np.array(flat, dtype=np.int64), np.array(lengths, dtype=np.int64))
+        found = Ragged(flat, np.array(lengths, dtype=np.int64))
         rows = np.repeat(np.arange(len(texts)), found.lengths)
         once = np.unique(rows * len(ids) + found.flat) % len(ids)
         for row, seen in enumerate((found.flat, once)):

@@ -159,6 +159,8 @@ class Library:
         self.dense_dot = bound("dense_dot", flag, place, size, size, *[place] * 4, gives=None)
         rows = (flag, *[place] * 4, size, size, place, place, size, *[place] * 3)
         self.best_rows = bound("best_rows", *rows, gives=size)
+        asked = (size, *[place] * 7)
+        self.highest_rows = bound("highest_rows", *[place] * 3, size, *asked)
         self.vectors_dot = bound("vectors_dot", place, size, size, *[place] * 3, gives=None)
         number = ctypes.c_double
         self.read_texts = bound("read_texts", size, *[place] * 5, number, flag, *[place] * 6, gives=None)

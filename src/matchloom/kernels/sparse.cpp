@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 namespace {
 
@@ -171,9 +172,90 @@ int64_t best_rows(const int64_t *starts, const int32_t *rows, const T *data, con
     return best.count;
 }
 
+// The rows of `sums` that are not zero, in their order, when the rows of some columns were added to it: those of columns
+// with few rows in all are remembered, else all sums are looked at.
+int64_t add_columns(const int64_t *starts, const int32_t *rows, const float *data, int64_t count, int64_t terms,
+                    const int64_t *columns, const int64_t *without, int64_t excluded, float *sums, int32_t *touched) {
+    int64_t entries = excluded, found = 0;
+    for (int64_t i = 0; i < terms; i++) entries += starts[columns[i] + 1] - starts[columns[i]];
+    const bool few = entries * 16 < count;
+    for (int64_t i = 0; i < terms; i++)
+        for (int64_t e = starts[columns[i]]; e < starts[columns[i] + 1]; e++) {
+            if (few && sums[rows[e]] == 0) touched[found++] = rows[e];
+            sums[rows[e]] += data[e];
+        }
+    for (int64_t i = 0; i < excluded; i++) {
+        if (few && sums[without[i]] == 0) touched[found++] = int32_t(without[i]);
+        sums[without[i]] = -1;
+    }
+    if (few) {
+        std::sort(touched, touched + found);
+        return found;
+    }
+    for (int64_t row = 0; row < count; row++) {
+        touched[found] = int32_t(row);
+        found += sums[row] != 0;
+    }
+    return found;
+}
+
+// The `most` rows with the highest sums, of those that are not excluded (below 0); of equal ones the first. What is above
+// the least of them comes first, then what is equal to it, by row each; all by row where fewer are left. How many.
+int64_t highest_of(const float *sums, int64_t rows, const int32_t *touched, int64_t count, int64_t most, float *heap,
+                   int64_t *out) {
+    int64_t above = 0, excluded = 0, found = 0;
+    float cut = 0;  // the least of the highest, 0 as long as there are fewer
+    for (int64_t n = 0; n < count; n++) {
+        const float sum = sums[touched[n]];
+        excluded += sum < 0;
+        if (sum <= cut) continue;
+        if (above == most) std::pop_heap(heap, heap + above--, std::greater<float>());
+        heap[above++] = sum;
+        std::push_heap(heap, heap + above, std::greater<float>());
+        if (above == most) cut = heap[0];
+    }
+    if (rows - excluded < most || most >= rows) {
+        for (int64_t row = 0; row < rows; row++)
+            if (sums[row] >= 0) out[found++] = row;
+        return found;
+    }
+    for (int64_t n = 0; n < count; n++)
+        if (sums[touched[n]] > cut) out[found++] = touched[n];
+    if (cut > 0) {
+        for (int64_t n = 0; n < count && found < most; n++)
+            if (sums[touched[n]] == cut) out[found++] = touched[n];
+    } else {
+        for (int64_t row = 0; row < rows && found < most; row++)
+            if (sums[row] == 0) out[found++] = row;
+    }
+    return found;
+}
+
 }  // namespace
 
 extern "C" {
+
+// For each question the `most[q]` rows, at least one, with the highest sums of its columns in single precision, without
+// some rows, as `highest_of` orders them. A column may come twice; all data are above 0. `sizes` says how many there are
+// of each; in `out` they follow each other. -1 if memory ran out.
+int matchloom_highest_rows(const int64_t *starts, const int32_t *rows, const float *data, int64_t count,
+                           int64_t questions, const int64_t *bounds, const int64_t *columns, const int64_t *most,
+                           const int64_t *without_bounds, const int64_t *without, int64_t *sizes, int64_t *out) {
+    float *sums = static_cast<float *>(calloc(count + 1, sizeof(float)));
+    float *heap = static_cast<float *>(malloc(sizeof(float) * (count + 1)));
+    int32_t *touched = static_cast<int32_t *>(malloc(sizeof(int32_t) * (count + 1)));
+    const bool there = sums && heap && touched;
+    for (int64_t q = 0; there && q < questions; q++) {
+        const int64_t left_out = without_bounds[q];
+        const int64_t found = add_columns(starts, rows, data, count, bounds[q + 1] - bounds[q], columns + bounds[q],
+                                          without + left_out, without_bounds[q + 1] - left_out, sums, touched);
+        sizes[q] = highest_of(sums, count, touched, found, most[q], heap, out);
+        out += sizes[q];
+        for (int64_t n = 0; n < found; n++) sums[touched[n]] = 0;
+    }
+    free(sums), free(heap), free(touched);
+    return there ? 0 : -1;
+}
 
 // `wide` says that data are doubles, else floats.
 void matchloom_columns_dot(int wide, const int64_t *starts, const int32_t *rows, const void *data, int64_t count,

@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from matchloom.basics.progress import track
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.identity import answers_of, normalize_text
-from matchloom.data.negatives import Pool, highest
+from matchloom.data.negatives import Pool, WordsOf
 from matchloom.data.tokenized import Rows, TokenizedTexts, deduplicate
 from matchloom.matcher import ReadPairs
 from matchloom.text.tokenize import Tokenizer
 from matchloom.training.config import TrainConfig
 from matchloom.training.examples import Shard, Step, batches, compared
-from matchloom.types import Pair, Scores
+from matchloom.types import Pair
 
 NEAREST = 50
+_AT_ONCE = 512  # questions for which BM25 is asked together
 _LEAST_STEPS = 20  # of an epoch: a small collection is gone over several times, each with other negatives
 _TRIES = 8  # times as many texts are drawn as are wanted, for some may be positives
 
@@ -101,27 +102,44 @@ def nearest(
     asked: Sequence[str],
     texts: Sequence[str],
     relevant: Sequence[Rows],
-    tokenizer: Tokenizer,
+    words: WordsOf,
     candidates: int = 0,
     progress: bool = False,
 ) -> tuple[list[Rows], list[Rows]]:
-    """The rows of the texts nearest to each question by BM25 that are no positives of it, sorted; and more of them."""
-    pool = Pool(texts, tokenizer)
-    places: dict[str, list[int]] = {}
-    for n, text in enumerate(texts):
-        places.setdefault(normalize_text(text), []).append(n)
-    rows = [places[normalize_text(text)] for text in pool.texts]
-    near, wide = [], []
-    for question, own in track(zip(asked, relevant, strict=True), "near texts", total=len(asked), show=progress):
-        known, scores = set(own.tolist()), pool.scores(question)
+    """The rows of the texts nearest to each question by BM25 that are no positives of it, sorted; and more of them.
 
-        def of(count: int, scores: Scores = scores, known: set[int] = known) -> Rows:
-            best = highest(scores, count + len(known))
-            return np.array(sorted(n for row in best for n in rows[row] if n not in known), dtype=np.int64)
+    Args:
+        asked: The questions.
+        texts: What they are compared with.
+        relevant: The rows of each question's positives.
+        words: A tokenizer, or what it made of each of these texts.
+        candidates: How many more; none by default.
+        progress: Whether to show a bar.
+    """
+    pool = Pool(texts, words)
+    row_of = np.array([pool.rows[normalize_text(text)] for text in texts], dtype=np.int64)
+    flat, sizes = np.argsort(row_of, kind="stable"), np.bincount(row_of)  # texts that are one but for case and spaces
+    starts = np.cumsum(sizes) - sizes
+    positive = np.zeros(len(texts), dtype=bool)
 
-        near.append(of(NEAREST))
-        if candidates:
-            wide.append(of(candidates))
+    def found(own: Rows, rows: NDArray[np.intp]) -> Rows:
+        """All texts of these rows of the pool but the question's own."""
+        owners = np.repeat(starts[rows] - (np.cumsum(sizes[rows]) - sizes[rows]), sizes[rows])
+        best = flat[owners + np.arange(len(owners))]
+        own = own[own < len(texts)]  # behind them are positives of another kind
+        positive[own] = True
+        best = np.sort(best[~positive[best]])
+        positive[own] = False
+        return best
+
+    near: list[Rows] = []
+    wide: list[Rows] = []
+    for start in track(range(0, len(asked), _AT_ONCE), "near texts", show=progress):
+        some, own = asked[start : start + _AT_ONCE], relevant[start : start + _AT_ONCE]
+        for count, result in ((NEAREST, near), (candidates, wide)):
+            if count:
+                best = pool.nearest_each(some, [count + len(one) for one in own], [()] * len(some))
+                result += [found(one, rows) for one, rows in zip(own, best, strict=True)]
     return near, wide
 
 

@@ -147,8 +147,10 @@ def stream(
     if encoder is not None:
         reader = Transformer.load(find_encoder(encoder)).reader(tokenizer, reader.vocab)
 
-    def near(asked: Sequence[str], texts: Sequence[str], relevant: Sequence[Rows]) -> list[Rows]:
-        return nearest(asked, texts, relevant, tokenizer)[0]
+    def near(
+        asked: Sequence[str], texts: Sequence[str], relevant: Sequence[Rows], words: Callable[[str], list[str]]
+    ) -> list[Rows]:
+        return nearest(asked, texts, relevant, words)[0]
 
     temporary = None
     if cache is None:
