@@ -82,3 +82,15 @@ def test_command(shards: Path, tmp_path: Path, run: Run) -> None:  # noqa: F811
     assert "--out" in error_of(run("evaluate", "bm25", shards, "--engine", "local"))
     assert "--engine" in error_of(run("evaluate", "bm25", shards, "--out", out))
     assert "--run" in error_of(run("evaluate", "bm25", shards, "--engine", "local", "--out", out, "--run", "x.run"))
+
+
+def test_rows_that_were_damaged_meanwhile_are_named(shards: Path, tmp_path: Path) -> None:
+    work = MeasureWork("bm25", collection=str(shards / "day=0" / "0.parquet"))
+    evaluate_shards(work, shards, tmp_path / "out", measures=["RR"])
+    made = tmp_path / "out" / "day=1" / "1.parquet"
+    content = bytearray(made.read_bytes())
+    start = pq.ParquetFile(made).metadata.row_group(0).column(0).dictionary_page_offset
+    content[start : start + 60] = bytes(60)  # the footer is whole
+    made.write_bytes(content)
+    with refused("damaged", made):
+        evaluate_shards(work, shards, tmp_path / "out", measures=["RR"])

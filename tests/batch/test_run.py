@@ -118,6 +118,11 @@ def broken(shards: Path, folder: Path, how: str) -> Path:
     one = folder / "part-001.parquet"
     if how == "cut":
         one.write_bytes(one.read_bytes()[:-40])
+    elif how == "middle":
+        start = pq.ParquetFile(one).metadata.row_group(0).column(0).dictionary_page_offset
+        content = bytearray(one.read_bytes())
+        content[start : start + 60] = bytes(60)
+        one.write_bytes(content)
     elif how == "columns":
         pq.write_table(pa.table({"a": [1]}), one)
     elif how == "row":
@@ -127,7 +132,7 @@ def broken(shards: Path, folder: Path, how: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("how", ["cut", "columns", "row"])
+@pytest.mark.parametrize("how", ["cut", "middle", "columns", "row"])
 def test_a_bad_shard_is_named_and_the_rest_kept(how: str, shards: Path, faq: str, tmp_path: Path) -> None:
     folder = broken(shards, tmp_path / "pairs", how)
     with refused("failed", folder / "part-001.parquet", *(["row 4"] if how == "row" else [])):

@@ -21,13 +21,11 @@ from matchloom import artifact
 from matchloom.basics.extras import named_extras, need
 from matchloom.basics.stores import one_place, shown
 from matchloom.batch.run import run_batch
-from matchloom.batch.shards import find_jobs, opened
+from matchloom.batch.shards import opened, read_tables
 from matchloom.batch.works import Function, digest_of, pairs_of
 from matchloom.data.formats.columns import Columns
 from matchloom.text.tokenize import Tokenizer
 from matchloom.types import Added, MatchloomError
-
-_BATCH = 8_192
 
 
 @dataclass(frozen=True)
@@ -105,12 +103,11 @@ def index_shards(
             LanceCollection.open(place).erase()  # a build that was cut off
 
     refuse_there()
-    run_batch(work, source, made, engine=engine, address=address, progress=progress)
-    jobs = find_jobs(Path(source).resolve(), made, work.digest())
-    paths = [Path(job.target) for job in jobs]
+    done = run_batch(work, source, made, engine=engine, address=address, progress=progress)
+    paths = done.files
     with artifact.writing(made):  # nobody removes or replaces rows meanwhile
         later, count = _replaced(paths)
-        read = _count(Path(job.source) for job in jobs)
+        read = _count(Path(job.source) for job in done.jobs)
         if not count:
             raise MatchloomError(
                 f"{source} has no pair with a right answer, so there is nothing to archive", code="no_data"
@@ -135,13 +132,12 @@ def _rows_of(paths: Sequence[Path], schema: Any, replaced: Sequence[Any]) -> Ite
     arrow = need("pyarrow")
     for path, without in zip(paths, replaced, strict=True):
         first = 0
-        with opened(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH):
-                kept = np.ones(len(batch), dtype=bool)
-                kept[without[(without >= first) & (without < first + len(batch))] - first] = False
-                first += len(batch)
-                table = arrow.Table.from_batches([batch]).filter(arrow.array(kept)).select(schema.names)
-                yield from table.replace_schema_metadata(None).cast(schema).to_batches()
+        for table in read_tables(path):
+            kept = np.ones(len(table), dtype=bool)
+            kept[without[(without >= first) & (without < first + len(table))] - first] = False
+            first += len(table)
+            rows = table.filter(arrow.array(kept)).select(schema.names).replace_schema_metadata(None)
+            yield from rows.cast(schema).to_batches()
 
 
 def _replaced(paths: Sequence[Path]) -> tuple[list[Any], int]:
@@ -167,9 +163,8 @@ def _replaced(paths: Sequence[Path]) -> tuple[list[Any], int]:
 
 
 def _keys_of(path: Path) -> Iterator[str]:
-    with opened(path) as file:
-        for batch in file.iter_batches(columns=["key"]):
-            yield from batch.column(0).to_pylist()
+    for table in read_tables(path, ["key"]):
+        yield from table["key"].to_pylist()
 
 
 def _digest(key: str) -> int:

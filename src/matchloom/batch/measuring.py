@@ -12,7 +12,7 @@ import numpy as np
 
 from matchloom.basics.extras import need
 from matchloom.batch.run import run_batch
-from matchloom.batch.shards import find_jobs, opened
+from matchloom.batch.shards import opened, read_tables
 from matchloom.batch.works import Function, ScoreWork, pairs_of
 from matchloom.data.identity import content_id, digest, tell_apart
 from matchloom.evaluation import Report
@@ -75,9 +75,7 @@ def evaluate_shards(
         address: Of a Ray cluster.
         progress: Whether to show a bar.
     """
-    run_batch(work, source, out, engine=engine, address=address, progress=progress)
-    jobs = find_jobs(Path(source).resolve(), Path(out).resolve(), work.digest())
-    paths = [Path(job.target) for job in jobs]
+    paths = run_batch(work, source, out, engine=engine, address=address, progress=progress).files
     rows, name = 0, work.scorer
     for path in paths:
         with opened(path) as file:
@@ -104,10 +102,8 @@ def _part(paths: Sequence[Path], number: int, count: int) -> tuple[list[Pair], S
 
 def _rows_of(path: Path, number: int, count: int) -> Iterator[Any]:
     arrow = need("pyarrow")
-    with opened(path) as file:
-        for batch in file.iter_batches():
-            chosen = batch["part"].to_numpy() % count == number
-            yield arrow.Table.from_batches([batch]).filter(arrow.array(chosen))
+    for table in read_tables(path):
+        yield table.filter(arrow.array(table["part"].to_numpy() % count == number))
 
 
 def _number(query_id: str) -> int:

@@ -24,6 +24,12 @@ class BatchDone(NamedTuple):
     shards: int
     skipped: int  # that were finished before
     rows: int  # that were written now
+    jobs: tuple[Job, ...] = ()  # all of them
+
+    @property
+    def files(self) -> list[Path]:
+        """What is there now, in the order of the shards."""
+        return [Path(job.target) for job in self.jobs]
 
 
 def run_batch(
@@ -66,7 +72,7 @@ def run_batch(
     if problems:
         more = f" (and {len(problems) - 1} more of {len(shards)} shards)" if len(problems) > 1 else ""
         raise MatchloomError(f"{problems[0]}{more}; the others are finished", code="failed")
-    return BatchDone(len(shards), len(shards) - len(todo), sum(one.rows for one in done))
+    return BatchDone(len(shards), len(shards) - len(todo), sum(one.rows for one in done), tuple(shards))
 
 
 def _local(work: Work, todo: Sequence[Job]) -> Iterator[ShardDone]:

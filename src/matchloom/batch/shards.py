@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +91,7 @@ def _do(function: Function, shard: Job, whole: bool) -> int:
                     writer = parquet.ParquetWriter(stream, made.schema.with_metadata(metadata))
                 writer.write_table(made.replace_schema_metadata(writer.schema.metadata))
                 count += made.num_rows
-        except (arrow.ArrowException, UnicodeDecodeError) as error:
+        except (arrow.ArrowException, UnicodeDecodeError) as error:  # rows that are no texts show in the work
             raise damaged(source, error) from None
         finally:
             if writer is not None:
@@ -100,13 +100,24 @@ def _do(function: Function, shard: Job, whole: bool) -> int:
     return count
 
 
-def _tables(file: Any, source: Path, whole: bool) -> Iterator[Any]:
+def _tables(file: Any, path: Path, whole: bool, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The rows of an open file, all at once or some thousand at a time; what cannot be read is told."""
     arrow = need("pyarrow")
-    if whole or not file.metadata.num_rows:
-        yield file.read()  # also of no rows: the shard that is written has its columns
-        return
-    for batch in file.iter_batches(batch_size=ROWS):
-        yield arrow.Table.from_batches([batch])
+    try:
+        if whole or not file.metadata.num_rows:
+            yield file.read()  # also of no rows: the shard that is written has its columns
+            return
+        for batch in file.iter_batches(batch_size=ROWS, columns=columns):
+            yield arrow.Table.from_batches([batch])
+    except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise damaged(path, error) from None
+
+
+def read_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The rows of a Parquet file, some thousand at a time, with these columns or all; a file without rows has none."""
+    with opened(path) as file:
+        if file.metadata.num_rows:
+            yield from _tables(file, path, False, columns)
 
 
 @contextmanager
