@@ -202,6 +202,16 @@ def test_want_of_memory_is_told_of_its_shard(
     assert len(read_folder(tmp_path / "out")) == 3
 
 
+def test_want_of_memory_is_no_damage(shards: Path, faq: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(*_: Any, **__: Any) -> Any:
+        raise pa.lib.ArrowMemoryError("malloc of size 1080000064 failed")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", greedy)
+    with refused("failed", shards / "part-000.parquet", "too little memory", "malloc of size") as found:
+        run_batch(ScoreWork(faq), shards, tmp_path / "out")
+    assert "cut off" not in str(found.value)
+
+
 def test_two_runs_into_one_folder(shards: Path, faq: str, tmp_path: Path) -> None:
     with artifact.writing(tmp_path / "out"), refused("busy", tmp_path / "out"):
         run_batch(ScoreWork(faq), shards, tmp_path / "out")

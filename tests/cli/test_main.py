@@ -167,6 +167,19 @@ def test_what_the_system_refuses_is_one_line(run: Run, monkeypatch: pytest.Monke
     assert error_of(run("models")).startswith(told)
 
 
+@pytest.mark.parametrize("torch_says", [False, True])
+def test_want_of_memory_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, torch_says: bool) -> None:
+    def greedy(_: list[str]) -> None:
+        if torch_says:  # what it really says
+            import torch
+
+            torch.empty(2**55, dtype=torch.uint8)
+        raise MemoryError
+
+    monkeypatch.setattr("matchloom.cli._run", greedy)
+    assert "too little memory" in error_of(run("models"))
+
+
 def test_ctrl_c_is_quiet_while_python_imports() -> None:
     program = (
         "import os, signal, sys\n"

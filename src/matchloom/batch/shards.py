@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from matchloom.basics.extras import need
 from matchloom.basics.files import atomic_write, make_folder
 from matchloom.batch.works import ROWS, Function
-from matchloom.data.formats.shards import damaged, is_parquet, list_parquet, refuse_changed, stamp_of
+from matchloom.data.formats.shards import (
+    damaged,
+    is_parquet,
+    list_parquet,
+    refuse_changed,
+    stamp_of,
+    too_little_memory,
+)
 from matchloom.types import MatchloomError
 
 _MADE_OF = b"matchloom.batch"  # in the metadata of a shard that is written
@@ -70,7 +77,9 @@ def do_shard(function: Function, shard: Job, whole: bool) -> ShardDone:
         told = str(error).replace("the table, ", "").replace("the table: ", "")
         named = told if shard.source in told or shard.target in told else f"{shard.source}: {told}"
         return ShardDone(shard.source, 0, named)
-    except (MemoryError, OSError) as error:
+    except MemoryError as error:
+        return ShardDone(shard.source, 0, f"{shard.source}: {too_little_memory(error)}")
+    except OSError as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return ShardDone(shard.source, 0, f"{shard.source}: {why}")
     return ShardDone(shard.source, rows)

@@ -33,6 +33,7 @@ _REFUSALS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE,
     errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.ESTALE,
 }  # fmt: skip
+_OF_TORCH = "DefaultCPUAllocator"  # it says so by a plain RuntimeError where it got no memory
 # typer has carried a click of its own since 0.26; by way of the class we need not know which.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -98,6 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif isinstance(error, OSError) and error.errno in _REFUSALS:
             where = f"{error.filename}: " if error.filename is not None else ""
             _complain(f"{where}{error.strerror}; check permissions, limits and free disk space")
+        elif isinstance(error, MemoryError) or _OF_TORCH in str(error):
+            _complain(
+                "there is too little memory for this; free some, raise the limit, or give less at once (smaller shards, "
+                "a smaller --window or --batch)"
+            )
         else:
             raise  # a bug of ours, which needs its traceback
         return 2

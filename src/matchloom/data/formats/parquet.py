@@ -10,7 +10,7 @@ from matchloom.basics.extras import need
 from matchloom.basics.files import open_bytes
 from matchloom.data.formats.columns import Columns, find_columns
 from matchloom.data.formats.row import OwnColumns, Row
-from matchloom.types import MatchloomError
+from matchloom.data.formats.shards import damaged
 
 _BATCH = 1_000  # rows of a table that are Python objects at a time
 
@@ -27,10 +27,7 @@ def parquet_rows(path: Path, given: Columns | None, *, whole: bool = True) -> It
             batches = file.iter_batches(batch_size=_BATCH, columns=[names[i] for i in wanted])
             yield from table_rows(str(path), [names[i] for i in wanted], batches, given)
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise MatchloomError(
-                f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
-            ) from None
+            raise damaged(path, error) from None
 
 
 def table_rows(source: str, names: Sequence[str], batches: Iterable[Any], given: Columns | None) -> Iterator[Row]:

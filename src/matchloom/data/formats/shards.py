@@ -135,9 +135,17 @@ def _shard(path: Path, columns: Columns | None) -> Shard:
 def damaged(path: Path, error: Exception) -> MatchloomError:
     """The line for a file that Arrow cannot read."""
     reason = str(error).partition("\n")[0]
+    if isinstance(error, MemoryError):
+        return MatchloomError(f"{path}: {too_little_memory(error)}", code="failed")
     return MatchloomError(
         f"{path} cannot be read as Parquet: {reason}; is it cut off, or another format?", code="damaged"
     )
+
+
+def too_little_memory(error: BaseException) -> str:
+    """Why, and what to do."""
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    return f"too little memory for it ({reason}); write smaller shards, or shorter texts"
 
 
 def stamp_of(path: Path) -> tuple[int, int, int]:
