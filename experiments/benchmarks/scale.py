@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.scale --measure     # the rate of mining, into results/scale.json; half a minute
     python -m experiments.benchmarks.scale               # writes the page, from that and from the other results
 
-Rates are of a processor's second, so that a crowded machine does not change them much. Growth is taken from the two
-largest sizes that were measured and carried on: beyond a million pairs nothing here was run.
+Rates are of a processor's second where there is one, so that a crowded machine does not change them much. What was
+measured at a size is bold in the table; all else is extrapolated from the largest size that was.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ RESULTS, PAGE = places.RESULTS, places.DOCS / "scale.md"
 SIZES = {"1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
 SEARCH = "collection, not learnt"
 PROCESSORS = 2  # on which encoders were measured
+RATE = "pairs a second"
 MACHINE, USED = 16, 0.6  # processors, and how much of them is used at the busiest hour
 
 
@@ -66,22 +68,27 @@ def page() -> str:
         rate = rates[1_000_000] / 10 ** (slower * math.log10(size / 1_000_000))
         return float(a_second * (1 / rate + service))
 
-    tables = archive["sizes"]
-    last = tables[max(tables, key=int)]
+    tables = {int(size): row for size, row in archive["sizes"].items()}
+    last = max(tables)
     streams = {int(name.split()[0]): row for name, row in stream["rows"].items() if name.endswith("stream")}
-    trained = streams[max(streams)]
+    learnt_from = max(streams)
+    first_pass = {size: row["first_pass"] for size, row in streams.items() if row.get("first_pass")}
     rows = {
-        "disk of the collection": [bytes_of(a_pair * size) for size in SIZES.values()],
-        "memory to build it in one process": [bytes_of(memory * size) for size in SIZES.values()],
-        "disk of a LanceDB archive": [
-            bytes_of(last["disk_mb"] * 1e6 * size / int(max(tables, key=int))) for size in SIZES.values()
-        ],
-        "build without learning": [hours(built * size) for size in SIZES.values()],
-        "train on each pair once": [hours(size / _rate(trained)) for size in SIZES.values()],
-        "score each pair by BM25": [hours(size / shards["local"]["pairs a second"]) for size in SIZES.values()],
-        "encode each text by MiniLM": [hours(PROCESSORS * size / encoder) for size in SIZES.values()],
+        "disk of the collection": extrapolated({1_000_000: a_pair * 1e6}, bytes_of),
+        "memory to build it in one process": extrapolated({1_000_000: memory * 1e6}, bytes_of),
+        "build without learning": extrapolated({1_000_000: built * 1e6}, hours),
+        "disk of a LanceDB archive": extrapolated(
+            {size: row["disk_mb"] * 1e6 for size, row in tables.items()}, bytes_of
+        ),
+        "build of a LanceDB archive": extrapolated({size: row["build_seconds"] for size, row in tables.items()}, hours),
+        "tokenise each pair for training": extrapolated(first_pass, hours),
+        "train on each pair once": extrapolated(
+            {size: row["seconds_of_steps"] for size, row in streams.items()}, hours
+        ),
+        "score each pair by BM25": extrapolated({shards["pairs"]: shards["pairs"] / shards["local"][RATE]}, hours),
+        "encode each text by MiniLM": extrapolated({1: PROCESSORS / encoder}, hours),
         "vectors in eight bits, 384 numbers": [bytes_of(384 * size) for size in SIZES.values()],
-        "mine each pair from a pool of 100,000": [hours(nearest * 1e5 * size) for size in SIZES.values()],
+        "mine each pair from a pool of 100,000": extrapolated({1: nearest * 1e5}, hours),
         "mine each pair from all": [hours(nearest * size * size) for size in SIZES.values()],
         "processors for 1,000 searches a second": [f"{cores(size, 1000):,.0f}" for size in SIZES.values()],
         "replicas for 1,000": [machines(cores(size, 1000)) for size in SIZES.values()],
@@ -95,9 +102,10 @@ def page() -> str:
     served, ray = replicas["publish to served by all, seconds"], shards["ray"]
     learnt = small["searches_a_cpu_second"]
     return TEMPLATE.format(
-        archive_memory=bytes_of(last["build_peak_mb"] * 1e6),
-        largest=f"{max(1_000_000, *map(int, tables)):,}",
-        archives="\n".join(_archive_row(int(size), row) for size, row in sorted(tables.items(), key=_pairs)),
+        archive_memory=bytes_of(tables[last]["build_peak_mb"] * 1e6),
+        largest=f"{last:,}",
+        learnt_from=f"{learnt_from:,}",
+        archives="\n".join(_archive_row(size, row) for size, row in sorted(tables.items())),
         streams="\n".join(_stream_row(name, row) for name, row in stream["rows"].items()),
         stream=stream,
         team=_team(stream.get("team")),
@@ -138,13 +146,14 @@ def page() -> str:
     )
 
 
-def _pairs(item: tuple[str, Any]) -> int:
-    return int(item[0])
-
-
-def _rate(row: dict[str, Any]) -> float:
-    """Pairs of a stream that are trained on in a second, with what is read and tokenised before."""
-    return float(row["pairs_per_second"])
+def extrapolated(measured: Mapping[int, float], show: Callable[[float], str]) -> list[str]:
+    """A figure for each size: what was measured, in bold, else that of the largest size below, for each pair."""
+    cells = []
+    for size in SIZES.values():
+        below = max((one for one in measured if one <= size), default=min(measured))
+        figure = show(measured[below] * size / below)
+        cells.append(f"**{figure}**" if size in measured else figure)
+    return cells
 
 
 def _archive_row(size: int, row: dict[str, Any]) -> str:
@@ -157,7 +166,9 @@ def _archive_row(size: int, row: dict[str, Any]) -> str:
 def _stream_row(name: str, row: dict[str, Any]) -> str:
     size, kind = name.split()
     how = "in memory" if kind == "whole" else "as a stream"
-    return f"| {int(size):,} {how} | {row['peak_mb']:,} | {row['pairs_per_second']:,} | {row['seconds']:,.0f} |"
+    first = f"{int(size) / row['first_pass']:,.0f}" if row.get("first_pass") else "-"
+    cells = [f"{row['peak_mb']:,}", first, f"{row['pairs_per_second']:,}", f"{row['seconds']:,.0f}", f"{row['load']}"]
+    return f"| {int(size):,} {how} | " + " | ".join(cells) + " |"
 
 
 def _team(row: dict[str, Any] | None) -> str:
@@ -172,8 +183,8 @@ def _team(row: dict[str, Any] | None) -> str:
 
 TEMPLATE = """# Sizes and costs
 
-Written by `python -m experiments.benchmarks.scale` from experiments/results. **Only figures up to a million pairs
-(archives: {largest}) were measured**, on two shared processors; the others are extrapolated from these.
+Written by `python -m experiments.benchmarks.scale` from experiments/results. **Collections in files were measured up to
+a million pairs, archives up to {largest}, training up to {learnt_from}**, on two shared processors.
 [Scale](guides/scale.md) explains how to do it.
 
 ## Measured
@@ -197,10 +208,11 @@ A LanceDB archive with the vectors of a small network (`archive.json`; generated
 A search keeps at most 1 GB of the indices in memory, and .25 GB of file metadata. A build by shards (`index --engine`)
 needs eight bytes of memory per pair, besides the memory of a batch and of LanceDB.
 
-Training on a folder of shards (`stream.json`, {stream[commit]}, load {stream[load]:.1f}; a small network, one thread):
+Training on a folder of shards (`stream.json`, {stream[commit]}; a small network, one thread, one negative for each positive;
+seconds at a load above two include waiting):
 
-| pairs of 50 words | peak memory, MB | pairs a second of steps | all, s |
-|---|---|---|---|
+| pairs of 50 words | peak memory, MB | tokenised/s | pairs a second of steps | all, s | load |
+|---|---|---|---|---|---|
 {streams}
 
 {team}
@@ -218,9 +230,10 @@ than one, which favours Ray.{not_run}
 
 ## Extrapolated
 
-Hours are of one processor. A replica is a machine of {machine} processors, used by {used} at the busiest hour, that holds
-the whole collection. Encoding is by MiniLM, {encoder} texts a second on two processors (`encoders.json`). Training is that of
-the small network above, without the first pass that tokenises.
+Hours are of one processor; **bold** figures were measured at that size, the others are extrapolated from the largest size
+that was measured. A replica is a machine of {machine} processors, used by {used} at the busiest hour, that holds the whole
+collection. Encoding is by MiniLM, {encoder} texts a second on two processors (`encoders.json`). Training is that of the small
+network above.
 
 | | {sizes} |
 |---|{lines}
