@@ -135,12 +135,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5, help="of each load")
     parser.add_argument("--rounds", type=int, default=10, help="publications that are followed")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         rows = measured(Path(home), given.seconds, given.rounds)
     rows = {"commit": commit(), "load": round(os.getloadavg()[0], 1), **rows}
     print(json.dumps(rows, indent=2))
-    with atomic_write(RESULTS) as file:
+    with atomic_write(given.out) as file:
         file.write(json.dumps(rows, indent=2) + "\n")
 
 

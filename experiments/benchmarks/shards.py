@@ -90,11 +90,12 @@ def row(start: float, seconds: float, pairs: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=200_000)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         rows = {"commit": commit(), "load": round(os.getloadavg()[0], 1), **measured(Path(home), given.pairs)}
     print(json.dumps(rows, indent=2))
-    with atomic_write(RESULTS) as file:
+    with atomic_write(given.out) as file:
         file.write(json.dumps(rows, indent=2) + "\n")
 
 

@@ -13,6 +13,7 @@ from matchloom import Pair
 from matchloom.explanation import Explanation
 from matchloom.lexical import BM25, RandomScorer
 from matchloom.matcher import Matcher
+from matchloom.search.lance import table
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.search.lance.rows import pair_id
 from matchloom.text.tokenize import Tokenizer
@@ -57,6 +58,21 @@ def test_a_search_is_the_mixture_over_all_pairs(name: str, tmp_path: Path) -> No
             best = index.search(question, top=1, candidates=60, alpha=alpha)[0]
             assert best.score == pytest.approx(max(score for score, _, _ in by_id.values()), abs=1e-5)
             assert (best.question, best.text) == texts[best.id]
+
+
+def test_more_partitions_are_looked_into_where_there_are_more_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [table.probes_of(rows) for rows in (0, 10**6, 4 * 10**6, 10**8)] == [32, 34, 67, 334]
+    asked: list[int] = []
+    monkeypatch.setattr(table, "probes_of", lambda rows: asked.append(rows) or 1)
+    index = LanceCollection.create(tmp_path / "a", made_matcher("lstm_rnn"))
+    index.add(PAIRS)
+    store = index.snapshot().store
+    towards = np.ones(2 * made_matcher("lstm_rnn").vectors([""]).shape[1], np.float32)
+    rows = [store.nearest([], towards, 5)[1] for _ in range(2)]
+    assert rows[0] == rows[1] != []
+    assert asked == [60]  # counted once for a version
 
 
 @pytest.mark.parametrize("name", ["cntn", "nbow_mlp", "cnn_mlp", "arc_i", "lstm_rnn"])
