@@ -101,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(f"{where}{error.strerror}; check permissions, limits and free disk space")
         elif isinstance(error, MemoryError) or _OF_TORCH in str(error):
             _complain(
-                "there is too little memory for this; free some, raise the limit, or give less at once (smaller shards, "
-                "a smaller --window or --batch)"
+                "there is too little memory for this; free some, raise the limit, or give less at once (smaller "
+                "shards, a smaller --window or --batch)"
             )
         else:
             raise  # a bug of ours, which needs its traceback
