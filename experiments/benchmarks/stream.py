@@ -64,7 +64,7 @@ def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
     given = ["--vectors", "random", "--negatives", "1", "--epochs", "1", "--model", "sentence_bert", "--workers", "1"]
     command = ["train", str(shards), "--out", str(out), "--window", str(window), *given]
     command += ["--resume"] if (out / "checkpoint.json").exists() else []
-    begun, load = time.time(), os.getloadavg()[0]
+    begun, load, before = time.time(), os.getloadavg()[0], children_seconds()
     done = subprocess.run([sys.executable, "-c", CHILD, *command], stdout=subprocess.PIPE, text=True, check=True)
     tokens = out / "tokens" / "tokens.json"
     log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -74,6 +74,7 @@ def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
         "pairs_per_second": round(sum(entry["pairs_per_second"] * entry["seconds"] for entry in log) / steps),
         "seconds_of_steps": round(steps, 1),
         "seconds": round(time.time() - begun, 1),
+        "cpu_seconds": round(children_seconds() - before, 1),
         "first_pass": round(max(0, tokens.stat().st_mtime - begun), 1) if tokens.exists() else 0,
         "load": round(load, 1),
         "commit": commit(),
