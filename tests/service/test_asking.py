@@ -109,6 +109,22 @@ def test_answers_are_formatted_and_nothing_of_them_runs(page: Page, tmp_path: Pa
         assert page.locator(".rich").first.evaluate("node => getComputedStyle(node).direction") == "rtl"
 
 
+@pytest.mark.parametrize("width", [390, 760, 1100])
+def test_what_made_a_score_stays_within_its_card(page: Page, tmp_path: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    known = [one for pair in ODD for one in (pair, pair._replace(query=f"please tell me {pair.query}"))]
+    with running(make_app(make(tmp_path, known), "faq")) as url:
+        page.goto(url)
+        Story(page, url).ask("please tell me where my parcel is")
+        page.get_by_role("button", name="How it was found").first.click()
+        made = page.locator("table.made").first
+        expect(made).to_be_visible()
+        table, card = made.bounding_box(), page.locator(".answer.first").bounding_box()
+        assert table is not None
+        assert card is not None
+        assert table["x"] + table["width"] <= card["x"] + card["width"]
+
+
 def test_a_page_that_is_opened_while_the_service_begins_waits_for_it(browser: Browser, tmp_path: Path) -> None:
     loading = {"error": {"code": "loading", "message": "the systems are being read"}}
     refused: list[str] = []
