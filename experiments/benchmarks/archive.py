@@ -144,12 +144,17 @@ def write_shards(folder: Path, words: Words, size: int) -> Path:
 
 
 def rows_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:
-    """The rows of an archive, shard by shard; those that are there are not made again."""
+    """The rows of an archive, shard by shard; those that are there are not made again.
+
+    Seconds are those of all shards, as of the ones that were made now.
+    """
     shards = write_shards(archive.with_name("shards"), Words(), size)
     start, cpu = time.perf_counter(), time.process_time()
     done = run_batch(IndexWork(str(matcher)), shards, archive.with_name("rows"))
+    part = done.rows / size
     figures = {"rows_seconds": time.perf_counter() - start, "rows_cpu_seconds": time.process_time() - cpu}
-    return {**figures, "rows_peak_mb": peak(), "rows_now": done.rows}
+    carried = {name: seconds / part for name, seconds in figures.items()} if part else figures
+    return {**carried, "rows_peak_mb": peak(), "rows_now": done.rows}
 
 
 def build_of_shards(archive: Path, matcher: Path, size: int) -> dict[str, Any]:

@@ -249,6 +249,12 @@ def archive_table(done: dict[str, Any]) -> str:
         for kind, figures in done["recall"].items()
     ]
     commits = ", ".join(sorted({row["commit"] for row in sizes.values()} | {done["commit"]}))
+    resumed = [
+        f"\n{int(size):,} pairs were built by shards at a load of {row['load_before']:.0f}; the seconds of their rows are "
+        f"those of {row['rows_now']:,}, extrapolated to all."
+        for size, row in sizes.items()
+        if row.get("rows_now", int(size)) < int(size)
+    ]
     return "\n".join(
         [
             "## An archive of questions\n",
@@ -256,6 +262,7 @@ def archive_table(done: dict[str, Any]) -> str:
             f"A search\nreranks {done['candidates']} candidates for the best 10: one by one for the latency, by two "
             f"threads on {done['cores']} cores for searches/s. Memory is the peak of the process.\n",
             *markdown(head, *rows),
+            *resumed,
             f"\nHow often the first of all pairs is among the {done['candidates']} candidates, by alpha:\n",
             *recalls,
             f"\npython {done['python']}. Commits {commits}.\n",
