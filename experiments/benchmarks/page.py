@@ -250,8 +250,8 @@ def archive_table(done: dict[str, Any]) -> str:
     ]
     commits = ", ".join(sorted({row["commit"] for row in sizes.values()} | {done["commit"]}))
     resumed = [
-        f"\n{int(size):,} pairs were built by shards at a load of {row['load_before']:.0f}; the seconds of their rows are "
-        f"those of {row['rows_now']:,}, extrapolated to all."
+        f"\n{int(size):,} pairs were built by shards at a load of {row['load_before']:.0f}; the seconds of their rows "
+        f"are those of {row['rows_now']:,}, extrapolated to all."
         for size, row in sizes.items()
         if row.get("rows_now", int(size)) < int(size)
     ]
