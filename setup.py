@@ -34,6 +34,7 @@ KERNELS = (
     "ranking",
     "coded",
     "skip_gram",
+    "adam",
 )
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]

@@ -138,7 +138,7 @@ def test_a_long_text_is_cut_and_that_is_told(encoder: Transformer, caplog: pytes
 def test_training_reads_less_and_drops_out_and_leaves_the_tables_alone(encoder: Transformer) -> None:
     encoder.training_pieces = 6
     texts = read(encoder, ["how do the list sort read", "how do"])
-    encoder.learn(True, sparse=False)
+    encoder.learn(True)
     assert not any(x.requires_grad for x in (encoder.words, encoder.places))
     assert all(x.requires_grad for x in encoder.layers.parameters())
     encoder.train()
@@ -146,13 +146,13 @@ def test_training_reads_less_and_drops_out_and_leaves_the_tables_alone(encoder: 
     torch.manual_seed(0)
     first, second = encoder(texts), encoder(texts)
     assert not torch.equal(first, second)
-    encoder.learn(False, sparse=False)  # frozen: as in scoring
+    encoder.learn(False)  # frozen: as in scoring
     assert encoder.seen(texts).sum(1).tolist() == [6, 2]
     torch.testing.assert_close(encoder(texts), encoder.eval()(texts), rtol=0, atol=0)
 
 
 def test_cut_texts_keep_their_closing_mark(encoder: Transformer) -> None:
-    encoder.learn(True, sparse=False)
+    encoder.learn(True)
     encoder.training_pieces = 6
     encoder.train()
     long = read(encoder, ["how do the list sort read", "how do"])

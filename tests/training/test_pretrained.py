@@ -95,7 +95,7 @@ def test_what_lies_below_the_layers_that_learn_drops_nothing_out(folder: Path) -
     seen: list[torch.Tensor] = []
     encoder.layers[-1].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     for layers, equal in ((1, True), (0, False)):
-        encoder.learn(True, sparse=False, layers=layers)
+        encoder.learn(True, layers=layers)
         outputs = [encoder(texts), encoder(texts)]
         assert torch.equal(*seen) == equal
         assert not torch.equal(*outputs)

@@ -71,11 +71,8 @@ class Encoder(nn.Module, ABC):
         """What makes of texts the positions that this encoder takes."""
         return Reader(tokenizer, vocab, self.word_pieces if self.vocabulary is None else None)
 
-    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
-        """Say whether training moves it. `sparse`: the optimizer takes gradients of the touched rows alone.
-
-        `layers` are those of a pretrained encoder that learn, its last ones; 0: all.
-        """
+    def learn(self, wanted: bool, *, layers: int = 0) -> None:
+        """Say whether training moves it. `layers`: how many of a pretrained encoder's last layers learn; 0: all."""
         self.requires_grad_(wanted)
 
     def parts(self, decay: float) -> list[tuple[list[nn.Parameter], float]]:

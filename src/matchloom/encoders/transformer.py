@@ -241,7 +241,7 @@ class Transformer(Encoder):
         """The same, reading text by text: see `TextByText`."""
         return TextByText(self)
 
-    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
+    def learn(self, wanted: bool, *, layers: int = 0) -> None:
         """Training moves the layers, never the tables of pieces and positions: few texts would tell too few of them."""
         if layers > len(self.layers):
             raise MatchloomError(f"layers is {layers}, and the encoder has {len(self.layers)}", code="bad_value")

@@ -46,10 +46,10 @@ class WordEmbedding(Encoder):
         """Its size; the number of words is the vocabulary's."""
         return {"kind": "word_embedding", "size": self.size}
 
-    def learn(self, wanted: bool, *, sparse: bool, layers: int = 0) -> None:
-        """With `sparse`, AdaGrad and AdaDelta touch only the words that a batch holds."""
-        super().learn(wanted, sparse=sparse)
-        self.embedding.sparse = sparse and wanted
+    def learn(self, wanted: bool, *, layers: int = 0) -> None:
+        """Gradients hold only the words of a batch: the table may have millions."""
+        super().learn(wanted)
+        self.embedding.sparse = wanted
 
     def in_double(self) -> Encoder:
         """The same table: nothing is summed here, so that its numbers in double precision are as good as a copy."""

@@ -151,6 +151,7 @@ class Library:
         self.skip_gram_words = bound("skip_gram_words", *thinned, gives=size)
         job = (place, place, size, place, size, size, place, size, size, place, place, ctypes.c_float, ctypes.c_uint64)
         self.skip_gram = bound("skip_gram", *job)
+        self.adam = bound("adam", *[place] * 3, size, size, place, place, size, place, gives=None)
         self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
         self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
         flag = ctypes.c_int

@@ -17,11 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from matchloom.training.eager import undecorated
+
 RHO, EPSILON = 0.95, 5e-7  # as M2S-Net's authors ran it, the one paper here that uses it
 
 
 class AdaDelta(torch.optim.Optimizer):
     """For parameters with whole gradients, and for tables of rows with sparse ones."""
+
+    add_param_group = undecorated(torch.optim.Optimizer.add_param_group)
+    state_dict = undecorated(torch.optim.Optimizer.state_dict)
+    load_state_dict = undecorated(torch.optim.Optimizer.load_state_dict)
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, lr: float) -> None:
         super().__init__(parameters, {"lr": lr})

@@ -31,7 +31,7 @@ from torch.nn.utils.rnn import pad_sequence
 from matchloom.batches import Pieces
 from matchloom.encoders.pooling import pooled
 from matchloom.encoders.transformer import Transformer
-from matchloom.training.eager import eager
+from matchloom.training.adam import Adam
 from matchloom.training.step import clip_gradients, rate_factor, set_rates
 
 Rows = NDArray[np.int64]
@@ -165,11 +165,12 @@ def _learnt(
 
     On one thread: several can be tuned side by side. They end where they are once it is `stopped`.
     """
-    optimizer = eager(torch.optim.AdamW)(
+    optimizer = Adam(
         [
             {"params": list(top.parameters()), "lr": rate, "weight_decay": _DECAY},
             {"params": list(others), "lr": _FASTER * rate, "weight_decay": 0.0},
-        ]
+        ],
+        decoupled_weight_decay=True,
     )
     learning = [*top.parameters(), *others]
     steps, done = epochs * -(-len(lengths) // _BATCH), 0

@@ -14,8 +14,8 @@ from matchloom.data.tokenized import Rows
 from matchloom.models.base import PairModel
 from matchloom.training.adadelta import AdaDelta
 from matchloom.training.adagrad import AdaGrad
+from matchloom.training.adam import Adam
 from matchloom.training.config import TrainConfig
-from matchloom.training.eager import eager
 from matchloom.training.examples import Examples
 from matchloom.training.team import Team
 
@@ -41,8 +41,7 @@ def _encoder_learns(model: PairModel, config: TrainConfig) -> bool:
 
 def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimizer, and an encoder that learns as the optimizer wants it."""
-    sparse = config.optimizer in ("adagrad", "adadelta")
-    model.encoder.learn(_encoder_learns(model, config), sparse=sparse, layers=config.layers)
+    model.encoder.learn(_encoder_learns(model, config), layers=config.layers)
     parameters: list[Any] = trained(model)
     if config.encoder_rate or config.optimizer == "adamw" or config.layer_decay < 1:
         own = [parameter for parameter in model.own_parameters() if parameter.requires_grad]
@@ -50,13 +49,13 @@ def make_optimizer(model: PairModel, config: TrainConfig) -> torch.optim.Optimiz
         lr = config.encoder_rate or config.learning_rate
         parameters += [{"params": p, "lr": lr * part} for p, part in model.encoder.parts(config.layer_decay)]
     if config.optimizer == "adadelta":
-        return eager(AdaDelta)(parameters, lr=config.learning_rate)
+        return AdaDelta(parameters, lr=config.learning_rate)
     given: dict[str, Any] = {"lr": config.learning_rate, **({"eps": config.epsilon} if config.epsilon else {})}
     if config.optimizer == "adamw":
-        return eager(torch.optim.AdamW)(parameters, weight_decay=config.weight_decay, **given)
+        return Adam(parameters, weight_decay=config.weight_decay, decoupled_weight_decay=True, **given)
     if config.optimizer == "adagrad":
         return AdaGrad(parameters, **given)
-    return eager(torch.optim.Adam)(parameters, **given)
+    return Adam(parameters, **given)
 
 
 def rate_factor(done: float, warmup: float) -> float:

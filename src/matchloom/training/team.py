@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, distributed, nn
 from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
@@ -89,52 +90,65 @@ class Team(NamedTuple):
     def summed(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], figures: Sequence[float]
     ) -> tuple[list[Tensor], list[list[float]]]:
-        """The gradients of all processes together, and the figures of each; no gradients stand for zeros."""
+        """The gradients of all processes together, and the figures of each; no gradients stand for zeros.
+
+        They are added in the order of processes, as one process adds its shards: the same bits. Two messages: how many
+        rows each process has, then all of its numbers.
+        """
         rows = [g.values().shape[0] + 1 if g.is_sparse else 0 for g in gradients] or [-1] * len(parameters)
         told = [one.tolist() for one in self._gathered(torch.tensor([*figures, *rows], dtype=torch.float64))]
         counts = np.array([one[len(figures) :] for one in told], dtype=np.int64)  # (processes, parameters)
         sparse = counts.max(0) > 0
-        found: list[Tensor] = []
-        dense = [
-            gradients[n].reshape(-1) if gradients else torch.zeros_like(parameter).reshape(-1)
-            for n, parameter in enumerate(parameters)
-            if not sparse[n]
+        own = gradients or [
+            torch.zeros_like(x) for x, rows_only in zip(parameters, sparse, strict=True) if not rows_only
         ]
-        flat = torch.cat(dense) if dense else torch.zeros(0)
-        if dense and distributed.get_backend() == "nccl":
+        dense = [g.reshape(-1) for g in own if not g.is_sparse]
+        flat = torch.cat(dense) if dense else torch.zeros(0, dtype=parameters[0].dtype, device=parameters[0].device)
+        together = distributed.get_backend() == "nccl"
+        if together and dense:
             with _told():
                 distributed.all_reduce(flat)
-        elif dense:  # in the order of processes, as one process adds its shards: the same bits
-            flat = reduce(torch.add, self._gathered(flat))
+        tables = [x for x, rows_only in zip(parameters, sparse, strict=True) if rows_only]
+        lengths = np.maximum(counts[:, sparse] - 1, 0)
+        parts = self._parts(tables, [g for g in gradients if g.is_sparse], lengths, flat[:0] if together else flat)
+        if not together:
+            flat = reduce(torch.add, [one for _, one in parts])
+        sums = [reduce(torch.add, [held[n] for held, _ in parts]).coalesce() for n in range(len(tables))]
         at = 0
-        for n, parameter in enumerate(parameters):
-            if sparse[n]:
-                own = gradients[n] if gradients else None
-                found.append(self._rows(parameter, own, np.maximum(counts[:, n] - 1, 0).tolist()))
+        found: list[Tensor] = []
+        for parameter, rows_only in zip(parameters, sparse, strict=True):
+            if rows_only:
+                found.append(sums.pop(0))
             else:
                 found.append(flat[at : at + parameter.numel()].view_as(parameter))
                 at += parameter.numel()
         return found, [one[: len(figures)] for one in told]
 
-    def _rows(self, parameter: Tensor, own: Tensor | None, counts: list[int]) -> Tensor:
-        """The sum of sparse gradients: each process tells its rows, and they are added in the order of processes."""
-        most, width = max(counts), parameter.shape[1:]
-        rows = torch.zeros(most, dtype=torch.int64, device=parameter.device)
-        values = torch.zeros((most, *width), dtype=parameter.dtype, device=parameter.device)
-        if own is not None:
-            rows[: counts[self.rank]] = own.indices()[0]
-            values[: counts[self.rank]] = own.values()
-        told = zip(self._gathered(rows), self._gathered(values), counts, strict=True)
-        parts = [
-            torch.sparse_coo_tensor(
-                one[None, :count], other[:count], parameter.shape, is_coalesced=True, check_invariants=False
-            )
-            for one, other, count in told
-            if count
-        ]
-        if not parts:
-            return torch.sparse_coo_tensor(rows[None], values, parameter.shape, check_invariants=False).coalesce()
-        return reduce(torch.add, parts).coalesce()  # as one process adds its shards
+    def _parts(
+        self, tables: Sequence[Tensor], own: Sequence[Tensor], lengths: NDArray[np.int64], flat: Tensor
+    ) -> list[tuple[list[Tensor], Tensor]]:
+        """From each process the rows of each table's sparse gradient, and the numbers of its whole ones."""
+        numbers = [*(g.indices()[0] for g in own), *(g.values().reshape(-1) for g in own), flat]
+        content = torch.cat([x.contiguous().view(torch.uint8) for x in numbers])
+        widths = [x[0].numel() for x in tables]
+        sizes = 8 * lengths.sum(1) + flat.element_size() * (lengths @ np.array(widths, dtype=np.int64) + len(flat))
+        sent = content.new_zeros(int(sizes.max()))
+        sent[: len(content)] = content
+        found = []
+        for one, counts, size in zip(self._gathered(sent), lengths.tolist(), sizes.tolist(), strict=True):
+            rows, values = one[: 8 * sum(counts)].view(torch.int64), one[8 * sum(counts) : size].view(flat.dtype)
+            whole = values[len(values) - len(flat) :]
+            at = torch.split(rows, counts)
+            each = [n * w for n, w in zip(counts, widths, strict=True)]
+            held = torch.split(values[: len(values) - len(flat)], each)
+            made = [
+                torch.sparse_coo_tensor(
+                    r[None], v.view(-1, *x.shape[1:]), x.shape, is_coalesced=True, check_invariants=False
+                )
+                for r, v, x in zip(at, held, tables, strict=True)
+            ]
+            found.append((made, whole))
+        return found
 
     def _gathered(self, x: Tensor) -> list[Tensor]:
         on_gpu = distributed.get_backend() == "nccl"
