@@ -35,6 +35,7 @@ KERNELS = (
     "coded",
     "skip_gram",
     "adam",
+    "turns",
 )
 HEADERS = [f"src/matchloom/kernels/{name}.h" for name in ("vectors", "transpose", "product")]
 SOURCES = [f"src/matchloom/kernels/{name}.cpp" for name in KERNELS]

@@ -152,6 +152,8 @@ class Library:
         job = (place, place, size, place, size, size, place, size, size, place, place, ctypes.c_float, ctypes.c_uint64)
         self.skip_gram = bound("skip_gram", *job)
         self.adam = bound("adam", *[place] * 3, size, size, place, place, size, place, gives=None)
+        self.say_turn = bound("say_turn", place, size, gives=None)
+        self.wait_turn = bound("wait_turn", place, *[size] * 3)
         self.k_max = bound("k_max", place, *[size] * 4, *[place] * 3)
         self.int8_cosines = bound("int8_cosines", place, size, place, *[size] * 3, place)
         flag = ctypes.c_int

@@ -8,6 +8,7 @@ first process alone writes and prints. Word vectors have sparse gradients, of wh
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,17 +19,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, distributed, nn
 from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from matchloom.artifact import holds
+from matchloom.training.exchange import Exchange
 from matchloom.types import MatchloomError, Scores
 
 T = TypeVar("T")
 _WAIT = timedelta(hours=6)  # for a process that makes the tokens of many shards
 _MESSAGE = 4096  # bytes of an error that the others are told
+_WHOLE, _NOTHING = -1, -2  # in place of a number of rows: the whole gradient, and none
 
 
 class Team(NamedTuple):
@@ -37,6 +39,7 @@ class Team(NamedTuple):
     rank: int = 0
     size: int = 1
     restarted: bool = False
+    exchange: Exchange | None = None  # where all are on one machine
 
     def begin(self, folder: Path | None, resume: bool, overwrite: bool) -> tuple[bool, bool]:
         """Whether to resume and to overwrite: who was started again goes on, or begins again where nothing is there."""
@@ -90,65 +93,50 @@ class Team(NamedTuple):
     def summed(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], figures: Sequence[float]
     ) -> tuple[list[Tensor], list[list[float]]]:
-        """The gradients of all processes together, and the figures of each; no gradients stand for zeros.
+        """The gradients of all processes together, and the figures of each; a process with no shards has no gradients.
 
-        They are added in the order of processes, as one process adds its shards: the same bits. Two messages: how many
-        rows each process has, then all of its numbers.
+        They are added in the order of processes, as one process adds its shards: the same bits.
         """
-        rows = [g.values().shape[0] + 1 if g.is_sparse else 0 for g in gradients] or [-1] * len(parameters)
-        told = [one.tolist() for one in self._gathered(torch.tensor([*figures, *rows], dtype=torch.float64))]
-        counts = np.array([one[len(figures) :] for one in told], dtype=np.int64)  # (processes, parameters)
-        sparse = counts.max(0) > 0
-        own = gradients or [
-            torch.zeros_like(x) for x, rows_only in zip(parameters, sparse, strict=True) if not rows_only
-        ]
-        dense = [g.reshape(-1) for g in own if not g.is_sparse]
-        flat = torch.cat(dense) if dense else torch.zeros(0, dtype=parameters[0].dtype, device=parameters[0].device)
         together = distributed.get_backend() == "nccl"
-        if together and dense:
+        rows = [len(g.values()) if g.is_sparse else _WHOLE for g in gradients] or [_NOTHING] * len(parameters)
+        sent = [
+            torch.tensor([*figures, *rows], dtype=torch.float64, device=parameters[0].device),
+            *(g.indices()[0] for g in gradients if g.is_sparse),
+            *(g.values() if g.is_sparse else g for g in gradients if g.is_sparse or not together),
+        ]
+        contents = self._exchanged(torch.cat([x.contiguous().view(-1).view(torch.uint8) for x in sent]))
+        heads = [one[: 8 * (len(figures) + len(rows))].view(torch.float64).tolist() for one in contents]
+        found = [
+            _parsed(one[8 * len(head) :], parameters, [int(n) for n in head[len(figures) :]], whole=not together)
+            for one, head in zip(contents, heads, strict=True)
+            if head[-1] != _NOTHING
+        ]
+        sums = [reduce(torch.add, column) for column in zip(*found, strict=True)]
+        if together:
+            self._add_on_gpus(sums, parameters, gradients)
+        return [x.coalesce() if x.is_sparse else x for x in sums], [head[: len(figures)] for head in heads]
+
+    @staticmethod
+    def _add_on_gpus(sums: list[Tensor], parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> None:
+        """Put the sums of all whole gradients in their places, by one call of nccl."""
+        places = [n for n, x in enumerate(sums) if not x.is_sparse]
+        if places:
+            own = [gradients[n] if gradients else torch.zeros_like(parameters[n]) for n in places]
+            flat = torch.cat([x.reshape(-1) for x in own])
             with _told():
                 distributed.all_reduce(flat)
-        tables = [x for x, rows_only in zip(parameters, sparse, strict=True) if rows_only]
-        lengths = np.maximum(counts[:, sparse] - 1, 0)
-        parts = self._parts(tables, [g for g in gradients if g.is_sparse], lengths, flat[:0] if together else flat)
-        if not together:
-            flat = reduce(torch.add, [one for _, one in parts])
-        sums = [reduce(torch.add, [held[n] for held, _ in parts]).coalesce() for n in range(len(tables))]
-        at = 0
-        found: list[Tensor] = []
-        for parameter, rows_only in zip(parameters, sparse, strict=True):
-            if rows_only:
-                found.append(sums.pop(0))
-            else:
-                found.append(flat[at : at + parameter.numel()].view_as(parameter))
-                at += parameter.numel()
-        return found, [one[: len(figures)] for one in told]
+            for n, part in zip(places, torch.split(flat, [x.numel() for x in own]), strict=True):
+                sums[n] = part.view_as(parameters[n])
 
-    def _parts(
-        self, tables: Sequence[Tensor], own: Sequence[Tensor], lengths: NDArray[np.int64], flat: Tensor
-    ) -> list[tuple[list[Tensor], Tensor]]:
-        """From each process the rows of each table's sparse gradient, and the numbers of its whole ones."""
-        numbers = [*(g.indices()[0] for g in own), *(g.values().reshape(-1) for g in own), flat]
-        content = torch.cat([x.contiguous().view(torch.uint8) for x in numbers])
-        widths = [x[0].numel() for x in tables]
-        sizes = 8 * lengths.sum(1) + flat.element_size() * (lengths @ np.array(widths, dtype=np.int64) + len(flat))
-        sent = content.new_zeros(int(sizes.max()))
-        sent[: len(content)] = content
-        found = []
-        for one, counts, size in zip(self._gathered(sent), lengths.tolist(), sizes.tolist(), strict=True):
-            rows, values = one[: 8 * sum(counts)].view(torch.int64), one[8 * sum(counts) : size].view(flat.dtype)
-            whole = values[len(values) - len(flat) :]
-            at = torch.split(rows, counts)
-            each = [n * w for n, w in zip(counts, widths, strict=True)]
-            held = torch.split(values[: len(values) - len(flat)], each)
-            made = [
-                torch.sparse_coo_tensor(
-                    r[None], v.view(-1, *x.shape[1:]), x.shape, is_coalesced=True, check_invariants=False
-                )
-                for r, v, x in zip(at, held, tables, strict=True)
-            ]
-            found.append((made, whole))
-        return found
+    def _exchanged(self, content: Tensor) -> list[Tensor]:
+        """The bytes of each process, of any length."""
+        if self.exchange is not None:
+            with _told():
+                return [torch.from_numpy(one) for one in self.exchange.gather(content.numpy())]
+        sizes = [int(one) for one in self._gathered(torch.tensor([len(content)]))]
+        padded = content.new_zeros(max(sizes))
+        padded[: len(content)] = content
+        return [one[:size] for one, size in zip(self._gathered(padded), sizes, strict=True)]
 
     def _gathered(self, x: Tensor) -> list[Tensor]:
         on_gpu = distributed.get_backend() == "nccl"
@@ -185,10 +173,32 @@ def joined(device: str) -> Iterator[Team]:
             backend = "nccl" if device.startswith("cuda") else "gloo"
             distributed.init_process_group(backend, store=fresh, rank=rank, world_size=size, timeout=_WAIT)
     try:
-        yield Team(distributed.get_rank(), distributed.get_world_size(), restarted)
+        team = Team(distributed.get_rank(), distributed.get_world_size(), restarted)
+        shares = team.size > 1 and distributed.get_backend() == "gloo"
+        yield team._replace(exchange=Exchange.open(team.rank, team._gathered) if shares else None)
     finally:
         if begun:
             distributed.destroy_process_group()
+
+
+def _parsed(content: Tensor, parameters: Sequence[Tensor], rows: Sequence[int], *, whole: bool) -> list[Tensor]:
+    """The gradients in what a process sent: the numbers of their rows, then their values in turn.
+
+    A place is held for whole ones where they were not sent.
+    """
+    counts = [n for n in rows if n >= 0]
+    indices = iter(torch.split(content[: 8 * sum(counts)].view(torch.int64), counts))
+    values = content[8 * sum(counts) :].view(parameters[0].dtype)
+    found, at = [], 0
+    for n, x in zip(rows, parameters, strict=True):
+        shape = (n, *x.shape[1:]) if n >= 0 else x.shape if whole else (0,)
+        own = values[at : at + math.prod(shape)].view(shape)
+        at += math.prod(shape)
+        if n >= 0:
+            ids = next(indices)[None]
+            own = torch.sparse_coo_tensor(ids, own, x.shape, is_coalesced=True, check_invariants=False)
+        found.append(own)
+    return found
 
 
 @contextmanager
