@@ -14,6 +14,15 @@ $(READY): pyproject.toml constraints.txt setup.py $(wildcard src/matchloom/kerne
 	  || echo 'chromium is not here: tests in a browser will be skipped (apt install chromium)'
 	touch $@
 
+# What the tests of object stores and of PostgreSQL ask: an S3 server in an environment of its own, and Debian's database.
+MOTO := .venv-moto/bin/moto_server
+$(MOTO):
+	$(PYTHON) -m venv .venv-moto
+	.venv-moto/bin/pip install --quiet 'moto[s3,server]==5.2.5'
+	@ls /usr/lib/postgresql/*/bin/pg_ctl > /dev/null 2>&1 \
+	  || { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends postgresql > /dev/null 2>&1; } \
+	  || echo 'PostgreSQL is not here: its test will be skipped (apt install postgresql)'
+
 # Corpus, training, comparison with the baselines and explained matches, in about two minutes.
 demo: $(READY)
 	$(BIN)/matchloom demo
@@ -23,12 +32,12 @@ QUICK := not slow and not data
 test: $(READY)
 	$(BIN)/pytest --numprocesses 2 -m '$(QUICK)'
 
-# The rest: every model, kills, a browser, the documents, hostile rounds, real data. CI runs it too.
-test-rest: $(READY)
-	$(BIN)/pytest --numprocesses 2 -m 'not ($(QUICK))'
+# The rest: every model, kills, a browser, the documents, hostile rounds, real data, Ray, object stores. CI runs it too.
+test-rest: $(READY) $(MOTO)
+	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2 -m 'not ($(QUICK))'
 
-test-all: $(READY)
-	$(BIN)/pytest --numprocesses 2
+test-all: $(READY) $(MOTO)
+	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2
 
 # Hostile tries of every kind (damaged files and folders, odd texts, kills, limits, sanitizers), then property tests with
 # fresh examples, for so many minutes. What fails is printed with what repeats it.
@@ -67,4 +76,4 @@ wheels:
 	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" packaging/wheels.sh dist
 
 clean:
-	rm -rf $(VENV) $(SITE) $(TOOLS) build dist runs site
+	rm -rf $(VENV) $(SITE) $(TOOLS) .venv-moto build dist runs site

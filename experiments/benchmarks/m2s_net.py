@@ -101,7 +101,7 @@ class Runs:
             device="cpu",
             progress=False,
         )
-        self.matcher, self.examples, model = ready.matcher, ready.examples, ready.matcher.model
+        self.matcher, self.examples, model = ready.matcher, ready.first_window()[1], ready.matcher.model
         assert isinstance(model, M2SNet)
         with torch.no_grad():
             model.similarity.U.normal_(std=0.01)  # as after some steps: from 0 nothing could be compared

@@ -96,7 +96,7 @@ def training_speed(interaction: str, candidates: int, rounds: int) -> dict[str, 
         device="cpu",
         progress=False,
     )
-    examples = ready.examples
+    examples = ready.first_window()[1]
     model, read = ready.matcher.model, examples.read
     optimizer = make_optimizer(model, config)
     threads = torch.get_num_threads()

@@ -7,7 +7,8 @@
 Made pairs of 50 words (10 and 40) of a vocabulary of 50,000 by Zipf's law, in shards of 50,000 rows. Each run is a
 process of its own, one epoch of sentence_bert over random vectors with one negative a pair, so that reading and not the
 network is what would show. `whole` has a window that holds the smallest size: the same command reads it into memory.
-Sizes that were measured before stay in the results. "first_pass" are the seconds until the tokens are there.
+Sizes that were measured before stay in the results. "first_pass" are the seconds until the tokens are there; pairs a
+second are those of an epoch, with the reading of its windows.
 `--team` trains a CNN over the same pairs by two threads and, started by torchrun, by two processes.
 """
 
@@ -69,10 +70,13 @@ def run(shards: Path, out: Path, window: int) -> dict[str, Any]:
     tokens = out / "tokens" / "tokens.json"
     log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     steps = sum(entry["seconds"] for entry in log)
+    reading = sum(entry.get("seconds_of_reading", 0) for entry in log)
+    trained = sum(entry["pairs_per_second"] * entry["seconds"] for entry in log)
     return {
         "peak_mb": round(float(done.stdout.rpartition("peak ")[2])),
-        "pairs_per_second": round(sum(entry["pairs_per_second"] * entry["seconds"] for entry in log) / steps),
+        "pairs_per_second": round(trained / (steps + reading)),
         "seconds_of_steps": round(steps, 1),
+        "seconds_of_reading": round(reading, 1),
         "seconds": round(time.time() - begun, 1),
         "cpu_seconds": round(children_seconds() - before, 1),
         "first_pass": round(max(0, tokens.stat().st_mtime - begun), 1) if tokens.exists() else 0,

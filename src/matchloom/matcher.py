@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from matchloom.artifact import as_saved
+from matchloom.basics.arrays import distinct
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import track
 from matchloom.basics.validation import at_least_one, many_texts, one_path, one_text
@@ -290,9 +291,9 @@ class Matcher:
         if not texts:
             return
         table = self.read(texts, progress=progress)
-        distinct = np.unique(table.same)
+        once = distinct(table.same)
         read = table.read_lengths
-        order = distinct[np.argsort(read[distinct], kind="stable")]
+        order = once[np.argsort(read[once], kind="stable")]
         cuts = _cuts(order, read, np.full_like(read, _QUERY if table.pieces is None else _CELLS // _PIECES))
         cuts = _divided(cuts, read, table.pieces is not None)
         numbers = np.empty(len(table), dtype=np.int64)

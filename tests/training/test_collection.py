@@ -15,7 +15,7 @@ from matchloom.evaluation.measures import measure
 from matchloom.matcher import NOTHING_LEARNT, Matcher, ReadPairs
 from matchloom.search.lance.collection import LanceCollection
 from matchloom.text.tokenize import Tokenizer
-from matchloom.training.collection import Collected, CollectionExamples, collect
+from matchloom.training.collection import Collected, CollectionExamples, belongings, collect
 from matchloom.training.config import TrainConfig
 from matchloom.training.development import NEAREST, WHOLE, ranked
 from matchloom.training.losses import softmax
@@ -207,3 +207,35 @@ def test_a_folder_with_a_matcher_is_not_overwritten_without_a_word(tmp_path: Pat
     with refused("exists", "overwrite"):
         train_as_users_do(COLLECTION, folder=tmp_path, **quick)  # type: ignore[arg-type]
     train_as_users_do(COLLECTION, folder=tmp_path, overwrite=True, **quick)  # type: ignore[arg-type]
+
+
+def belongings_one_by_one(
+    asked: list[int], texts: list[int], homes: list[int], questions: bool
+) -> tuple[list[list[int]], list[tuple[int, list[int]]]]:
+    """What belongs to each question, pair by pair; and its positives."""
+    first = max(texts) + 1
+    relevant, positives = [], []
+    for q in range(max(asked) + 1):
+        mine = sorted({home for home, other in zip(homes, asked, strict=True) if other == q})
+        answers = [sorted({a for a, home in zip(texts, homes, strict=True) if home == own}) for own in mine]
+        twins = sorted({first + other for other, home in zip(asked, homes, strict=True) if home in mine})
+        relevant.append(sorted({a for own in answers for a in own}) + twins)
+        positives += [(q, own) for own in answers]
+        if questions and len(twins) > 1:
+            positives.append((q, [twin for twin in twins if twin != first + q]))
+    return relevant, positives
+
+
+@pytest.mark.parametrize("questions", [True, False])
+def test_what_belongs_to_a_question_is_what_a_slow_loop_finds(questions: bool) -> None:
+    draw = np.random.default_rng(0)
+    for _ in range(100):
+        rows = [np.unique(draw.integers(0, 9, 20), return_inverse=True)[1] for _ in range(2)]
+        homes = draw.integers(0, 6, 20).tolist()
+        found = belongings(*rows, homes, questions=questions)
+        relevant, positives = belongings_one_by_one(rows[0].tolist(), rows[1].tolist(), homes, questions)
+        assert [own.tolist() for own in found.relevant] == relevant
+        assert [(q, own.tolist()) for q, own in found.positives] == positives
+        assert found.texts == found.answers + (
+            max(rows[0]) + 1 if any(own[0] >= found.answers for _, own in positives) else 0
+        )

@@ -272,6 +272,16 @@ def test_what_teaches_nothing_is_refused(
     assert error.value.code == code
 
 
+def test_windows_that_teach_nothing_are_passed_over(tmp_path: Path) -> None:
+    """Several of them, one after the other: every answer of theirs is the same."""
+    same = [Pair(f"asked {n}", "one answer for all") for n in range(64)]
+    folder = write_shards(tmp_path / "shards", [*same, *POSITIVES[:32]])
+    seen: list[dict[str, object]] = []
+    train(folder, model="nbow_mlp", dimensions=4, window=16, epochs=2, hold_out=0, on_epoch=seen.append)
+    assert 2 <= len(seen) <= 2 * 3  # of six windows in each epoch
+    assert all("seconds_of_reading" in entry for entry in seen)
+
+
 def test_a_reader_of_pieces_has_its_pieces_cached(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     encoder = write_folder(tmp_path / "encoder")

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchloom import artifact
+from matchloom.basics.arrays import distinct
 from matchloom.basics.extras import named_extras, need
 from matchloom.basics.stores import one_place, shown
 from matchloom.batch.run import run_batch
@@ -147,7 +148,7 @@ def _replaced(paths: Sequence[Path]) -> tuple[list[Any], int]:
     """
     digests = [np.fromiter((_digest(key) for key in _keys_of(path)), np.uint64) for path in paths]
     every = np.sort(np.concatenate(digests)) if digests else np.empty(0, np.uint64)
-    twice = np.unique(every[1:][every[1:] == every[:-1]])
+    twice = distinct(every[1:][every[1:] == every[:-1]])
     last: dict[str, tuple[int, int]] = {}
     found: list[list[int]] = [[] for _ in paths]
     for shard, path in enumerate(paths):

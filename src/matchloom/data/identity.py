@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 
 from matchloom.types import Pair
 
@@ -102,19 +104,39 @@ def components(keys: Iterable[Sequence[Hashable]]) -> list[int]:
     >>> components([("a", "b"), ("c",), ("b", "d")])
     [0, 1, 0]
     """
+    rows = list(keys)
+    first: dict[Hashable, int] = {}
+    ends = [(row, first.setdefault(key, row)) for row, own in enumerate(rows) for key in own]
+    found: list[int] = _joined(len(rows), np.array(ends, dtype=np.int64).reshape(-1, 2)).tolist()
+    return found
+
+
+def components_of(columns: Sequence[tuple[NDArray[Any], NDArray[np.bool_]]]) -> NDArray[np.int64]:
+    """The same of rows with a key in each column, where the mask beside it says so.
+
+    >>> on = np.ones(3, dtype=bool)
+    >>> components_of([(np.array([7, 8, 9]), on), (np.array([5, 0, 5]), np.array([True, False, True]))]).tolist()
+    [0, 1, 0]
+    """
+    ends = []
+    for keys, there in columns:
+        rows = np.flatnonzero(there)
+        _, first, key_of = np.unique(keys[rows], return_index=True, return_inverse=True)
+        ends.append(np.stack([rows, rows[first][key_of]], axis=1))
+    return _joined(len(columns[0][0]), np.concatenate(ends))
+
+
+def _joined(count: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The component of each of so many rows, by pairs of rows that are of one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    rows = list(keys)
-    if not rows:
-        return []
-    first: dict[Hashable, int] = {}
-    ends = [(row, first.setdefault(key, row)) for row, own in enumerate(rows) for key in own]
-    one, other = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(ends), dtype=np.int8), (one, other)), shape=(len(rows), len(rows)))
+    if not count:
+        return np.empty(0, dtype=np.int64)
+    graph = coo_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(count, count))
     _, labels = connected_components(graph, directed=False)
     _, firsts, places = np.unique(labels, return_index=True, return_inverse=True)
-    found: list[int] = firsts[places].tolist()
+    found: NDArray[np.int64] = firsts[places]
     return found
 
 

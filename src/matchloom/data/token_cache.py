@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from matchloom.artifact import holds, settings_of, write, writing
 from matchloom.artifact.mapped import open_mapped
+from matchloom.basics.arrays import distinct
 from matchloom.basics.progress import track
 from matchloom.data.formats.columns import Columns
 from matchloom.data.formats.pairs import read_pairs
@@ -277,7 +278,7 @@ class _Maker:
             "text_ids": np.array([hash64(p.text_id) if p.text_id else 0 for p in pairs], dtype=np.uint64),
         }
         if positives_only(pairs):
-            of_asked, of_texts = np.divmod(np.unique(left_rows * len(texts) + right_rows), len(texts))
+            of_asked, of_texts = np.divmod(distinct(left_rows * len(texts) + right_rows), len(texts))
             relevant = np.split(of_texts, np.cumsum(np.bincount(of_asked))[:-1])
             near = self._nearest(asked, texts, relevant, lambda text: tokenizer.lowercase(words[text]))
             found["near_flat"] = np.concatenate([np.empty(0, dtype=np.int64), *near])
@@ -306,7 +307,7 @@ class _Maker:
             self._counts = np.concatenate([self._counts, more], axis=1)
         found = Ragged(flat, np.array(lengths, dtype=np.int64))
         rows = np.repeat(np.arange(len(texts)), found.lengths)
-        once = np.unique(rows * len(ids) + found.flat) % len(ids)
+        once = distinct(rows * len(ids) + found.flat) % len(ids)
         for row, seen in enumerate((found.flat, once)):
             counted = np.bincount(seen, minlength=len(ids))
             self._counts[row, : len(ids)] += counted

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.data.formats import RunLine, read_qrels, read_run
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, Numbers
 from matchloom.evaluation.ties import bounds_of, chance_of
@@ -187,7 +188,7 @@ class _Checkup:
         codes = self.lists.codes
         order = np.lexsort((-self.sortable, ranks, codes))
         rising = (np.diff(self.sortable[order]) > 0) & (np.diff(codes[order]) == 0)
-        wrong = len(np.unique(codes[order][1:][rising]))
+        wrong = len(distinct(codes[order][1:][rising]))
         if not wrong:
             return []
         figures = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matchloom.basics.arrays import distinct
 from matchloom.evaluation.measures import DEFAULT_MEASURES, CandidateLists, Measured, Numbers, as_float32
 from matchloom.types import Pair
 
@@ -47,7 +48,7 @@ def bounds_of(lists: CandidateLists, scores: ArrayLike) -> TieBounds:
     values = as_float32(scores, len(lists))
     order = np.lexsort((values, lists.codes))
     equal = (np.diff(values[order]) == 0) & (np.diff(lists.codes[order]) == 0)
-    return TieBounds(low, high, len(np.unique(lists.codes[order][1:][equal])))
+    return TieBounds(low, high, len(distinct(lists.codes[order][1:][equal])))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchloom.artifact import as_saved, packed, read, write
+from matchloom.basics.arrays import distinct
 from matchloom.basics.progress import track
 from matchloom.lexical.ibm_model1 import Bags, Ids, Translations, learn_translations, word_pairs
 from matchloom.lexical.statistics import ENGLISH, Words
@@ -129,7 +130,7 @@ class TransLM:
         """What `score` gives each query with each text of `bags`: what a word gains by a text is found once for all."""
         unseen: dict[str, int] = {}
         asked = [Bags.of([self._ids(self.tokenizer(query), unseen)]) for query in queries]
-        words = np.unique(np.concatenate([*(bag.words for bag in asked), np.empty(0, dtype=np.int64)]))
+        words = distinct(np.concatenate([*(bag.words for bag in asked), np.empty(0, dtype=np.int64)]))
         ends = np.cumsum(texts.sizes)
         gains = np.zeros((len(words), len(ends)))
         for n, (size, end) in enumerate(zip(texts.sizes.tolist(), ends.tolist(), strict=True)):

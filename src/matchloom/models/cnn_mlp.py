@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from matchloom.basics.arrays import distinct
 from matchloom.batches import PairBatch, Texts
 from matchloom.data.batching import pad_texts
 from matchloom.data.tokenized import TokenizedTexts
@@ -78,7 +79,7 @@ class CNNMLP(PairModel):
         """Spread the sentence vectors of either side."""
         rng = np.random.default_rng(seed)
         for side, (cnn, table) in enumerate(((self.query_cnn, left), (self.text_cnn, right))):
-            texts = pad_texts(table, rng.permutation(np.unique(pairs[:, side]))[:SPREAD_BY]).to(
+            texts = pad_texts(table, rng.permutation(distinct(pairs[:, side]))[:SPREAD_BY]).to(
                 self.head.W_r.weight.device
             )
             cnn.spread(self.encoder(texts), texts)

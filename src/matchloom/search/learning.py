@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.basics.parallel import fixed_sums
 from matchloom.basics.progress import track
 from matchloom.lexical.columns import Floats, Ids
@@ -214,7 +215,7 @@ class Learner:
     @property
     def questions_per_answer(self) -> float:
         """How many known questions an entry that has some has on the mean."""
-        return float(self.member.nnz) / max(1, len(np.unique(self.member.indices)))
+        return float(self.member.nnz) / max(1, len(distinct(self.member.indices)))
 
     def _word_features(self, progress: bool) -> list[Feature]:
         known, large, dense = self.known, self.large, self.reader.dense
@@ -251,7 +252,7 @@ class Learner:
     def _translations(self, progress: bool) -> list[Feature]:
         """Translations, where there are questions enough to learn some and few others to go by."""
         questions = self.member.shape[0]
-        answered = len(np.unique(self.member.indices))
+        answered = len(distinct(self.member.indices))
         if not self.settings.learn or questions < _TRANSLATED or self.member.nnz >= 2 * answered:
             return []
         every = len(self.rows) == questions
@@ -370,7 +371,7 @@ def candidates_of(names: list[str], raw: Floats) -> Ids:
                 names = [one for one in names if one != "bm25_ans"]
             if name == "dense_nearest":
                 break
-    return np.unique(np.concatenate(found)) if found else np.arange(raw.shape[1])
+    return distinct(np.concatenate(found)) if found else np.arange(raw.shape[1])
 
 
 def _counted(member: sp.csr_array) -> Floats:

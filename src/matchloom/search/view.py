@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.basics.naming import listed
 from matchloom.data.entries import Entry
 from matchloom.data.identity import normalize_text
@@ -294,7 +295,7 @@ class View:
         if len(found) == 1:
             found[0].sort()
             return found[0]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+        return distinct(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
     def _carry(self, raw: Floats) -> None:
         """Give changed entries what classifiers say of them as they were."""

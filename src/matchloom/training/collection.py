@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.basics.progress import track
 from matchloom.data.batching import features_of, make_batch
 from matchloom.data.identity import answers_of, normalize_text
@@ -73,29 +74,48 @@ def collect(
     return Collected(found._replace(near=near, candidates=wide), asked, texts)
 
 
-def belongings(question_rows: Rows, answer_rows: Rows, homes: Sequence[int], *, questions: bool) -> Collection:
+def belongings(question_rows: Rows, answer_rows: Rows, homes: Sequence[int] | Rows, *, questions: bool) -> Collection:
     """Which texts belong to which question, for pairs of these rows and answers (`homes`); nothing is near yet.
 
     Rows count from 0 without a gap. With `questions`, others of the same answer are positives of a question, too.
     """
-    texts_of: dict[int, set[int]] = {}
-    asked_of: dict[int, set[int]] = {}
-    homes_of: dict[int, set[int]] = {}
-    for home, q, a in zip(homes, question_rows.tolist(), answer_rows.tolist(), strict=True):
-        texts_of.setdefault(home, set()).add(a)
-        asked_of.setdefault(home, set()).add(q)
-        homes_of.setdefault(q, set()).add(home)
     first = int(answer_rows.max()) + 1  # of the questions among the texts
-    relevant, positives = [], []
-    for q in range(len(homes_of)):
-        own = set().union(*(texts_of[home] for home in homes_of[q]))
-        twins = set().union(*(asked_of[home] for home in homes_of[q]))
-        relevant.append(np.array(sorted(own | {first + twin for twin in twins}), dtype=np.int64))
-        positives += [(q, np.array(sorted(texts_of[home]), dtype=np.int64)) for home in sorted(homes_of[q])]
-        if questions and len(twins) > 1:
-            positives.append((q, np.array(sorted(first + twin for twin in twins - {q}), dtype=np.int64)))
+    count = int(question_rows.max()) + 1
+    size = first + count
+    names, home_of = np.unique(np.asarray(homes, dtype=np.int64), return_inverse=True)
+    own_q, own_home = np.divmod(distinct(question_rows * len(names) + home_of), len(names))
+    texts_of = _Members(home_of, answer_rows, len(names), size)
+    asked_of = _Members(home_of, first + question_rows, len(names), size)
+    pairs = [own_q[rows] * size + texts for rows, texts in (texts_of.of(own_home), asked_of.of(own_home))]
+    of_q, flat = np.divmod(distinct(np.concatenate(pairs)), size)
+    relevant = np.split(flat, np.cumsum(np.bincount(of_q, minlength=count))[:-1])
+    positives: list[tuple[int, Rows]] = []
+    ends = np.cumsum(np.bincount(own_q, minlength=count)).tolist()
+    for q, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        positives += [(q, texts_of[home]) for home in own_home[start:end].tolist()]
+        twins = relevant[q][relevant[q] >= first] if questions else relevant[q][:0]
+        if len(twins) > 1:
+            positives.append((q, twins[twins != first + q]))
     both = any(int(own[0]) >= first for _, own in positives)
-    return Collection(first + (len(homes_of) if both else 0), first, relevant, positives, [], [])
+    return Collection(first + (count if both else 0), first, relevant, positives, [], [])
+
+
+class _Members:
+    """What belongs to each of so many groups, sorted."""
+
+    def __init__(self, groups: Rows, members: Rows, count: int, size: int) -> None:
+        group_of, self._flat = np.divmod(distinct(groups * size + members), size)
+        self._sizes = np.bincount(group_of, minlength=count)
+        self._ends = np.cumsum(self._sizes)
+
+    def __getitem__(self, group: int) -> Rows:
+        return self._flat[self._ends[group] - self._sizes[group] : self._ends[group]]
+
+    def of(self, groups: Rows) -> tuple[Rows, Rows]:
+        """For groups that follow each other: the place of the group of each member, and the member."""
+        sizes = self._sizes[groups]
+        starts = np.repeat(self._ends[groups] - np.cumsum(sizes), sizes)
+        return np.repeat(np.arange(len(groups)), sizes), self._flat[starts + np.arange(len(starts))]
 
 
 def nearest(
@@ -191,7 +211,7 @@ class CollectionExamples:
 
     def _all_compared(self, members: list[Rows]) -> list[Rows]:
         """Each example with the texts of the others behind its own, those of its kind that are no positives of it."""
-        found, drawn = self.collection, np.unique(np.concatenate(members) % self.collection.texts)
+        found, drawn = self.collection, distinct(np.concatenate(members) % self.collection.texts)
         wider = []
         for member in members:
             q, positive = divmod(int(member[0]), found.texts)

@@ -62,7 +62,11 @@ class Training:
         team: Team,
     ) -> None:
         self.matcher, self.windows, self.development, self.settings = ready
-        self.examples: Examples = ready.examples
+        self.examples: Examples
+        start = time.perf_counter()
+        number, self.examples = ready.first_window()
+        self.held = Place(0, number)  # which window the examples are
+        self.reading = time.perf_counter() - start  # seconds that it took
         self.config, self.on_epoch, self.calibrate, self.team = config, on_epoch, calibrate, team
         self.place = folder
         self.folder = folder if team.rank == 0 else None  # one process writes
@@ -158,13 +162,18 @@ class Training:
         steps: list[Step] = []
         for number in range((last["epoch"] - 1) * count + last.get("window", 1) - 1, self.config.epochs * count):
             place = Place(*divmod(number, count))
-            if count > 1:  # two windows in memory would be twice as much
-                steps = []
-                del self.examples
-            examples = self.windows.window(*place)
-            if examples is None:
-                continue
-            self.examples = examples
+            if place < self.held:
+                continue  # it was looked into, and teaches nothing
+            if place != self.held:
+                if count > 1:  # two windows in memory would be twice as much
+                    steps = []
+                    vars(self).pop("examples", None)
+                start = time.perf_counter()
+                examples = self.windows.window(*place)
+                self.reading = time.perf_counter() - start
+                if examples is None:
+                    continue
+                self.examples, self.held = examples, place
             self._mine(place.epoch, progress)
             steps = list(self.examples.steps(number))
             self.steps = len(steps)
@@ -213,6 +222,8 @@ class Training:
             "loss": loss,
         }
         clock = {"pairs_per_second": round(speed, 1), "seconds": round(time.perf_counter() - start, 2)}
+        if several:
+            clock["seconds_of_reading"] = round(self.reading, 2)
         model.eval()
         if self.development is not None:
             pairs, read = self.development

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.data.batching import make_batch
 from matchloom.data.tokenized import Rows
 from matchloom.matcher import ReadPairs
@@ -82,5 +83,5 @@ class ListExamples:
             negative.append(np.tile(bad, len(good)))
             start += len(member)
         firsts, others = np.concatenate(positive), np.concatenate(negative)
-        examples = len(np.unique(firsts)) if self.config.loss == "softmax" else len(firsts)
+        examples = len(distinct(firsts)) if self.config.loss == "softmax" else len(firsts)
         return Shard(batch, examples, torch.from_numpy(firsts), torch.from_numpy(others))

@@ -45,18 +45,17 @@ class Ready(NamedTuple):
     development: tuple[list[Pair], ReadPairs] | None
     settings: dict[str, Any]
 
-    @property
-    def examples(self) -> Examples:
-        """All examples, or those of the first window that has any."""
-        found = (self.windows.window(0, number) for number in range(self.windows.count))
-        examples = next((one for one in found if one is not None), None)
-        if examples is None:
-            raise MatchloomError(
-                "no window of the shards has anything to learn from: pairs of a query must follow each other in a "
-                "shard, and answers must differ",
-                code="no_data",
-            )
-        return examples
+    def first_window(self) -> tuple[int, Examples]:
+        """The first window with anything to learn from, and its number."""
+        for number in range(self.windows.count):
+            examples = self.windows.window(0, number)
+            if examples is not None:
+                return number, examples
+        raise MatchloomError(
+            "no window of the shards has anything to learn from: pairs of a query must follow each other in a "
+            "shard, and answers must differ",
+            code="no_data",
+        )
 
 
 class Wanted(NamedTuple):

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.data.batching import features_of
-from matchloom.data.identity import components
+from matchloom.data.identity import components_of
 from matchloom.data.token_cache import Block, TokenCache
 from matchloom.data.tokenized import Ragged, Rows, TokenizedTexts
 from matchloom.matcher import Matcher, ReadPairs
@@ -83,11 +84,9 @@ class StreamWindows:
         asked = _Distinct(blocks, "left", "questions")
         answers = _Distinct(blocks, "right", "texts")
         ids = not self._cache.counted.local_ids
-        homes = components(
-            [("text", answer), *([("id", text_id)] if ids and text_id else [])]
-            for block in blocks
-            for answer, text_id in zip(block["answers"].tolist(), block["text_ids"].tolist(), strict=True)
-        )
+        keys = [np.concatenate([block[name] for block in blocks]) for name in ("answers", "text_ids")]
+        everywhere = np.ones(len(keys[0]), dtype=bool)
+        homes = components_of([(keys[0], everywhere), (keys[1], (keys[1] > 0) & ids)])
         found = belongings(asked.of_pairs, answers.of_pairs, homes, questions=self._config.questions)
         if found.answers < 2 or all((own < found.answers).sum() == found.answers for own in found.relevant):
             return None
@@ -100,19 +99,21 @@ class StreamWindows:
 
     @staticmethod
     def _near(blocks: Sequence[Block], asked: _Distinct, answers: _Distinct, relevant: Sequence[Rows]) -> list[Rows]:
-        near: list[list[Rows]] = [[] for _ in relevant]
+        """The texts nearest to each question in its own block that are no positives of it, sorted."""
+        asking: list[Rows] = []
+        found: list[Rows] = []
         at_left = at_right = 0
         for block in blocks:
-            own = answers.of_rows[at_right : at_right + len(block["right_lengths"])]
-            ends = np.cumsum(block["near_lengths"])
-            for q, rows in enumerate(np.split(block["near_flat"], ends[:-1]) if len(ends) else ()):
-                near[int(asked.of_rows[at_left + q])].append(own[rows])
+            sizes = block["near_lengths"]
+            asking.append(np.repeat(asked.of_rows[at_left : at_left + len(sizes)], sizes))
+            found.append(answers.of_rows[at_right + block["near_flat"].astype(np.int64)])
             at_left, at_right = at_left + len(block["left_lengths"]), at_right + len(block["right_lengths"])
-        nothing = np.empty(0, dtype=np.int64)
-        return [
-            np.setdiff1d(np.concatenate(own) if own else nothing, mine)
-            for own, mine in zip(near, relevant, strict=True)
-        ]
+        size = 1 + max(len(answers.of_rows), *(int(own[-1]) for own in relevant))
+        own = np.repeat(np.arange(len(relevant)), [len(rows) for rows in relevant]) * size + np.concatenate(relevant)
+        near = distinct(np.concatenate(asking) * size + np.concatenate(found))
+        near = near[own[np.minimum(np.searchsorted(own, near), len(own) - 1)] != near]
+        of_q, rows = np.divmod(near, size)
+        return np.split(rows, np.cumsum(np.bincount(of_q, minlength=len(relevant)))[:-1])
 
     def _table(self, texts: Sequence[_Texts], rows: Rows | None = None) -> TokenizedTexts:
         """What the matcher reads of texts of several blocks, or of some of their rows."""

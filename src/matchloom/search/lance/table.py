@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from matchloom.basics.arrays import distinct
 from matchloom.search.lance.connection import doctor, run, told_in_one_line
 from matchloom.search.lance.rows import PairRow
 from matchloom.search.lance.seals import check_newest
@@ -292,7 +293,7 @@ class Distinct:
         self._hashes.append(np.fromiter(map(hash, texts), np.int64, len(texts)))
 
     def __len__(self) -> int:
-        return len(np.unique(np.concatenate(self._hashes))) if self._hashes else 0
+        return len(distinct(np.concatenate(self._hashes))) if self._hashes else 0
 
 
 async def _row_ids(query: Any, count: int) -> RowIds:
