@@ -45,6 +45,44 @@ def test_what_was_freed_in_any_thread_is_given_back() -> None:
     assert int(done.stdout) > 48_000_000
 
 
+_THREADS = """
+import ctypes, threading
+from matchloom.basics import memory
+{limit}
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+begun, barrier = memory.resident(), threading.Barrier(8)
+
+def work():  # 8 MB in small pieces, of which a 64th stays: no heap ends with what was freed
+    for n in range(8):
+        if turn[n] == threading.current_thread().name:
+            made = [libc.malloc(8192) for _ in range(1000)]
+            for one in made:
+                ctypes.memset(one, 1, 8192)
+            for m, one in enumerate(made):
+                if m % 64:
+                    libc.free(one)
+        barrier.wait()
+
+turn = [str(n) for n in range(8)]
+threads = [threading.Thread(target=work, name=name) for name in turn]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(memory.resident() - begun)
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver()[0], reason="another C library has other heaps")
+def test_threads_that_share_heaps_use_what_others_freed() -> None:
+    grown = [
+        int(
+            subprocess.run([sys.executable, "-c", _THREADS.format(limit=limit)], capture_output=True, check=True).stdout
+        )
+        for limit in ("", "assert memory.few_heaps()")
+    ]
+    assert grown[1] < 32_000_000 < 48_000_000 < grown[0]
+
+
 def test_nothing_is_done_unless_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([100, 101, 131, 90, 121, 123, 95, 94, 126, 200])
     given: list[int] = []

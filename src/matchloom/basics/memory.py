@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 _KEPT = ((-3, 32 << 20), (-1, 512 << 20))  # M_MMAP_THRESHOLD, at its most, and M_TRIM_THRESHOLD
+_HEAPS = -8  # M_ARENA_MAX
 _PILE = 32 << 20  # bytes more than there were
 
 
@@ -21,6 +22,12 @@ def keep_memory() -> bool:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(name, value) == 1 for name, value in _KEPT)
+
+
+def few_heaps() -> bool:
+    """Have all threads take memory from two heaps: what one heap frees is of no use to another. Says whether it can."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and mallopt(_HEAPS, 2) == 1
 
 
 def give_back() -> bool:
@@ -39,14 +46,14 @@ def resident() -> int:
 class Piles:
     """What a long-lived process keeps does not pile up: each thread has a heap of its own, and none uses another's."""
 
-    def __init__(self) -> None:
-        self._least = resident()
+    def __init__(self, most: int = _PILE) -> None:
+        self._least, self._most = resident(), most
 
     def look(self) -> bool:
         """Give back what was freed, if the process has grown since it last did. Says whether it has."""
         now = resident()
         self._least = min(self._least, now)
-        if now - self._least < _PILE:
+        if now - self._least < self._most:
             return False
         give_back()
         self._least = resident()

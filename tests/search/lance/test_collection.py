@@ -287,3 +287,16 @@ def test_half_characters_are_asked_for_without_harm(tmp_path: Path) -> None:
         assert index.search("\udcff 汽车", top=1)[0].id == "car"
         with pytest.raises(MatchloomError, match="half a character"):
             index.add([Pair("你\ud800好", "x")])
+
+
+def test_what_searches_freed_does_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = LanceCollection.create(tmp_path / "archive")
+    index.add(PAIRS)
+    looked: list[int] = []
+    monkeypatch.setattr("matchloom.basics.memory.resident", lambda: looked.append(1) or len(looked) * (200 << 20))
+    given: list[int] = []
+    monkeypatch.setattr("matchloom.basics.memory.give_back", lambda: given.append(1) or True)
+    reader = LanceCollection.open(tmp_path / "archive")
+    for question in QUESTIONS[:4]:
+        assert reader.search(question)
+    assert len(given) == 2  # it had grown by 400 MB twice

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyarrow as pa
 
 from matchloom.basics.extras import need
+from matchloom.basics.memory import few_heaps
 from matchloom.basics.stores import shown
 from matchloom.types import MatchloomError
 
@@ -101,6 +102,7 @@ def run(call: Coroutine[Any, Any, T]) -> T:
 def connect(folder: Path | str, options: dict[str, str] | None = None) -> Any:
     """A connection; what it keeps in memory of the indices serves all handles that it opens."""
     os.environ.setdefault("LANCEDB_LOG", "error")  # or users read of empty clusters and skipped partitions
+    few_heaps()  # its threads take turns with what they read
     lancedb = need("lancedb", str(folder))  # takes a second, which only archives should cost
 
     with told_in_one_line(folder):

@@ -37,6 +37,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from matchloom.basics.memory import Piles
 from matchloom.explanation import Explanation, mixed_explanation, term_of
 from matchloom.explanation.budget import CellBudget
 from matchloom.lexical import BM25
@@ -52,6 +53,7 @@ from matchloom.text.tokenize import Tokenizer, stems
 from matchloom.types import Hit, Hits, MatchloomError, Pair, Scorer, Scores
 
 SAMPLE = 20_000  # pairs in which words are counted
+_PILE = 256 << 20  # bytes of freed memory that are kept for the next searches
 
 
 class MixtureScores(NamedTuple):
@@ -71,6 +73,7 @@ class Searcher:
         # Each in one place: several threads may search.
         self._counted: Gathered[tuple[BM25, BM25]] | None = None
         self._sampled: Gathered[CandidateDirection] | None = None
+        self._piles = Piles(_PILE)
 
     def search(
         self,
@@ -84,6 +87,7 @@ class Searcher:
         explain: bool | int,
     ) -> Hits:
         """The best of the candidates; see `LanceCollection.search`."""
+        self._piles.look()  # what earlier searches read of a large archive is not all freed where this one looks
         asked = snapshot.asked(question)
         while True:
             rows = self.candidates(snapshot, asked, candidates, alpha)
