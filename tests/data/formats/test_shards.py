@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +17,7 @@ import pytest
 import matchloom
 from matchloom.cli import main
 from matchloom.data.formats.pairs import read_own_columns
+from matchloom.data.formats.parquet import parquet_rows
 from matchloom.data.formats.shards import find_shards
 from matchloom.data.formats.sources import as_pairs
 from matchloom.types import MatchloomError, Pair
@@ -151,3 +156,28 @@ def test_what_reads_everything_has_a_limit(
         command = [name, *map(str, given), str(folder)]
         assert main(command) == 2
         assert "12 pairs" in capsys.readouterr().err
+
+
+def test_one_thread_alone_reads_a_file_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others would still read it where the first column is damaged, and abort a process that ends meanwhile."""
+    path = tmp_path / "part.parquet"
+    pq.write_table(pa.table({"query": ["a"] * 5000, "text": ["b"] * 5000, "url": ["c"] * 5000}), path)
+    seen: set[int] = set()
+
+    class Watched(io.FileIO):
+        def readinto(self, buffer: Any) -> int | None:
+            seen.add(threading.get_ident())
+            return super().readinto(buffer)
+
+        def read(self, size: int | None = -1) -> Any:
+            seen.add(threading.get_ident())
+            return super().read(size)
+
+    @contextmanager
+    def opened(path: Path) -> Iterator[Watched]:
+        with Watched(path) as stream:
+            yield stream
+
+    monkeypatch.setattr("matchloom.data.formats.parquet.open_bytes", opened)
+    assert len(list(parquet_rows(path, None))) == 5000
+    assert seen == {threading.get_ident()}

@@ -20,12 +20,14 @@ def parquet_rows(path: Path, given: Columns | None, *, whole: bool = True) -> It
     parquet, pyarrow = need("pyarrow.parquet", str(path)), need("pyarrow")
     with open_bytes(path) as stream:
         try:
-            file = parquet.ParquetFile(stream)
+            file = parquet.ParquetFile(stream, pre_buffer=False)
             names = file.schema_arrow.names
             known = find_columns(str(path), names, given, header=False).values()
             wanted = list(range(len(names))) if whole else sorted(known)
-            batches = file.iter_batches(batch_size=_BATCH, columns=[names[i] for i in wanted])
-            yield from table_rows(str(path), [names[i] for i in wanted], batches, given)
+            # In this thread: others would still read a file of Python's when a column is damaged and the process ends.
+            columns = [names[i] for i in wanted]
+            batches = file.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False)
+            yield from table_rows(str(path), columns, batches, given)
         except (pyarrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise damaged(path, error) from None
 

@@ -123,7 +123,7 @@ def _shard(path: Path, columns: Columns | None) -> Shard:
     parquet, pyarrow = need("pyarrow.parquet", str(path)), need("pyarrow")
     with open_bytes(path) as stream:
         try:
-            file: Any = parquet.ParquetFile(stream)
+            file: Any = parquet.ParquetFile(stream, pre_buffer=False)
             names: Sequence[str] = file.schema_arrow.names
             rows = int(file.metadata.num_rows)
         except (pyarrow.ArrowException, OSError) as error:
