@@ -86,6 +86,7 @@ def results_page() -> str:
         "rae": rae_line,
         "speed": speed_table,
         "networks": networks_table,
+        "mining": mining_table,
     }
     there = {name: RESULTS / f"{name}.json" for name in others if (RESULTS / f"{name}.json").exists()}
     sections = [others[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in there.items()]
@@ -299,6 +300,32 @@ positive pairs of the cqa test lists, deleting the {done["words"]} text words at
 lowers the score by {done["path"]:.2f} on average, deleting as many random words by {done["random"]:.2f}
 ({done["draws"]} draws). The path's words matter more in {done["pairs where the path matters more"]:.0%} of the pairs
 (mean difference {done["difference"]:.2f}, standard error {done["standard error"]:.2f}).
+"""
+
+
+def mining_table(done: dict[str, Any]) -> str:
+    """What mining.py found on test questions."""
+    titles = {"before": "by BM25 throughout", "after": "by BM25, then every 3 epochs by the network itself"}
+    names = {"insuranceqa": "InsuranceQA", "cqa": "cqa"}
+    body = []
+    for name, rows in done.get("test", {}).items():
+        for title, runs in rows.items():
+            cells = [over_seeds([run[measure] for run in runs]) for measure in ("P@1", "RR@100")]
+            seconds = f"{sum(run['cpu_seconds'] for run in runs) / len(runs):,.0f}"
+            body.append([f"{names[name]} ({runs[0]['texts']:,} texts)", titles[title], *cells, seconds, str(len(runs))])
+    if not body:
+        return ""
+    every = [run for rows in done["test"].values() for runs in rows.values() for run in runs]
+    commits = ", ".join(sorted({run["commit"] for run in every}))
+    asked = " and ".join(f"{runs['before'][0]['questions']:,} of {names[name]}" for name, runs in done["test"].items())
+    head = ["ranked against all texts", "negatives", "P@1", "RR@100", "processor seconds", "seeds"]
+    return f"""## Negatives mined in the loop
+
+`python -m experiments.benchmarks.mining test`, commits {commits}: a cosine of mean word vectors (sentence_bert)
+learns from positives and eight negatives each, 12 epochs; the epoch is chosen on 500 development questions. Test
+questions: {asked}.
+
+{chr(10).join(markdown(head, *body))}
 """
 
 

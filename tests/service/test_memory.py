@@ -13,23 +13,24 @@ import pytest
 from matchloom.basics import memory
 from matchloom.service import pauses
 
-_SCATTERED = """
+_SCATTER = """
 import ctypes, threading
 from matchloom.basics import memory
-assert memory.keep_memory()
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 
-def scatter():  # 96 MB, of which a 64th stays: no heap ends with what was freed
-    made = [libc.malloc(8192) for _ in range(12_000)]
+def scatter(pieces):  # of 8 kB, of which a 64th stays: no heap ends with what was freed
+    made = [libc.malloc(8192) for _ in range(pieces)]
     for one in made:
         ctypes.memset(one, 1, 8192)
     for n, one in enumerate(made):
         if n % 64:
             libc.free(one)
-
+"""
+_SCATTERED = f"""{_SCATTER}
+assert memory.keep_memory()
 piles = memory.Piles()
-thread = threading.Thread(target=scatter)
+thread = threading.Thread(target=scatter, args=(12_000,))
 thread.start()
 thread.join()
 before = memory.resident()
@@ -45,27 +46,17 @@ def test_what_was_freed_in_any_thread_is_given_back() -> None:
     assert int(done.stdout) > 48_000_000
 
 
-_THREADS = """
-import ctypes, threading
-from matchloom.basics import memory
-{limit}
-libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+_THREADS = f"""{_SCATTER}
+LIMIT
 begun, barrier = memory.resident(), threading.Barrier(8)
 
-def work():  # 8 MB in small pieces, of which a 64th stays: no heap ends with what was freed
+def work(own):  # one after the other, while all are there
     for n in range(8):
-        if turn[n] == threading.current_thread().name:
-            made = [libc.malloc(8192) for _ in range(1000)]
-            for one in made:
-                ctypes.memset(one, 1, 8192)
-            for m, one in enumerate(made):
-                if m % 64:
-                    libc.free(one)
+        if n == own:
+            scatter(1000)
         barrier.wait()
 
-turn = [str(n) for n in range(8)]
-threads = [threading.Thread(target=work, name=name) for name in turn]
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 print(memory.resident() - begun)
@@ -74,12 +65,10 @@ print(memory.resident() - begun)
 
 @pytest.mark.skipif("glibc" not in platform.libc_ver()[0], reason="another C library has other heaps")
 def test_threads_that_share_heaps_use_what_others_freed() -> None:
-    grown = [
-        int(
-            subprocess.run([sys.executable, "-c", _THREADS.format(limit=limit)], capture_output=True, check=True).stdout
-        )
-        for limit in ("", "assert memory.few_heaps()")
-    ]
+    grown = []
+    for limit in ("", "assert memory.few_heaps()"):
+        command = [sys.executable, "-c", _THREADS.replace("LIMIT", limit)]
+        grown.append(int(subprocess.run(command, capture_output=True, check=True).stdout))
     assert grown[1] < 32_000_000 < 48_000_000 < grown[0]
 
 
