@@ -7,10 +7,10 @@ What LanceDB gives, and how it is used here (as of 0.40):
 - A handle is one version: the searches and the `take` behind one answer see the same rows.
 - Rows that an index does not hold yet are searched one by one, and their full-text scores follow statistics of their
   own. So full-text scores only choose candidates here; the scores that are shown are computed from the pairs.
-- `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. It is not free
-  in a large table (it merges the full-text index), so it waits until 2,500 rows are new, or a tenth of a small table,
-  or the writes have left many small files: most appends touch no index, and no search looks through more than that one
-  by one.
+- `optimize` brings all indices up to date, and merges files and drops old versions in the same breath. It writes both
+  indices anew, which takes a minute of a processor at ten million rows. So it waits until 2,500 rows are new, a
+  thousandth of a larger table or a tenth of a small one, or the writes have left many small files: most appends touch
+  no index, and no search looks through more than that one by one.
 - A row that is deleted or replaced stays in its file, unseen, until the file is merged or the table is copied.
 """
 
@@ -42,6 +42,7 @@ VECTORS = "vectors"  # of the question and of the answer, one behind the other
 POSITIONS = ("question_positions", "answer_positions")  # bytes, see positions.py
 _FLAT = 20_000  # rows up to which every vector is compared: exact, and as fast as an index
 _FEW, _MANY = 500, 2_500  # rows outside the indices: never felt, and some ten milliseconds in each search
+_PART_OUTSIDE = 1_000  # of a large table one row in so many: a search takes a sixth longer at the most
 _FILES = 32  # small ones, from as many small writes: a search opens them all
 _RETRAIN = 4  # the vector index is trained again when the table has grown this many times
 _KEEP = timedelta(minutes=10)  # a reader looks for a new version at every search, so old ones soon have no reader
@@ -236,7 +237,7 @@ class Store:
             if rows and behind == rows:
                 self._index_words()
                 behind = 0
-            if behind > min(max(_FEW, rows // 10), _MANY) or files > _FILES + rows // 5_000:
+            if behind > min(max(_FEW, rows // 10), max(_MANY, rows // _PART_OUTSIDE)) or files > _FILES + rows // 5_000:
                 run(self._table.optimize(cleanup_older_than=_KEEP))
             vectors = VECTORS in run(self._table.schema()).names
             if vectors and rows > _FLAT and (trained_on == 0 or rows >= _RETRAIN * trained_on):
