@@ -34,10 +34,10 @@ test: $(READY)
 
 # The rest: every model, kills, a browser, the documents, hostile rounds, real data, Ray, object stores. CI runs it too.
 test-rest: $(READY) $(MOTO)
-	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2 -m 'not ($(QUICK))'
+	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2 --dist loadgroup -m 'not ($(QUICK))'
 
 test-all: $(READY) $(MOTO)
-	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2
+	MATCHLOOM_MOTO=$(CURDIR)/$(MOTO) $(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 # Hostile tries of every kind (damaged files and folders, odd texts, kills, limits, sanitizers), then property tests with
 # fresh examples, for so many minutes. What fails is printed with what repeats it.

@@ -20,7 +20,7 @@ from tests.batch.making import make_shards, read_folder
 from tests.refusing import refused
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # one cluster at a time
 
 
 @pytest.fixture(scope="module")
