@@ -93,8 +93,8 @@ def belongings(question_rows: Rows, answer_rows: Rows, homes: Sequence[int] | Ro
     ends = np.cumsum(np.bincount(own_q, minlength=count)).tolist()
     for q, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         positives += [(q, texts_of[home]) for home in own_home[start:end].tolist()]
-        twins = relevant[q][relevant[q] >= first] if questions else relevant[q][:0]
-        if len(twins) > 1:
+        if questions and relevant[q][-2] >= first:  # the last is the question itself, or behind it
+            twins = relevant[q][relevant[q] >= first]
             positives.append((q, twins[twins != first + q]))
     both = any(int(own[0]) >= first for _, own in positives)
     return Collection(first + (count if both else 0), first, relevant, positives, [], [])

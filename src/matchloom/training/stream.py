@@ -111,9 +111,11 @@ class StreamWindows:
         size = 1 + max(len(answers.of_rows), *(int(own[-1]) for own in relevant))
         own = np.repeat(np.arange(len(relevant)), [len(rows) for rows in relevant]) * size + np.concatenate(relevant)
         near = distinct(np.concatenate(asking) * size + np.concatenate(found))
-        near = near[own[np.minimum(np.searchsorted(own, near), len(own) - 1)] != near]
-        of_q, rows = np.divmod(near, size)
-        return np.split(rows, np.cumsum(np.bincount(of_q, minlength=len(relevant)))[:-1])
+        own = own[own <= near[-1]] if len(near) else own[:0]
+        places = np.searchsorted(near, own)
+        near = np.delete(near, places[near[places] == own])
+        ends = np.searchsorted(near, np.arange(1, len(relevant)) * size)
+        return np.split(near % size, ends)
 
     def _table(self, texts: Sequence[_Texts], rows: Rows | None = None) -> TokenizedTexts:
         """What the matcher reads of texts of several blocks, or of some of their rows."""
