@@ -229,6 +229,7 @@ ARCHIVE = {
     "disk, MB": "disk_mb",
     "memory to build, MB": "build_peak_mb",
     "append 1,000, s": "append_1000_seconds",
+    "append and write both indices anew, s": "append_and_index_seconds",
     "memory to search, MB": "search_peak_mb",
 }
 
@@ -237,7 +238,9 @@ def archive_table(done: dict[str, Any]) -> str:
     """What archive.py found: how an archive grows."""
     sizes = done["sizes"]
     head = ["pairs", *(f"{int(size):,}" for size in sizes)]
-    rows = [[name, *(number(row[key]) for row in sizes.values())] for name, key in ARCHIVE.items()]
+    rows = [
+        [name, *(number(row[key]) if key in row else "" for row in sizes.values())] for name, key in ARCHIVE.items()
+    ]
     rows.append(["first of all pairs is a candidate", *(f"{row['recall']:.1%}" for row in sizes.values())])
     kinds = dict.fromkeys(kind for row in sizes.values() for kind in row["searches"])
     for kind in kinds:

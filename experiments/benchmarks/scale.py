@@ -101,6 +101,7 @@ def page() -> str:
     return TEMPLATE.format(
         archive_memory=bytes_of(tables[last]["build_peak_mb"] * 1e6),
         largest=f"{last:,}",
+        indexed=f"{tables[last]['append_and_index_seconds']:.0f}",
         learnt_from=f"{learnt_from:,}",
         archives="\n".join(_archive_row(size, row) for size, row in sorted(tables.items())),
         streams="\n".join(_stream_row(name, row) for name, row in stream["rows"].items()),
@@ -248,7 +249,8 @@ collection. Encoding is by MiniLM, {encoder} texts a second on two processors (`
 - **1M**: nothing; one machine, {build_memory} to build, {disk_1m} mapped to search.
 - **10M**: memory to build a collection in files: {memory_10m} in one process. A search maps {disk_10m}, of which a machine
   keeps the frequently used parts in memory. Publishing sends the whole index after each refit, and only the changes
-  between refits. An archive took {archive_memory} to build at {largest} pairs, and is slower to search.
+  between refits. An archive took {archive_memory} to build at {largest} pairs, and is slower to search;
+  after each thousandth of new rows an addition writes its indices anew, for {indexed} s.
 - **100M**: one collection on one machine. Split it by language, product or year into collections of ten million, each
   with its own replicas, or let an [engine](guides/engines.md) find candidates and matchloom rank them: the cost of ranking
   does not depend on the size. Mining from all pairs is not feasible ({mined_100m}); from a pool of 100,000 it is.
