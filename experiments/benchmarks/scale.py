@@ -211,8 +211,8 @@ A LanceDB archive with the vectors of a small network (`archive.json`; generated
 |---|---|---|---|---|---|---|
 {archives}
 
-A search keeps at most 1 GB of the indices in memory, and .25 GB of file metadata, besides some .4 GB of libraries. A build by shards (`index --engine`)
-needs eight bytes of memory per pair, besides the memory of a batch and of LanceDB.
+A search keeps at most 1 GB of the indices in memory, and .25 GB of file metadata, besides some .4 GB of libraries. A
+build by shards (`index --engine`) needs eight bytes of memory per pair, besides the memory of a batch and of LanceDB.
 
 Training on a folder of shards (`stream.json`, {stream[commit]}; a small network, one thread, one negative for each positive;
 seconds at a load above two include waiting):
