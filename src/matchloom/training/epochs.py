@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from matchloom.artifact import holds, remove, writing
+from matchloom.basics.memory import Piles
 from matchloom.basics.parallel import inline_pool, thread_pool
 from matchloom.basics.progress import bar
 from matchloom.calibration import Calibration, labels
@@ -39,6 +40,9 @@ from matchloom.training.setup import Ready
 from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
 from matchloom.training.team import Team
 from matchloom.types import MatchloomError, Scores
+
+
+_PILE = 64 << 20  # bytes of freed memory that may stay from one window to the next
 
 
 class Place(NamedTuple):
@@ -67,6 +71,7 @@ class Training:
         number, self.examples = ready.first_window()
         self.held = Place(0, number)  # which window the examples are
         self.reading = time.perf_counter() - start  # seconds that it took
+        self.piles = Piles(_PILE)
         self.config, self.on_epoch, self.calibrate, self.team = config, on_epoch, calibrate, team
         self.place = folder
         self.folder = folder if team.rank == 0 else None  # one process writes
@@ -168,6 +173,7 @@ class Training:
                 if count > 1:  # two windows in memory would be twice as much
                     steps = []
                     vars(self).pop("examples", None)
+                    self.piles.look()
                 start = time.perf_counter()
                 examples = self.windows.window(*place)
                 self.reading = time.perf_counter() - start
