@@ -41,7 +41,6 @@ from matchloom.training.step import StepResult, draws_at_random, make_optimizer,
 from matchloom.training.team import Team
 from matchloom.types import MatchloomError, Scores
 
-
 _PILE = 64 << 20  # bytes of freed memory that may stay from one window to the next
 
 
