@@ -6,12 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from matchloom.artifact import holds, remove, writing
@@ -37,7 +36,15 @@ from matchloom.training.examples import Examples, Step
 from matchloom.training.log import LOG, read_log, write_log
 from matchloom.training.mining import development_margin, mined
 from matchloom.training.setup import Ready
-from matchloom.training.step import StepResult, draws_at_random, make_optimizer, rate_factor, set_rates, step
+from matchloom.training.step import (
+    StepResult,
+    draws_at_random,
+    make_optimizer,
+    random_state,
+    rate_factor,
+    set_rates,
+    step,
+)
 from matchloom.training.team import Team
 from matchloom.types import MatchloomError, Scores
 
@@ -204,7 +211,7 @@ class Training:
             for number, shards in enumerate(steps, first):
                 done = (epoch + (window + (number + 0.5) / self.steps) / count) / self.config.epochs
                 set_rates(self.optimizer, rate_factor(done, self.config.warmup))
-                with _random_state(self.config.seed, epoch * count + window, number):
+                with random_state(self.config.seed, epoch * count + window, number):
                     result = step(model, self.optimizer, self.examples, shards, self.config, pool, self.team)
                 if not math.isfinite(result.loss):
                     raise MatchloomError(
@@ -296,14 +303,3 @@ class Training:
         windows = (last["epoch"] - best["epoch"]) * self.windows.count + last.get("window", 1) - best.get("window", 1)
         behind = windows * self.steps + last["step"] - best["step"]
         return bool(behind >= self.config.patience * self.windows.count * self.steps)
-
-
-@contextmanager
-def _random_state(*place: int) -> Iterator[None]:
-    """What a step draws (dropout) depends on the seed, the epoch and the step alone: a resumed run draws the same.
-
-    Only models that say `draws_at_random` do: one state cannot be shared by shards that run side by side.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
-        yield

@@ -48,18 +48,18 @@ class Exchange:
         loaded, own = library(), -1
         if loaded is not None and os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
             own = _memory()
-        told = [one.tolist() for one in gathered(torch.tensor([os.getpid(), own]))]
+        all_files = [one.tolist() for one in gathered(torch.tensor([os.getpid(), own]))]
         files: list[int] = []
         try:
-            if loaded is None or any(file < 0 for _, file in told):
+            if loaded is None or any(file < 0 for _, file in all_files):
                 return None
-            for process, file in told:
+            for process, file in all_files:
                 try:
                     files.append(os.open(f"/proc/{process}/fd/{file}", os.O_RDWR | os.O_CLOEXEC))
                 except OSError:
                     break
-            opened = gathered(torch.tensor([len(files) == len(told)]))
-            return cls(loaded, rank, [process for process, _ in told], files) if all(opened) else None
+            opened = gathered(torch.tensor([len(files) == len(all_files)]))
+            return cls(loaded, rank, [process for process, _ in all_files], files) if all(opened) else None
         finally:  # mapped memory stays
             for file in [*files, *([own] if own >= 0 else [])]:
                 os.close(file)

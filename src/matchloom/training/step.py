@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -155,3 +157,14 @@ def clip_gradients(parameters: Sequence[nn.Parameter], longest: float) -> None:
     if length > longest:
         for value in values:
             value.mul_(longest / length)
+
+
+@contextmanager
+def random_state(*place: int) -> Iterator[None]:
+    """What a step draws (dropout) depends on the seed, the epoch and the step alone: a resumed run draws the same.
+
+    Only models that say `draws_at_random` do: one state cannot be shared by shards that run side by side.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
+        yield
