@@ -97,8 +97,12 @@ def _memory() -> int:
     """The number of a file in memory that other processes of this user can open; -1 where the system has none."""
     try:
         file = os.memfd_create("matchloom")
-        os.posix_fallocate(file, 0, _HEAD + 2 * _HALF)  # or a full memory would end the process that writes into it
     except (AttributeError, OSError):
+        return -1
+    try:
+        os.posix_fallocate(file, 0, _HEAD + 2 * _HALF)  # or a full memory would end the process that writes into it
+    except OSError:
+        os.close(file)
         return -1
     return file
 
